@@ -1,0 +1,275 @@
+"""One row of each result table, as a frozen pydantic model.
+
+The result store (``salon_store.schemas``) declares the same columns as polars types; a test holds the two together.
+Everywhere: ``None`` means *not known or not applicable*, never zero; NaN and infinities are refused; times are in UTC;
+keys are content hashes made by ``digest.py`` unless the caller has keys of their own.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+
+Key = Annotated[str, Field(min_length=1, max_length=200)]
+"""An identifier: a digest, or the caller's own non-empty string."""
+Name = Annotated[str, Field(min_length=1, max_length=400)]
+"""A name that people gave: a model, a judge, a rater, a suite."""
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+"""A finite number."""
+Count = Annotated[int, Field(ge=0)]
+
+
+class Winner(StrEnum):
+    """The outcome of a battle. ``both_good`` and ``both_bad`` are MEF's two kinds of tie; ``tie`` says no more."""
+
+    MODEL_A = "model_a"
+    MODEL_B = "model_b"
+    BOTH_GOOD = "both_good"
+    BOTH_BAD = "both_bad"
+    TIE = "tie"
+
+
+class Mode(StrEnum):
+    """Who decided a battle. ``derived`` battles compare two published or measured scores; nobody voted."""
+
+    EXPERT = "expert"
+    PUBLIC = "public"
+    JUDGE = "judge"
+    DERIVED = "derived"
+
+
+class Side(StrEnum):
+    """Where a picture stood on the rater's screen."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
+class MediaKind(StrEnum):
+    """What a generation is."""
+
+    IMAGE = "image"
+    VIDEO = "video"
+
+
+class CallStatus(StrEnum):
+    """How a call to a judge ended, before its reply was parsed."""
+
+    OK = "ok"
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+
+
+class Record(BaseModel):
+    """The base of every row: frozen, no unknown columns, no NaN."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Run(Record):
+    """One execution of a suite against one subject model by one judge, or one import of results made elsewhere."""
+
+    run_id: Key
+    suite: Name
+    subject_model: Name | None = None
+    judge: Name | None = None
+    judge_version: Name | None = None
+    seed: int | None = None
+    settings: str | None = Field(default=None, description="JSON text of everything else that shaped the run")
+    source: str | None = Field(default=None, description="where imported rows come from: a paper and table, or a file")
+    salon_version: Name
+    started_at: AwareDatetime | None = None
+    finished_at: AwareDatetime | None = None
+
+
+class Prompt(Record):
+    """A text that generators were given."""
+
+    prompt_id: Key
+    suite: Name
+    text: str = Field(min_length=1)
+    language: Name | None = Field(default=None, description="BCP 47 tag: en, zh")
+    scenario: Name | None = None
+    labels: tuple[Name, ...] = ()
+
+
+class Generation(Record):
+    """One image or video made by a model. The media stay where they are; the row points to them."""
+
+    generation_id: Key
+    prompt_id: Key
+    model: Name
+    sample: Count = Field(default=0, description="which of several generations for the same prompt and model")
+    seed: int | None = None
+    kind: MediaKind = MediaKind.IMAGE
+    uri: Name = Field(description="path or URI of the media file")
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    width: Annotated[int, Field(gt=0)] | None = None
+    height: Annotated[int, Field(gt=0)] | None = None
+    created_at: AwareDatetime | None = None
+
+
+class JudgeCall(Record):
+    """One request to a judge, whatever came of it. Never holds a secret: the request is kept as its hash."""
+
+    call_id: Key
+    run_id: Key
+    judge: Name
+    judge_version: Name
+    request_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    attempt: Annotated[int, Field(ge=1)]
+    status: CallStatus
+    http_status: Annotated[int, Field(ge=100, le=599)] | None = None
+    latency_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    response_text: str | None = None
+    parse_status: Name | None = Field(default=None, description="'parsed', or the reason why not")
+    error: str | None = None
+
+
+class Assessment(Record):
+    """One label that a judge or a person gave to one generation (or withheld from it)."""
+
+    assessment_id: Key
+    run_id: Key
+    generation_id: Key
+    taxonomy: Name
+    label: Name = Field(description="the label's id in its taxonomy")
+    present: bool = Field(description="false: the label was considered and does not apply")
+    judge: Name
+    judge_version: Name | None = None
+    explanation: str | None = None
+
+
+class Score(Record):
+    """One number about one generation, or about a model as a whole; or the reason why there is none.
+
+    Exactly one of ``value`` and ``unscored_reason`` is set.
+    """
+
+    run_id: Key
+    suite: Name
+    task: Name
+    subject_model: Name
+    prompt_id: Key | None = Field(default=None, description="None: the score is about the model over the whole task")
+    generation_id: Key | None = None
+    dimension: Name
+    value: Finite | None = None
+    unscored_reason: Name | None = None
+    judge: Name
+    judge_version: Name | None = None
+
+    @model_validator(mode="after")
+    def _scored_or_not(self) -> Self:
+        if (self.value is None) == (self.unscored_reason is None):
+            raise ValueError("exactly one of value and unscored_reason must be set")
+        return self
+
+
+class Battle(Record):
+    """One pairwise comparison of two models."""
+
+    battle_id: Key
+    suite: Name | None = Field(default=None, description="the benchmark or arena that the battle belongs to")
+    prompt_id: Key | None = None
+    model_a: Name
+    model_b: Name
+    winner: Winner
+    rater_id: Name
+    mode: Mode
+    scenario: Name | None = None
+    labels: tuple[Name, ...] = ()
+    generation_a: Key | None = None
+    generation_b: Key | None = None
+    side_a_shown: Side | None = None
+    started_at: AwareDatetime | None = None
+    answered_at: AwareDatetime | None = None
+    is_anchor: bool = False
+    expected_winner: Winner | None = None
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+
+    @model_validator(mode="after")
+    def _two_models(self) -> Self:
+        if self.model_a == self.model_b:
+            raise ValueError("model_a and model_b must differ")
+        return self
+
+
+class Rating(Record):
+    """One mean-opinion-score vote on one generation."""
+
+    rating_id: Key
+    prompt_id: Key
+    generation_id: Key
+    model: Name
+    dimension: Name
+    value: Finite
+    scale_min: Finite
+    scale_max: Finite
+    rater_id: Name
+    answered_at: AwareDatetime | None = None
+
+    @model_validator(mode="after")
+    def _on_scale(self) -> Self:
+        if not self.scale_min <= self.value <= self.scale_max:
+            raise ValueError("value must lie between scale_min and scale_max")
+        return self
+
+
+class LeaderboardRow(Record):
+    """One model's line on one leaderboard, with how it was made."""
+
+    leaderboard_id: Key
+    board: Name
+    group: Name | None = Field(default=None, description="the scenario, capability or rater; None is everything")
+    model: Name
+    rank: Annotated[int, Field(ge=1)]
+    rating: Finite
+    ci_low: Finite | None = None
+    ci_high: Finite | None = None
+    confidence: Annotated[float, Field(gt=0, lt=1)] | None = None
+    ci_method: Name | None = None
+    matches: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(description="sum of the weights of its battles")
+    win_rate: Annotated[float, Field(ge=0, le=1)]
+    baseline: Name | None = None
+    solver: Name
+    replicates: Count = 0
+    seed: int | None = None
+
+
+class Reward(Record):
+    """One reward paid for one completion of one policy; ``value`` is None when the reward abstained."""
+
+    run_id: Key
+    step: Count
+    completion_id: Key
+    prompt_id: Key | None = None
+    reward: Name
+    value: Finite | None = None
+    unscored_reason: Name | None = None
+    weight: Finite = 1.0
+
+    @model_validator(mode="after")
+    def _scored_or_not(self) -> Self:
+        if (self.value is None) == (self.unscored_reason is None):
+            raise ValueError("exactly one of value and unscored_reason must be set")
+        return self
+
+
+TABLES: dict[str, type[Record]] = {
+    "runs": Run,
+    "prompts": Prompt,
+    "generations": Generation,
+    "judge_calls": JudgeCall,
+    "assessments": Assessment,
+    "scores": Score,
+    "battles": Battle,
+    "ratings": Rating,
+    "leaderboards": LeaderboardRow,
+    "rewards": Reward,
+}
+"""Every table of the result store and the record that is one row of it."""

@@ -1,0 +1,89 @@
+"""What a judge said: a score, or the reason why there is none.
+
+A verdict that could not be had is never a number. Aggregates skip :class:`Unscored` and report how many they skipped
+and why. The kinds of answers themselves are parsed in ``answers.py``; rows of verdicts are ``records.Score``.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+
+class Reason(StrEnum):
+    """Why a verdict could not be had. The value is what tables and reports show."""
+
+    EMPTY = "empty"
+    """The judge answered nothing, or white space."""
+    REFUSED = "refused"
+    """The judge declined to answer."""
+    TRUNCATED = "truncated"
+    """The answer broke off before it was complete."""
+    MALFORMED = "malformed"
+    """The answer does not follow the grammar it was asked for."""
+    OFF_MENU = "off_menu"
+    """The answer is well formed but names something that was not offered."""
+    TIMEOUT = "timeout"
+    """No answer came in time."""
+    UNREACHABLE = "unreachable"
+    """The judge could not be reached, or broke the connection."""
+    REJECTED = "rejected"
+    """The judge's server refused the request (an HTTP status other than success)."""
+    BAD_MEDIA = "bad_media"
+    """The picture or video to be judged is missing or cannot be read."""
+    ABSTAINED = "abstained"
+    """Nobody was asked, or whoever was asked chose not to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored(Generic[T]):
+    """A verdict that was had. ``value`` is in the unit of the question that was asked."""
+
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """A verdict that could not be had, and why. ``detail`` is for people; ``raw`` is the exchange as it was."""
+
+    reason: Reason
+    detail: str = ""
+    raw: str | None = None
+
+
+Verdict: TypeAlias = Scored[T] | Unscored
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many verdicts were had, and how often each reason stood in the way."""
+
+    scored: int
+    unscored: int
+    reasons: tuple[tuple[Reason, int], ...]
+
+    def __str__(self) -> str:
+        """The count as every printed table shows it."""
+        why = ", ".join(f"{count} {reason}" for reason, count in self.reasons)
+        return f"{self.scored} scored, {self.unscored} unscored" + (f" ({why})" if why else "")
+
+
+def tally(verdicts: Iterable["Verdict[T]"]) -> Tally:
+    """Count verdicts; reasons come most frequent first, equal counts in alphabetical order.
+
+    Example:
+        >>> print(tally([Scored(1), Unscored(Reason.TIMEOUT), Scored(0)]))
+        2 scored, 1 unscored (1 timeout)
+    """
+    scored = 0
+    reasons: Counter[Reason] = Counter()
+    for verdict in verdicts:
+        if isinstance(verdict, Unscored):
+            reasons[verdict.reason] += 1
+        else:
+            scored += 1
+    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    return Tally(scored=scored, unscored=reasons.total(), reasons=tuple(ordered))

@@ -1,0 +1,1 @@
+//! The numeric core of Salon.
