@@ -1,0 +1,151 @@
+"""Charts of leaderboards as Vega-Lite specifications (plain dictionaries), made with Altair.
+
+Every function takes a polars frame and returns a specification that is as wide as its container, so that the same
+chart is read on a phone and on a wide screen. ``page.py`` puts them on a page; ``vl_convert`` turns them into SVG.
+"""
+
+from typing import Any, TypeAlias
+
+import altair as alt
+import polars as pl
+
+Specification: TypeAlias = dict[str, Any]
+"""A Vega-Lite specification, ready for ``json.dumps``."""
+
+_ROW_HEIGHT = 20
+_LONGEST_LABEL = 170
+
+
+def interval_plot(board: pl.DataFrame, *, unit: str = "Elo", baseline: float | None = None) -> Specification:
+    """Ratings as points, their intervals as bars, best on top.
+
+    Args:
+        board: columns ``model``, ``rating``, ``ci_low``, ``ci_high`` (null: no interval is drawn) and ``rank``.
+        unit: the title of the horizontal axis.
+        baseline: a rating to mark with a thin vertical line, usually the baseline's 1,000.
+    """
+    order = board.sort("rating", descending=True)["model"].to_list()
+    data = board.select("rank", "model", "rating", "ci_low", "ci_high").with_columns(pl.col(pl.Float64).round(1))
+    y = alt.Y("model:N", sort=order, title=None, axis=alt.Axis(labelLimit=_LONGEST_LABEL))
+    tooltip = [
+        alt.Tooltip("model:N", title="Model"),
+        alt.Tooltip("rank:Q", title="Rank"),
+        alt.Tooltip("rating:Q", title=unit),
+        alt.Tooltip("ci_low:Q", title="Interval from"),
+        alt.Tooltip("ci_high:Q", title="to"),
+    ]
+    base = alt.Chart(data).encode(y=y, tooltip=tooltip)
+    scale = alt.Scale(zero=False, nice=True)
+    bars = (
+        base.transform_filter("isValid(datum.ci_low)")
+        .mark_rule(strokeWidth=5, opacity=0.35, strokeCap="round")
+        .encode(x=alt.X("ci_low:Q", title=unit, scale=scale), x2="ci_high:Q")
+    )
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("rating:Q", title=unit, scale=scale))
+    layers: list[Any] = [bars, points]
+    if baseline is not None:
+        line = alt.Chart(alt.InlineData(values=[{"at": baseline}])).mark_rule(strokeDash=[3, 3], opacity=0.5)
+        layers.insert(0, line.encode(x=alt.X("at:Q", title=unit, scale=scale)))
+    chart = alt.layer(*layers).properties(
+        width="container",
+        height=_ROW_HEIGHT * max(len(order), 1),
+        description=f"{unit} and interval of {len(order)} models, best on top",
+    )
+    return _specification(chart)
+
+
+def heat_map(
+    cells: pl.DataFrame, *, rows: str, columns: str, value: str, note: str, title: str, order: list[str]
+) -> Specification:
+    """A square of correlations between -1 and 1, each written in its cell; null cells stay empty.
+
+    Args:
+        cells: long form, one row per cell, with the columns named by ``rows``, ``columns``, ``value`` and ``note``.
+        value: the number that colours the cell and is written in it.
+        note: a number shown beside it when pointed at, such as how many models two benchmarks share.
+        title: what the number is.
+        order: the order of both axes.
+    """
+    base = alt.Chart(cells).encode(
+        x=alt.X(f"{columns}:N", sort=order, title=None, axis=alt.Axis(labelAngle=-40, labelLimit=_LONGEST_LABEL)),
+        y=alt.Y(f"{rows}:N", sort=order, title=None, axis=alt.Axis(labelLimit=_LONGEST_LABEL)),
+        tooltip=[
+            alt.Tooltip(f"{rows}:N", title="One"),
+            alt.Tooltip(f"{columns}:N", title="Other"),
+            alt.Tooltip(f"{value}:Q", title=title, format="+.2f"),
+            alt.Tooltip(f"{note}:Q", title="Models in common"),
+        ],
+    )
+    color = alt.Color(f"{value}:Q", title=title, scale=alt.Scale(scheme="blueorange", domain=[-1, 1], reverse=True))
+    squares = base.mark_rect(stroke="white", strokeWidth=1).encode(color=color)
+    dark = f"isValid(datum['{value}']) && abs(datum['{value}']) > 0.75"
+    words = (
+        base.transform_filter(f"isValid(datum['{value}'])")
+        .mark_text(fontSize=11)
+        .encode(
+            text=alt.Text(f"{value}:Q", format=".2f"), color=alt.condition(dark, alt.value("white"), alt.value("black"))
+        )
+    )
+    chart = alt.layer(squares, words).properties(
+        width="container", height=44 * max(len(order), 1), description=f"{title} between {len(order)} benchmarks"
+    )
+    return _specification(chart)
+
+
+def bump_chart(ranks: pl.DataFrame) -> Specification:
+    """Ranks across the tracks of one board at a time; the board and one model to follow are chosen from menus.
+
+    Args:
+        ranks: columns ``board``, ``track``, ``track_order`` (position of the track in its board, from 0), ``model``,
+            ``rank`` (1 is best; models with equal scores share a rank and are drawn one under the other by name).
+    """
+    drawn = ranks.sort("board", "track_order", "rank", "model", maintain_order=True).with_columns(
+        place=pl.int_range(1, pl.len() + 1).over("board", "track_order"),
+        label=pl.format("{} {}", "rank", "model"),
+    )
+    boards = ranks["board"].unique(maintain_order=True).to_list()
+    models = sorted(ranks["model"].unique().to_list(), key=str.casefold)
+    board = alt.param(
+        name="board", value=boards[0] if boards else "", bind=alt.binding_select(options=boards, name="Benchmark ")
+    )
+    follow = alt.param(
+        name="follow", value="", bind=alt.binding_select(options=["", *models], labels=["all", *models], name="Follow ")
+    )
+    x = alt.X(
+        "track:N",
+        sort=alt.EncodingSortField("track_order", op="min"),
+        title=None,
+        axis=alt.Axis(labelAngle=-35, labelLimit=_LONGEST_LABEL, domain=False),
+    )
+    y = alt.Y("place:Q", title=None, scale=alt.Scale(reverse=True, zero=False, nice=False), axis=None)
+    opacity = alt.condition("follow == '' || datum.model == follow", alt.value(0.9), alt.value(0.1))
+    tooltip = [
+        alt.Tooltip("model:N", title="Model"),
+        alt.Tooltip("track:N", title="Track"),
+        alt.Tooltip("rank:Q", title="Rank"),
+    ]
+    base = alt.Chart(drawn).transform_filter("datum.board == board").encode(x=x, y=y, opacity=opacity)
+    coloured = base.encode(color=alt.Color("model:N", legend=None, scale=alt.Scale(scheme="tableau20")), tooltip=tooltip)
+    lines = coloured.mark_line(strokeWidth=2).encode(detail="model:N", order="track_order:Q")
+    points = coloured.mark_point(filled=True, size=60)
+    first = base.transform_filter("datum.track_order == 0")
+    names = first.mark_text(align="right", dx=-9, fontSize=11, limit=_LONGEST_LABEL - 20).encode(text="label:N")
+    tallest = int(drawn["place"].max() or 1)  # type: ignore[arg-type]
+    chart = (
+        alt.layer(lines, points, names)
+        .add_params(board, follow)
+        .properties(
+            width="container",
+            height=24 * tallest,
+            padding={"left": 10, "top": 5, "right": 5, "bottom": 5},
+            description="Rank of each model in each track of one benchmark",
+        )
+    )
+    return _specification(chart)
+
+
+def _specification(chart: alt.LayerChart) -> Specification:
+    """The chart as a dictionary with its data inside, whatever the number of rows."""
+    with alt.data_transformers.disable_max_rows():
+        specification: Specification = chart.to_dict()
+    return specification

@@ -1,0 +1,55 @@
+"""How numbers are written for people: in terminals, tables and pages alike. A missing number is an en dash."""
+
+MISSING = "–"
+
+
+def rating(value: float | None) -> str:
+    """An Elo rating, to the point.
+
+    Example:
+        >>> rating(1043.4), rating(None)
+        ('1,043', '–')
+    """
+    return MISSING if value is None else f"{value:,.0f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Both ends of an interval of ratings; one missing end makes it missing.
+
+    Example:
+        >>> interval(998.2, 1061.0)
+        '998 – 1,061'
+    """
+    return MISSING if low is None or high is None else f"{low:,.0f} – {high:,.0f}"
+
+
+def share(value: float | None) -> str:
+    """A share between 0 and 1 as a percentage with one digit.
+
+    Example:
+        >>> share(0.5)
+        '50.0 %'
+    """
+    return MISSING if value is None else f"{100 * value:.1f} %"
+
+
+def count(value: float | None) -> str:
+    """A count or a sum of weights; decimals only where there are any.
+
+    Example:
+        >>> count(12500.0), count(0.5)
+        ('12,500', '0.5')
+    """
+    if value is None:
+        return MISSING
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def correlation(value: float | None) -> str:
+    """A correlation coefficient with two digits and its sign.
+
+    Example:
+        >>> correlation(0.854), correlation(-0.1)
+        ('+0.85', '-0.10')
+    """
+    return MISSING if value is None else f"{value:+.2f}"

@@ -1,0 +1,79 @@
+"""The house plan's arrows, read from the syntax tree: who may import whom, and who may touch heavy libraries."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ALLOWED = {
+    "salon_taxonomy": set(),
+    "salon_store": {"salon_taxonomy"},
+    "salon_rewards": {"salon_taxonomy"},
+    "salon_ranking": {"salon_taxonomy"},
+    "salon_bench": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_rewards"},
+    "salon_train": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_rewards", "salon_bench"},
+}
+ONLY_TRAIN = {"torch", "transformers", "trl", "accelerate", "peft", "datasets"}
+ONLY_STORE = {"duckdb"}
+
+
+def imported(path: Path) -> Iterator[tuple[str, int]]:
+    """Top-level names of everything a file imports, at any depth of nesting, with the line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name.split(".")[0], node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module.split(".")[0], node.lineno
+
+
+def every_import(packages: dict[str, Path]) -> Iterator[tuple[str, str, str]]:
+    for package, source in packages.items():
+        for path in sorted(source.rglob("*.py")):
+            for name, line in imported(path):
+                yield package, name, f"{path.relative_to(source.parent)}:{line} imports {name}"
+
+
+def test_every_package_has_its_place_in_the_plan(packages: dict[str, Path]) -> None:
+    assert set(packages) == set(ALLOWED)
+
+
+def test_packages_import_only_what_the_plan_allows(packages: dict[str, Path]) -> None:
+    wrong = [
+        where
+        for package, name, where in every_import(packages)
+        if name.startswith("salon_") and name != package and name not in ALLOWED[package]
+    ]
+    assert wrong == []
+
+
+def test_torch_and_its_kin_are_imported_by_train_alone(packages: dict[str, Path]) -> None:
+    wrong = [where for package, name, where in every_import(packages) if name in ONLY_TRAIN and package != "salon_train"]
+    assert wrong == []
+
+
+def test_sql_engines_are_imported_by_the_store_alone(packages: dict[str, Path]) -> None:
+    wrong = [where for package, name, where in every_import(packages) if name in ONLY_STORE and package != "salon_store"]
+    assert wrong == []
+
+
+def test_only_command_lines_print_or_read_the_environment(packages: dict[str, Path]) -> None:
+    wrong = []
+    for source in packages.values():
+        for path in sorted(source.rglob("*.py")):
+            if path.name == "cli.py":
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                printed = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+                environment = isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}
+                if printed or environment:
+                    wrong.append(f"{path.relative_to(source.parent)}:{node.lineno}")
+    assert wrong == []
+
+
+def test_declared_dependencies_are_the_arrows_of_the_plan(root: Path, packages: dict[str, Path]) -> None:
+    import tomllib
+
+    for package in packages:
+        project = tomllib.loads((root / "packages" / package.removeprefix("salon_") / "pyproject.toml").read_text())["project"]
+        named = {item.split(">")[0].split("[")[0].strip().replace("-", "_") for item in project["dependencies"]}
+        assert {name for name in named if name.startswith("salon_")} <= ALLOWED[package], package
