@@ -53,9 +53,11 @@ def test_pages_have_examples_to_run() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    dead = []
-    for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
-            if not (page.parent / target).exists():
-                dead.append(f"{page.relative_to(ROOT)} → {target}")
+    link = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)")
+    dead = [
+        f"{page.relative_to(ROOT)} → {target}"
+        for page in PAGES
+        for target in link.findall(page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
     assert dead == []

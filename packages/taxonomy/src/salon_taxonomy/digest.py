@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-Digestible: TypeAlias = "str | int | float | bool | None | datetime | Sequence[Digestible] | Mapping[str, Digestible]"
+Digestible: TypeAlias = "str | int | float | bool | datetime | Sequence[Digestible] | Mapping[str, Digestible] | None"
 
 _KEY_LENGTH = 24
 _CHUNK = 1 << 20
@@ -26,7 +26,8 @@ def digest(kind: str, value: Digestible, *, length: int = _KEY_LENGTH) -> str:
     Times are taken in UTC to the microsecond and must know their zone. An integral float equals the integer.
 
     Raises:
-        ValueError: for NaN, an infinity, or a time without a zone; they have no single content.
+        ValueError: for NaN, an infinity, a time without a zone, or two keys that differ only in their normal form; they
+            have no single content.
         TypeError: for a value that is none of the kinds above.
 
     Example:
@@ -60,7 +61,10 @@ def _canonical(value: Digestible) -> object:
             raise ValueError(f"{value!r} has no time zone and so no digest")
         return value.astimezone(UTC).isoformat(timespec="microseconds")
     if isinstance(value, Mapping):
-        return {unicodedata.normalize("NFC", key): _canonical(item) for key, item in value.items()}
-    if isinstance(value, Sequence):
+        members = {unicodedata.normalize("NFC", key): _canonical(item) for key, item in value.items()}
+        if len(members) < len(value):
+            raise ValueError(f"keys of {value!r} are the same in normal form C, so it has no digest")
+        return members
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return [_canonical(item) for item in value]
     raise TypeError(f"{type(value).__name__} has no digest")

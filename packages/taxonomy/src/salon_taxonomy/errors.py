@@ -1,14 +1,18 @@
 """Errors that a user can act on.
 
     SalonError
-    ├── InputError           a file, table, option or value is wrong; nothing was written
-    └── IncompleteError      the command stopped before its work was done
+    ├── InputError               a file, table, option or value is wrong; nothing was written
+    │   ├── TaxonomyError        a taxonomy or crosswalk is not one; ``fault`` says in which way
+    │   ├── UnknownLabelError    a taxonomy has no label of that name
+    │   └── AmbiguousLabelError  a taxonomy has several labels of that name
+    └── IncompleteError          the command stopped before its work was done
 
 Packages derive their own from these two, so ``except SalonError`` catches every mistake that Salon can explain and
 nothing else. A command line turns any of them into one message and exit code 2 (1 for ``IncompleteError``).
 """
 
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 
 _LONGEST_VALUE = 120
@@ -31,7 +35,8 @@ class InputError(SalonError):
         source: the file, table or option at fault.
         row: 1-based row among the data rows (the header of a CSV file is not counted).
         line: 1-based line of a text file, where that is what an editor would show.
-        column: the column or key at fault.
+        column: the column of a table at fault.
+        key: the key of a structured file (TOML, JSON) at fault.
         value: the offending value; shown shortened, with control characters escaped.
         allowed: the values that would have been accepted.
         hint: the next thing to do, a whole sentence.
@@ -49,6 +54,7 @@ class InputError(SalonError):
         row: int | None = None,
         line: int | None = None,
         column: str | None = None,
+        key: str | None = None,
         value: object = None,
         allowed: Iterable[object] | None = None,
         hint: str | None = None,
@@ -58,6 +64,7 @@ class InputError(SalonError):
         self.row = row
         self.line = line
         self.column = column
+        self.key = key
         self.value = value
         self.allowed = None if allowed is None else tuple(str(item) for item in allowed)
         self.hint = hint
@@ -69,6 +76,7 @@ class InputError(SalonError):
         where += [f"row {self.row}"] if self.row is not None else []
         where += [f"line {self.line}"] if self.line is not None else []
         where += [f"column {_shortened(self.column)}"] if self.column is not None else []
+        where += [f"key {_shortened(self.key)}"] if self.key is not None else []
         text = f"{', '.join(where)}: {self.problem}" if where else self.problem
         if self.value is not None:
             text += f" {_shortened(self.value)}"
@@ -79,11 +87,82 @@ class InputError(SalonError):
         return f"{text}\n{self.hint}" if self.hint else text
 
 
+class Fault(StrEnum):
+    """In which way a taxonomy or crosswalk is not one."""
+
+    UNREADABLE = "unreadable"
+    """The file is missing, is no file, is too large or is not UTF-8."""
+    BROKEN_TOML = "broken_toml"
+    """The file is not TOML."""
+    MISSING = "missing"
+    """Something that must be there is absent or blank."""
+    UNKNOWN_KEY = "unknown_key"
+    """A key that means nothing here, often a misspelling."""
+    WRONG_TYPE = "wrong_type"
+    """A number where a text belongs, and the like."""
+    BAD_VALUE = "bad_value"
+    """The right type, but not an allowed value."""
+    DUPLICATE_ID = "duplicate_id"
+    """Two labels have one id, or two links join the same labels."""
+    SAME_NAME = "same_name"
+    """Two labels under one parent cannot be told apart by name."""
+    UNKNOWN_PARENT = "unknown_parent"
+    """A label's parent is not in the taxonomy."""
+    TWO_PARENTS = "two_parents"
+    """A label stands under more than one parent."""
+    CYCLE = "cycle"
+    """A label is its own ancestor."""
+    WRONG_TIER = "wrong_tier"
+    """A label's tier is not declared, or not below its parent's."""
+    UNKNOWN_LABEL = "unknown_label"
+    """A crosswalk speaks of a label that its taxonomy does not have."""
+    CONTRADICTION = "contradiction"
+    """A crosswalk says two things that cannot both hold."""
+
+
+class TaxonomyError(InputError):
+    """A taxonomy or crosswalk is not one. ``fault`` is the kind; the message names file, line, key and value.
+
+    Example:
+        >>> from salon_taxonomy import Taxonomy
+        >>> Taxonomy.read("no-such-file.toml")
+        Traceback (most recent call last):
+        ...
+        salon_taxonomy.errors.TaxonomyError: no-such-file.toml: there is no such file
+    """
+
+    def __init__(
+        self,
+        fault: Fault,
+        problem: str,
+        *,
+        source: str | Path | None = None,
+        line: int | None = None,
+        key: str | None = None,
+        value: object = None,
+        allowed: Iterable[object] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.fault = fault
+        super().__init__(problem, source=source, line=line, key=key, value=value, allowed=allowed, hint=hint)
+
+
+class UnknownLabelError(InputError):
+    """A taxonomy has no label of that id, name or alias."""
+
+
+class AmbiguousLabelError(InputError):
+    """Several labels of a taxonomy bear that name; ``allowed`` holds their ids."""
+
+
 def _printable(text: str) -> str:
     """The text with everything that a terminal could act on escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _shortened(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write integers of thousands of digits
+        text = f"of type {type(value).__name__}, too long to show"
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -34,6 +34,8 @@ class Reason(StrEnum):
     """The judge's server refused the request (an HTTP status other than success)."""
     BAD_MEDIA = "bad_media"
     """The picture or video to be judged is missing or cannot be read."""
+    NOT_REPORTED = "not_reported"
+    """The source of an imported result prints no value here."""
     ABSTAINED = "abstained"
     """Nobody was asked, or whoever was asked chose not to say."""
 

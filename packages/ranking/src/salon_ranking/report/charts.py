@@ -82,9 +82,7 @@ def heat_map(
     words = (
         base.transform_filter(f"isValid(datum['{value}'])")
         .mark_text(fontSize=11)
-        .encode(
-            text=alt.Text(f"{value}:Q", format=".2f"), color=alt.condition(dark, alt.value("white"), alt.value("black"))
-        )
+        .encode(text=alt.Text(f"{value}:Q", format=".2f"), color=alt.condition(dark, alt.value("white"), alt.value("black")))
     )
     chart = alt.layer(squares, words).properties(
         width="container", height=44 * max(len(order), 1), description=f"{title} between {len(order)} benchmarks"

@@ -1,0 +1,54 @@
+# The steps of a working day. `.ci/run` runs them all; here they run one at a time.
+
+# what there is
+default:
+    @just --list
+
+# the main job: a leaderboard of image generators from published results
+quickstart:
+    uv run salon quickstart
+
+# the whole test suite
+test *ARGS:
+    uv run --all-packages pytest {{ARGS}}
+
+# studies that take minutes: coverage of intervals, long crash tests
+slow:
+    uv run --all-packages pytest -m slow
+
+# lint and formats
+lint:
+    uv run --only-group lint ruff check .
+    uv run --only-group lint ruff format --check .
+    cd rust && cargo fmt --check && cargo clippy --all-targets -- -D warnings
+
+# put the formats right
+format:
+    uv run --only-group lint ruff check --fix .
+    uv run --only-group lint ruff format .
+    cd rust && cargo fmt
+
+# types, strict
+types:
+    uv run --all-packages --all-extras --group lint mypy
+
+# the Rust core's own tests
+rust:
+    cd rust && cargo test
+
+# speed, with peers in the same run
+benchmark *ARGS:
+    uv run --all-packages --group benchmark pytest benchmarks -o python_files='bench_*.py' -m '' {{ARGS}}
+
+# wheels and sdists, each installed in an empty environment
+packages:
+    bash .ci/packages
+
+# write docs/commands.md and tests/public_surface.txt anew after a decision
+pin:
+    uv run --all-packages python tests/test_commands.py
+    uv run --all-packages python tests/test_public_surface.py
+
+# everything CI runs
+ci:
+    bash .ci/run

@@ -1,0 +1,1 @@
+"""Pages about benchmarks. ``consensus`` writes the quickstart's report; the blocks come from ``salon_ranking.report``."""

@@ -1,0 +1,64 @@
+"""The page: text of strangers stays text, nothing is fetched, every block is drawn."""
+
+import json
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from salon_ranking.report.page import Code, Figure, Section, Table, render_page
+
+CHART = {"mark": "point", "data": {"values": [{"model": "</script><script>alert(1)</script>"}]}}
+
+
+def page(*blocks: object, title: str = "T") -> str:
+    return render_page(title, lead="L", facts=[("Seed", "0")], sections=[Section("S", blocks)])
+
+
+@settings(max_examples=60)
+@given(st.text())
+def test_any_text_is_escaped_wherever_it_stands(text: str) -> None:
+    hostile = f"<img src=x onerror=alert(1)>{text}"
+    html = render_page(
+        hostile,
+        lead=hostile,
+        facts=[(hostile, hostile)],
+        sections=[Section(hostile, (hostile, Code(hostile), Table((hostile,), [[hostile]], caption=hostile)))],
+    )
+    assert "<img" not in html
+
+
+def test_data_cannot_close_the_script_it_stands_in() -> None:
+    html = page(Figure(CHART, "caption"))
+    data = re.search(r'<script type="application/json" id="specifications">(.*?)</script>', html, re.DOTALL)
+    assert data is not None
+    assert json.loads(data[1])[0] == CHART
+
+
+def test_the_page_forbids_itself_the_network() -> None:
+    html = page(Figure(CHART, "caption"))
+    assert "default-src 'none'" in html
+    assert not re.search(r'(src|href)="(https?:)?//', html)
+
+
+def test_a_page_without_charts_carries_no_script() -> None:
+    assert "<script" not in page("Only text.", Table(("A",), [["1"]]))
+
+
+def test_numbers_are_set_flush_right_and_words_are_not() -> None:
+    html = page(Table(("Model", "Elo"), [["x", "1,000"]], frozenset({"Elo"})))
+    assert '<td class="number">1,000</td>' in html
+    assert "<td>x</td>" in html
+
+
+def test_each_figure_has_its_own_place_and_its_numbers() -> None:
+    numbers = Table(("A",), [["1"]], caption="numbers")
+    html = page(Figure(CHART, "first", numbers), Figure(CHART, "second"))
+    assert html.count('class="chart"') == 2
+    assert 'id="chart-0"' in html
+    assert 'id="chart-1"' in html
+    assert html.count("<summary>") == 1
+
+
+def test_the_same_page_is_written_twice_to_the_byte() -> None:
+    assert page(Figure(CHART, "caption")) == page(Figure(CHART, "caption"))
