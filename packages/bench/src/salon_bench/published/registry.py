@@ -1,0 +1,255 @@
+"""Who is who in the published tables: one id per model, whatever a paper calls it.
+
+``models.toml`` holds the models, their spellings and, where one spelling means different things in different tables, the
+overrides with their reasons. It is checked as a whole when it is read: an unknown key, a second model with the same id or
+spelling, or an override that points nowhere is an ``InputError`` that names the entry.
+
+Example:
+    >>> resolve("Flux.1 [dev]"), resolve("FLUX.1-dev"), resolve("flux 1 dev")
+    ('flux.1-dev', 'flux.1-dev', None)
+    >>> resolve("GPT-4o", "000:1"), resolve("GPT-4o", "004:4")
+    ('gpt-4o', 'gpt-image-1')
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from salon_taxonomy.errors import InputError
+
+ModelKind = Literal["generator", "mllm", "assessor", "refiner", "method", "human"]
+"""What a row of a published table can be. ``method`` is a generator with something built on it by a paper (fine-tuning, a
+refiner, best-of-N) and is never counted as a generator; ``human`` is the row of the human experts."""
+
+_Key = TypeVar("_Key")
+_DATA = Path(__file__).parent / "models.toml"
+_SLUG = r"^[a-z0-9]+(?:[.+-][a-z0-9]+)*$"
+_IGNORED = re.compile(r"[\s\-‐‑‒–—―−_()\[\]{}†‡]+")
+_TABLE = r"^\d{3}:\d+[a-z]?$"
+_NAME_KEYS = ("model", "method", "variant", "training")
+_ADDED_KEYS = ("refiner",)
+
+
+class Model(BaseModel):
+    """One model, or one system that a paper lists beside models.
+
+    Attributes:
+        id: stable slug; ``+`` joins a base and what was built on it, ``-unspecified`` marks a variant left open.
+        name: the name to show.
+        kind: see ``ModelKind``.
+        maker: who made it; ``None`` where no paper needs it (methods, refiners, assessors).
+        family: the name that its siblings share, or ``None``.
+        spellings: other ways in which the papers write the name.
+        base: the id of the model that this one was built on, or ``None``.
+        note: why it is, or is not, the same as a neighbour; ``None`` where nothing had to be decided.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, Field(pattern=_SLUG, max_length=80)]
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    kind: ModelKind
+    maker: str | None = None
+    family: str | None = None
+    spellings: tuple[str, ...] = ()
+    base: str | None = None
+    note: str | None = None
+
+
+class Override(BaseModel):
+    """What one spelling means in the named tables, and there only.
+
+    Attributes:
+        tables: ids of tables, such as ``"004:4"``.
+        spelling: the name as those tables print it.
+        model: the id that it means there.
+        reason: why, in one sentence.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tables: Annotated[tuple[Annotated[str, Field(pattern=_TABLE)], ...], Field(min_length=1)]
+    spelling: Annotated[str, Field(min_length=1)]
+    model: str
+    reason: Annotated[str, Field(min_length=1)]
+
+
+class Registry:
+    """All models of a registry file, with the two look-ups that the tables need.
+
+    Args:
+        models: in the order of the file; ids and spellings must be free of collisions.
+        overrides: see ``Override``.
+        source: the file to name in errors.
+
+    Raises:
+        InputError: an id given twice, one spelling for two ids, a ``base`` or an override that points to no model.
+    """
+
+    def __init__(
+        self, models: tuple[Model, ...], overrides: tuple[Override, ...] = (), *, source: str | Path = "models.toml"
+    ) -> None:
+        self.models = models
+        self.overrides = overrides
+        self._source = source
+        self._by_id: dict[str, Model] = {}
+        self._by_spelling: dict[str, str] = {}
+        self._by_table: dict[tuple[str, str], str] = {}
+        for model in models:
+            if model.id in self._by_id:
+                raise InputError("two models share one id", source=source, column="id", value=model.id)
+            self._by_id[model.id] = model
+        for model in models:
+            self._check_known(model.base, "base", f"model {model.id}")
+            for spelling in (model.id, model.name, *model.spellings):
+                self._claim(self._by_spelling, normal_form(spelling), model.id, spelling)
+        for override in overrides:
+            self._check_known(override.model, "model", f"the override of {override.spelling!r}")
+            for table in override.tables:
+                self._claim(self._by_table, (table, normal_form(override.spelling)), override.model, override.spelling)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The registry of one TOML file.
+
+        Raises:
+            InputError: the file cannot be read or is not a registry; the message names the entry and the key.
+        """
+        try:
+            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InputError(f"cannot be read as TOML: {error}", source=path) from error
+        try:
+            parsed = _File.model_validate(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise InputError(f"bad entry, {first['msg']}", source=path, column=where, value=first["input"]) from error
+        return cls(parsed.model, parsed.override, source=path)
+
+    def get(self, identifier: str) -> Model:
+        """The model with this id.
+
+        Raises:
+            InputError: there is none; the message lists ids that begin alike.
+        """
+        found = self._by_id.get(identifier)
+        if found is None:
+            alike = [known for known in self._by_id if known[:3] == identifier.casefold()[:3]]
+            raise InputError(
+                "unknown model id",
+                source=self._source,
+                value=identifier,
+                allowed=alike or self._by_id,
+                hint="To find an id by a printed name, ask registry.resolve(name).",
+            )
+        return found
+
+    def resolve(self, printed: str, table: str | None = None) -> str | None:
+        """The id that a printed name means, in the given table first and anywhere else second; ``None`` if no model has it."""
+        key = normal_form(printed)
+        if table is not None and (table, key) in self._by_table:
+            return self._by_table[table, key]
+        return self._by_spelling.get(key)
+
+    def _check_known(self, identifier: str | None, column: str, owner: str) -> None:
+        if identifier is not None and identifier not in self._by_id:
+            raise InputError(f"{owner} points to no model", source=self._source, column=column, value=identifier)
+
+    def _claim(self, owners: dict[_Key, str], key: _Key, identifier: str, spelling: str) -> None:
+        if owners.setdefault(key, identifier) != identifier:
+            raise InputError(
+                f"one spelling for two models, {owners[key]} and {identifier}",
+                source=self._source,
+                column="spellings",
+                value=spelling,
+                hint="Give one of them a name of its own, or say with an [[override]] in which tables it means which.",
+            )
+
+
+class _File(BaseModel):
+    """The shape of ``models.toml``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: tuple[Model, ...] = ()
+    override: tuple[Override, ...] = ()
+
+
+def normal_form(printed: str) -> str:
+    """What counts in a name: case, spaces, dashes, underscores, brackets and daggers do not; digits, dots and ``+`` do.
+
+    Example:
+        >>> normal_form("Flux.1 Kontext [pro]†"), normal_form("R³-Refiner (QE)")
+        ('flux.1kontextpro', 'r3refinerqe')
+    """
+    return _IGNORED.sub("", unicodedata.normalize("NFKC", printed).casefold())
+
+
+@cache
+def registry() -> Registry:
+    """The registry that comes with the published tables; read and checked once."""
+    return Registry.read(_DATA)
+
+
+def models(kind: ModelKind | None = None) -> tuple[Model, ...]:
+    """All models, or those of one kind, in the order of ``models.toml``.
+
+    Example:
+        >>> [model.id for model in models("human")]
+        ['human-expert']
+    """
+    return tuple(model for model in registry().models if kind in (None, model.kind))
+
+
+def model(identifier: str) -> Model:
+    """The model with this id; an ``InputError`` if there is none.
+
+    Example:
+        >>> model("sdxl").family
+        'Stable Diffusion XL'
+    """
+    return registry().get(identifier)
+
+
+def resolve(printed: str, table: str | None = None) -> str | None:
+    """The id of the model that a paper calls ``printed``; ``None`` if no model has that name.
+
+    Args:
+        printed: the name as printed; ``normal_form`` says what may differ.
+        table: the id of the table it stands in (``"002:9b"``); some names mean another model there.
+
+    Example:
+        >>> resolve("SEEDream 3.0"), resolve("Bagel + R³-Refiner"), resolve("Overall")
+        ('seedream-3.0', 'bagel+r3-refiner', None)
+    """
+    return registry().resolve(printed, table)
+
+
+def resolve_row(keys: Mapping[str, str | None], table: str | None = None) -> str | None:
+    """The id of the model that one row of a table is about; ``None`` if its keys name no model.
+
+    A table whose rows build on other rows has the base in ``model`` and what was added in ``refiner``; both together are
+    the name. Keys that say something else about the row (``group``, ``creator``, ``n``, …) are left out.
+
+    Args:
+        keys: the key cells of the row by column name; an empty cell or ``None`` is a cell that the paper leaves empty.
+        table: the id of the table.
+
+    Example:
+        >>> resolve_row({"model": "Bagel", "refiner": "+ R³-Refiner"}, "002:2")
+        'bagel+r3-refiner'
+        >>> resolve_row({"label": "Negation"}) is None
+        True
+    """
+    name = next((keys[key] for key in _NAME_KEYS if keys.get(key)), None)
+    if name is None:
+        return None
+    added = [cell for key in _ADDED_KEYS if (cell := keys.get(key))]
+    return resolve(" ".join([name, *added]), table)
