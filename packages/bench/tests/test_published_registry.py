@@ -15,7 +15,6 @@ from salon_taxonomy.errors import InputError
 PUBLISHED = Path(registry.__file__).parent
 DATA = PUBLISHED / "data"
 ROWS_THAT_ARE_MODELS = {"generator", "assessor", "refiner"}
-NOT_A_MODEL = {("002:9a", "Baseline"), ("002:4", "HRM")}
 
 GENERATORS = [
     "bagel",
@@ -81,15 +80,32 @@ def test_every_row_that_is_a_model_resolves_to_one(table: str, file: Path, keys:
         rows = list(csv.DictReader(opened))
     resolved = {tuple(row[key] for key in keys): registry.resolve_row({key: row[key] for key in keys}, table) for row in rows}
     assert len(resolved) == len(rows)
-    assert [names for names, found in resolved.items() if found is None and (table, names[0]) not in NOT_A_MODEL] == []
+    assert [names for names, found in resolved.items() if found is None] == []
 
 
-def test_no_two_rows_of_a_table_are_the_same_model_unless_another_key_tells_them_apart() -> None:
+def test_no_two_rows_of_a_table_are_the_same_model() -> None:
     for table, file, keys in tables_of_models():
         with file.open(encoding="utf-8", newline="") as opened:
             rows = [registry.resolve_row({key: row[key] for key in keys}, table) for row in csv.DictReader(opened)]
-        if table != "002:5":  # there the number of candidates or rounds is a key
-            assert len(set(rows)) == len(rows), table
+        assert len(set(rows)) == len(rows), table
+
+
+@pytest.mark.parametrize(
+    ("table", "printed", "expected"),
+    [
+        ("002:5", "+ Best-of-N", "qwen-image+best-of-n"),
+        ("002:5", "+ R³-Refiner", "qwen-image+r3-refiner"),
+        ("002:7", "+ Qwen3-VL-8B verifier", "qwen-image+qwen3-vl-8b-instruct"),
+        ("002:7", "+ R³-Refiner-QE", "qwen-image+r3-refiner"),
+        ("002:9b", "+ R³-Refiner-QE", "r3-refiner-qe"),
+        ("002:9a", "Baseline", None),
+        ("003:6", "+ FLUX-Reason-6M+GCOT", "bagel+flux-reason-6m-gcot"),
+        ("003:7", "+ FLUX-Reason-6M + GCoT", "bagel+flux-reason-6m-gcot"),
+        ("000:4", "w/o Consistent Reward", "magicassessor-7b-without-consistency-reward"),
+    ],
+)
+def test_a_row_that_names_only_what_was_added_means_what_its_table_says(table: str, printed: str, expected: str | None) -> None:
+    assert registry.resolve(printed, table) == expected
 
 
 def test_every_judge_that_is_a_model_is_known() -> None:
@@ -176,6 +192,11 @@ def test_one_spelling_for_two_models_is_refused_when_the_registry_is_made() -> N
     with pytest.raises(InputError, match="one spelling for two models, a-1 and b") as caught:
         registry.Registry((one_model(), one_model(id="b", name="B", spellings=("[A] 1",))))
     assert caught.value.value == "[A] 1"
+
+
+def test_a_spelling_of_nothing_but_dashes_and_brackets_is_refused() -> None:
+    with pytest.raises(InputError, match="a spelling needs a letter or a digit"):
+        registry.Registry((one_model(spellings=("- [ ]",)),))
 
 
 def test_one_id_for_two_models_is_refused() -> None:

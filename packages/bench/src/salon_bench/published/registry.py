@@ -89,7 +89,8 @@ class Registry:
         source: the file to name in errors.
 
     Raises:
-        InputError: an id given twice, one spelling for two ids, a ``base`` or an override that points to no model.
+        InputError: an id given twice, an empty spelling, one spelling for two ids, a ``base`` or an override that
+            points to no model.
     """
 
     def __init__(
@@ -108,6 +109,8 @@ class Registry:
         for model in models:
             self._check_known(model.base, "base", f"model {model.id}")
             for spelling in (model.id, model.name, *model.spellings):
+                if not normal_form(spelling):
+                    raise InputError("a spelling needs a letter or a digit", source=source, column="spellings", value=spelling)
                 self._claim(self._by_spelling, normal_form(spelling), model.id, spelling)
         for override in overrides:
             self._check_known(override.model, "model", f"the override of {override.spelling!r}")
