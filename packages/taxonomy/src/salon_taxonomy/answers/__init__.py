@@ -1,0 +1,69 @@
+"""What a model's reply says, read by the four answer grammars of the field.
+
+Every ``parse_…`` takes the raw text of one reply and returns :class:`Parsed` or :class:`Unparsed`; none raises on any
+text, and each takes time linear in its length. Every ``render_…`` writes the text that its parser reads back.
+
+    grammar            parse                    render                the answer
+    MagicMirror        parse_magicmirror        render_magicmirror    MagicMirrorAnswer
+    … bare JSON        parse_magicmirror_json   magicmirror_json      MagicMirrorAnswer
+    Artifact-Bench 1   parse_yes_no             –                     YesNoAnswer
+    Artifact-Bench 2   parse_video_choice       –                     VideoChoiceAnswer
+    Artifact-Bench 3   parse_option_letters     –                     OptionLettersAnswer
+    R³                 parse_r3                 render_r3             R3Answer
+    PRISM-Bench        parse_prism              render_prism          PrismAnswer
+
+Example:
+    >>> parse_prism('{"justification": "One finger too many.", "score": 7}')
+    Parsed(answer=PrismAnswer(score=7.0, justification='One finger too many.'), reasoning=None, notes=())
+    >>> parse_prism('{"justification": "One fin').reason
+    <Reason.TRUNCATED: 'truncated'>
+"""
+
+from salon_taxonomy.answers.artifact_bench import (
+    Fidelity,
+    OptionLettersAnswer,
+    VideoChoiceAnswer,
+    YesNoAnswer,
+    parse_option_letters,
+    parse_video_choice,
+    parse_yes_no,
+)
+from salon_taxonomy.answers.magicmirror import (
+    MAGICMIRROR_MENU,
+    Artifact,
+    MagicMirrorAnswer,
+    magicmirror_json,
+    parse_magicmirror,
+    parse_magicmirror_json,
+    render_magicmirror,
+)
+from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
+from salon_taxonomy.answers.prism import PrismAnswer, parse_prism, render_prism
+from salon_taxonomy.answers.r3 import R3Answer, parse_r3, render_r3
+
+__all__ = [
+    "MAGICMIRROR_MENU",
+    "Artifact",
+    "Fidelity",
+    "MagicMirrorAnswer",
+    "Note",
+    "OptionLettersAnswer",
+    "Outcome",
+    "Parsed",
+    "PrismAnswer",
+    "R3Answer",
+    "Unparsed",
+    "VideoChoiceAnswer",
+    "YesNoAnswer",
+    "magicmirror_json",
+    "parse_magicmirror",
+    "parse_magicmirror_json",
+    "parse_option_letters",
+    "parse_prism",
+    "parse_r3",
+    "parse_video_choice",
+    "parse_yes_no",
+    "render_magicmirror",
+    "render_prism",
+    "render_r3",
+]

@@ -1,0 +1,198 @@
+"""Artifact-Bench's answers: yes or no, video A or B, and the letters of the options that apply.
+
+The grammar is paper 001's (Artifact-Bench), appendices A.2 and A.3. Its replies are prose, from which rules take the
+answer; where they find nothing, the benchmark asks a language model, and where that finds nothing the item counts as
+wrong. That second reader is the caller's: here a reply in which the rules find nothing is ``Unparsed``.
+
+Two sets of rules are offered. ``"released"`` repeats the authors' script to the letter: in it, "There is *no* sign"
+answers no, "video **a**bout cats" names video A, and the article in "**A** hand melts" chooses option A. ``"paper"``, the
+default, drops what the script misreads: a refusal is no answer, a letter is part of no word, and capital letters are
+taken out of prose only where none of them can be an article or a pronoun.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar
+
+from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
+from salon_taxonomy.answers.reading import Said, is_refusal, said
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.verdict import Reason
+
+Fidelity: TypeAlias = Literal["paper", "released"]
+"""Which rules read a reply: the paper's intent, or the authors' script to the letter."""
+
+A = TypeVar("A")
+
+_MOST_OPTIONS = 26
+_WRAPPING = " \t\r\n\"'`*.。,:;()[]<>"
+
+_YES_NO = re.compile(r"\b(yes|no)\b")
+_ANSWER_YES_NO = re.compile(r"answer(?: is)?[ *\"'`]{0,4}[:：]?[ *\"'`]{0,4}\b(yes|no)\b")
+_RELEASED_ANSWER = re.compile(r"answer\s*+[:：]\s*+(yes|no)\b")
+
+_VIDEO = re.compile(r"\bvideo\s*+([ab])\b")
+_RELEASED_VIDEO = re.compile(r"video\s*+([ab])")
+
+_LETTER = re.compile(r"\b[A-Z]\b")
+_WORD_LETTER = re.compile(r"\b(?:A|I)(?=[ '’](?!and\b|or\b)[a-z])")
+_LETTER_LIST = re.compile(r"[A-Z](?:(?:\s{0,2}(?:[,;/&+]|and)\s{0,2}|\s{1,2})[A-Z]){0,25}")
+_MARKED_LIST = re.compile(
+    r"(?i:answers?|options?|selected|choices?)(?i: is| are)?[ *]{0,4}[:：][ *\"'(\[]{0,4}"
+    r"([A-Z](?:\s{0,2}(?:[,;/&+]|and)\s{0,2}[A-Z]\b){0,25}+)\b(?! [a-z])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class YesNoAnswer:
+    """Task 1 (RVAC): whether a video was made by a generative model."""
+
+    ai_generated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VideoChoiceAnswer:
+    """Task 2 (PVRC): which of two generated videos looks more realistic."""
+
+    more_realistic: Literal["A", "B"]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionLettersAnswer:
+    """Task 3 (AID): the options that were observed. Never empty; scored as a set, by exact match."""
+
+    letters: frozenset[str]
+
+
+def parse_yes_no(text: str, *, fidelity: Fidelity = "paper") -> Outcome[YesNoAnswer]:
+    """Read a reply to task 1: the whole reply, else the last "answer: yes", else the last word that is yes or no.
+
+    The released script takes the first "answer: yes" instead of the last.
+
+    Example:
+        >>> parse_yes_no("The fingers merge, so the answer is: **Yes**.").answer
+        YesNoAnswer(ai_generated=True)
+        >>> parse_yes_no("Sorry, no videos can be opened here.").reason
+        <Reason.REFUSED: 'refused'>
+    """
+    heard = said(text)
+    if isinstance(heard, Unparsed):
+        return heard
+    lowered = heard.answer.lower()
+    if lowered.strip(_WRAPPING) in ("yes", "no"):
+        return _heard(heard, YesNoAnswer(lowered.strip(_WRAPPING) == "yes"))
+    if _fidelity(fidelity) == "released":
+        first = _RELEASED_ANSWER.search(lowered)
+        word = first[1] if first else _last(_YES_NO, lowered)
+    else:
+        word = _last(_ANSWER_YES_NO, lowered)
+        if word is None and is_refusal(heard.answer):
+            return _refused(heard)
+        word = word or _last(_YES_NO, lowered)
+    return _nothing(heard, "neither yes nor no") if word is None else _heard(heard, YesNoAnswer(word == "yes"))
+
+
+def parse_video_choice(text: str, *, fidelity: Fidelity = "paper") -> Outcome[VideoChoiceAnswer]:
+    """Read a reply to task 2: the last "Video A" or "Video B", in angle brackets or not.
+
+    By the paper's rules a reply that is nothing but the letter is read as well.
+
+    Example:
+        >>> parse_video_choice("Video A flickers; <Video B> is more realistic.").answer
+        VideoChoiceAnswer(more_realistic='B')
+        >>> parse_video_choice("Both are equally good.").reason
+        <Reason.MALFORMED: 'malformed'>
+    """
+    heard = said(text)
+    if isinstance(heard, Unparsed):
+        return heard
+    lowered = heard.answer.lower()
+    if _fidelity(fidelity) == "released":
+        letter = _last(_RELEASED_VIDEO, lowered)
+    else:
+        if is_refusal(heard.answer):
+            return _refused(heard)
+        whole = lowered.strip(_WRAPPING)
+        letter = whole if whole in ("a", "b") else _last(_VIDEO, lowered)
+    if letter is None:
+        return _nothing(heard, "neither Video A nor Video B")
+    return _heard(heard, VideoChoiceAnswer("A" if letter == "a" else "B"))
+
+
+def parse_option_letters(text: str, options: int = 6, *, fidelity: Fidelity = "paper") -> Outcome[OptionLettersAnswer]:
+    """Read a reply to task 3: letters of options, ``A`` being the first of ``options``.
+
+    By the paper's rules: the whole reply if it is a list of letters, else the last list behind "answer:", else all single
+    capital letters of the prose. Prose in which "A" or "I" may be a word is left to the second reader. Letters
+    beyond the options are left out; a reply with no others is ``OFF_MENU``.
+
+    Args:
+        text: the reply.
+        options: how many options were offered, 1 to 26.
+        fidelity: which rules.
+
+    Raises:
+        InputError: for a number of options that is not 1 to 26.
+
+    Example:
+        >>> sorted(parse_option_letters("B, D").answer.letters)
+        ['B', 'D']
+        >>> sorted(parse_option_letters("A hand melts, hence: answer: B and E.").answer.letters)
+        ['B', 'E']
+        >>> parse_option_letters("A hand melts in option C.").reason
+        <Reason.MALFORMED: 'malformed'>
+    """
+    if not 1 <= options <= _MOST_OPTIONS:
+        raise InputError("the number of options must be 1 to 26", column="options", value=options)
+    heard = said(text)
+    if isinstance(heard, Unparsed):
+        return heard
+    if _fidelity(fidelity) == "released":
+        letters = _LETTER.findall(heard.answer.upper())
+    else:
+        if is_refusal(heard.answer):
+            return _refused(heard)
+        listed = _listed(heard.answer)
+        if listed is None and _WORD_LETTER.search(heard.answer):
+            return _nothing(heard, "a letter may be a word, so no sure choice of options")
+        letters = _LETTER.findall(heard.answer if listed is None else listed)
+    offered = frozenset(letter for letter in letters if ord(letter) - ord("A") < options)
+    if offered:
+        return _heard(heard, OptionLettersAnswer(offered))
+    if letters:
+        return Unparsed(Reason.OFF_MENU, f"only letters beyond the {options} options", heard.reasoning)
+    return _nothing(heard, "no letter of an option")
+
+
+def _listed(answer: str) -> str | None:
+    """The reply's explicit list of letters, if it has one."""
+    whole = answer.strip(_WRAPPING)
+    if _LETTER_LIST.fullmatch(whole):
+        return whole
+    return _last(_MARKED_LIST, answer)
+
+
+def _last(pattern: re.Pattern[str], text: str) -> str | None:
+    """The first group of the pattern's last match."""
+    found = None
+    for match in pattern.finditer(text):
+        found = match
+    return None if found is None else found[1]
+
+
+def _fidelity(given: Fidelity) -> Fidelity:
+    if given not in ("paper", "released"):
+        raise InputError("unknown fidelity", value=given, allowed=("paper", "released"))
+    return given
+
+
+def _heard(heard: Said, answer: A) -> Parsed[A]:
+    return Parsed(answer, heard.reasoning, heard.notes)
+
+
+def _nothing(heard: Said, what: str) -> Unparsed:
+    return Unparsed(Reason.MALFORMED, f"{what} stands in the reply", heard.reasoning)
+
+
+def _refused(heard: Said) -> Unparsed:
+    return Unparsed(Reason.REFUSED, f"the reply begins {heard.answer[:40]!r}", heard.reasoning)

@@ -1,0 +1,89 @@
+"""R³'s answer: ``<think>…</think>`` and then one JSON object with verdict, explanation and edit instruction.
+
+The grammar is paper 002's (R³-Bench and R³-Refiner), Figure 17: ``{"answer": bool, "explanation": str,
+"edit_prompt": str}``, where the two texts are asked for only when the answer is false.
+"""
+
+from dataclasses import dataclass
+
+from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
+from salon_taxonomy.answers.reading import last_object, nothing_found, rejected, said, without_surrogates
+from salon_taxonomy.answers.rendering import object_text, with_reasoning
+from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
+from salon_taxonomy.verdict import Reason
+
+_TEXTS = ("explanation", "edit_prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class R3Answer:
+    """One turn of the reason–reflect–rectify loop.
+
+    Attributes:
+        matches: the verdict: the image shows what its prompt asks for (the JSON key is ``answer``).
+        explanation: what differs; may be blank, and usually is when the image matches.
+        edit_prompt: the instruction for the image editor; may be blank, and usually is when the image matches.
+    """
+
+    matches: bool
+    explanation: str = ""
+    edit_prompt: str = ""
+
+
+def parse_r3(text: str) -> Outcome[R3Answer]:
+    """Read one reply: the last JSON object outside of the reasoning, bare, fenced or within prose.
+
+    When ``answer`` is true, ``explanation`` and ``edit_prompt`` may be missing or null and become ``""``. When it is
+    false, both must be strings; blank ones are read as they are, so that a metric can count them.
+
+    Example:
+        >>> parse_r3('<think>Two lemons.</think>{"answer": false, "explanation": "Two lemons, not three.",'
+        ...          ' "edit_prompt": "Add a lemon on the right."}').answer
+        R3Answer(matches=False, explanation='Two lemons, not three.', edit_prompt='Add a lemon on the right.')
+        >>> parse_r3('{"answer": "maybe"}')
+        Unparsed(reason=<Reason.OFF_MENU: 'off_menu'>, detail="'answer' is neither true nor false", reasoning=None)
+    """
+    heard = said(text)
+    if isinstance(heard, Unparsed):
+        return heard
+    found = last_object(heard.answer)
+    if found is None:
+        return nothing_found(heard, "{")
+    try:
+        value = strict_json(found.body)
+        if not isinstance(value, dict) or "answer" not in value:
+            raise JsonError("the key 'answer' is missing")
+        matches = value["answer"]
+        if matches is not True and matches is not False:
+            return rejected(found, Reason.OFF_MENU, "'answer' is neither true nor false", heard.reasoning)
+        explanation, edit_prompt = (_text(value, key, needed=not matches) for key in _TEXTS)
+    except JsonError as problem:
+        return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
+    extra = (Note.EXTRA_KEYS,) if value.keys() - {"answer", *_TEXTS} else ()
+    return Parsed(R3Answer(matches, explanation, edit_prompt), heard.reasoning, (*heard.notes, *found.notes, *extra))
+
+
+def render_r3(answer: R3Answer, reasoning: str | None = None) -> str:
+    """The whole reply; :func:`parse_r3` reads it back.
+
+    Raises:
+        InputError: when the reasoning itself holds a think tag.
+
+    Example:
+        >>> print(render_r3(R3Answer(True), "Three lemons, three flags."))
+        <think>
+        Three lemons, three flags.
+        </think>
+        {"answer": true, "explanation": "", "edit_prompt": ""}
+    """
+    members = {"answer": answer.matches, "explanation": answer.explanation, "edit_prompt": answer.edit_prompt}
+    return with_reasoning(object_text(members), reasoning)
+
+
+def _text(members: dict[str, Json], key: str, *, needed: bool) -> str:
+    value = members.get(key)
+    if isinstance(value, str):
+        return without_surrogates(value)
+    if value is None and not needed:
+        return ""
+    raise JsonError(f"{key!r} is no text" if key in members else f"the key {key!r} is missing")

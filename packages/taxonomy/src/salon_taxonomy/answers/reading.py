@@ -1,0 +1,203 @@
+"""Where in a reply the answer stands: after the reasoning, in a box, or in a JSON object.
+
+Each function makes one pass over the text, so its time is linear in the length of the reply, whatever the reply is.
+"""
+
+import re
+from dataclasses import dataclass
+
+from salon_taxonomy.answers.outcome import Note, Unparsed
+from salon_taxonomy.verdict import Reason
+
+_THINK_TAG = re.compile(r"<(/?)think>", re.IGNORECASE)
+_BOX_OR_BRACE = re.compile(r"\\boxed\{|[{}]")
+# A string inside an object (its closing quote may be missing) or one brace. Possessive: the scan never turns back.
+_STRING_OR_BRACE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}]', re.DOTALL)
+_FENCE = "```"
+# Said at the beginning of a reply that holds no answer. Kept short on purpose: prose that is no refusal stays malformed.
+_REFUSAL = re.compile(
+    r"i(?:['’]m| am) (?:very )?sorry|sorry,|i apologi[sz]e|抱歉|很抱歉|对不起|我无法|我不能"
+    r"|(?:unfortunately, )?i (?:can['’]t|cannot|can not|won['’]t|will not|am unable to|am not able to) "
+    r"(?:assist|help|comply|view|watch|access|process|fulfil|provide|engage|evaluate|answer|judge|rate|score)"
+)
+_REFUSAL_OPENING = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A reply taken apart.
+
+    Attributes:
+        reasoning: what stood in ``<think>``, stripped; None without such a block.
+        answer: everything else, stripped; never empty.
+        notes: what was noted on the way.
+    """
+
+    reasoning: str | None
+    answer: str
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A piece of a reply that may hold the answer, and whether another was begun after or around it and never closed."""
+
+    body: str
+    notes: tuple[Note, ...]
+    unfinished: bool
+
+
+def said(text: str) -> Said | Unparsed:
+    """Take the reasoning out of a reply.
+
+    All text within ``<think>…</think>`` is reasoning, wherever it stands; so is everything before a ``</think>`` that
+    nobody opened. A ``<think>`` that is never closed means that the reply broke off while reasoning.
+
+    Example:
+        >>> said("<think>Six fingers.</think>no")
+        Said(reasoning='Six fingers.', answer='no', notes=())
+        >>> said("<think>Six fing").reason
+        <Reason.TRUNCATED: 'truncated'>
+    """
+    notes: tuple[Note, ...] = ()
+    readable = without_surrogates(text)
+    if readable != text:
+        text, notes = readable, (Note.REPAIRED_TEXT,)
+    thoughts: list[str] = []
+    answers: list[str] = []
+    inside, start = False, 0
+    for tag in _THINK_TAG.finditer(text):
+        opens = not tag[1]
+        if inside and opens:
+            continue
+        piece = text[start : tag.start()]
+        if not inside and not opens:
+            thoughts += [*answers, piece]
+            answers = []
+            notes = (*notes, Note.THINK_UNOPENED) if Note.THINK_UNOPENED not in notes else notes
+        else:
+            (thoughts if inside else answers).append(piece)
+        inside, start = opens, tag.end()
+    if inside:
+        thoughts.append(text[start:])
+        return Unparsed(Reason.TRUNCATED, "the reasoning is never closed", _joined(thoughts))
+    answers.append(text[start:])
+    reasoning = _joined(thoughts) if start else None
+    answer = _joined(answers)
+    if not answer:
+        after = " after the reasoning" if start else ""
+        return Unparsed(Reason.EMPTY, f"nothing stands{after or ' in the reply'}", reasoning)
+    return Said(reasoning, answer, notes)
+
+
+def without_surrogates(text: str) -> str:
+    """The text with pairs of surrogates joined and lone ones turned into U+FFFD, so that any encoding can carry it."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def last_box(answer: str) -> Found | None:
+    r"""The content of the last ``\boxed{…}`` whose braces balance; None when there is none.
+
+    Braces are counted as they stand, also within strings, as the released checkers of boxed answers do.
+
+    Example:
+        >>> last_box(r"first \boxed{1}, then \boxed{{2}}").body
+        '{2}'
+    """
+    depth = 0
+    open_boxes: list[tuple[int, int]] = []
+    found: tuple[int, int] | None = None
+    for token in _BOX_OR_BRACE.finditer(answer):
+        if token[0] == "}":
+            if not depth:
+                continue
+            depth -= 1
+            if open_boxes and open_boxes[-1][0] == depth:
+                opened = open_boxes.pop()[1]
+                found = max(found or (0, 0), (opened, token.start()))
+        else:
+            if token[0] != "{":
+                open_boxes.append((depth, token.end()))
+            depth += 1
+    if found is None:
+        return None
+    start, end = found
+    around = answer[: start - len(r"\boxed{")].strip() or answer[end + 1 :].strip()
+    notes = (Note.SURROUNDED,) if around else ()
+    return Found(answer[start:end].strip(), (*notes, Note.UNFINISHED) if open_boxes else notes, bool(open_boxes))
+
+
+def last_object(answer: str) -> Found | None:
+    """The last ``{…}`` whose braces balance, and that stands in no other such; None when there is none.
+
+    Within braces, double-quoted strings are skipped; outside of them quotation marks mean nothing, so prose may use them.
+
+    Example:
+        >>> last_object('Not {this}, but: {"score": 7}.').body
+        '{"score": 7}'
+    """
+    opened: list[int] = []
+    closed: list[tuple[int, int]] = []
+    position = answer.find("{")
+    while position >= 0:
+        position = _scan(answer, position, opened, closed)
+    if not closed:
+        return None
+    start, end = closed[-1]
+    notes: tuple[Note, ...] = ()
+    if answer.startswith(_FENCE) and answer.endswith(_FENCE):
+        notes = (Note.FENCED,)
+    elif start > 0 or end < len(answer):
+        notes = (Note.SURROUNDED,)
+    return Found(answer[start:end], (*notes, Note.UNFINISHED) if opened else notes, bool(opened))
+
+
+def _scan(answer: str, position: int, opened: list[int], closed: list[tuple[int, int]]) -> int:
+    """Read on from an opening brace until all are closed; where the next opening brace stands, or -1."""
+    for token in _STRING_OR_BRACE.finditer(answer, position):
+        if token[0] == "{":
+            opened.append(token.start())
+        elif token[0] == "}":
+            start = opened.pop()
+            while closed and closed[-1][0] > start:
+                closed.pop()
+            closed.append((start, token.end()))
+            if not opened:
+                return answer.find("{", token.end())
+    return -1
+
+
+def rejected(found: Found, reason: Reason, detail: str, reasoning: str | None) -> Unparsed:
+    """The outcome for a piece that the grammar does not take; where another piece was cut off, that is the reason."""
+    if found.unfinished:
+        return Unparsed(Reason.TRUNCATED, f"the reply broke off, and what it holds is no answer: {detail}", reasoning)
+    return Unparsed(reason, detail, reasoning)
+
+
+def nothing_found(heard: Said, wanted: str) -> Unparsed:
+    """Why a reply without its box or object is no answer: cut off, a refusal, or something else altogether."""
+    if wanted in heard.answer:
+        return Unparsed(Reason.TRUNCATED, f"{wanted} is opened and never closed", heard.reasoning)
+    if is_refusal(heard.answer):
+        return Unparsed(Reason.REFUSED, f"the reply begins {heard.answer[:40]!r}", heard.reasoning)
+    return Unparsed(Reason.MALFORMED, f"no {wanted}…}} stands in the reply", heard.reasoning)
+
+
+def is_refusal(answer: str) -> bool:
+    """Whether a reply begins the way judges decline.
+
+    Example:
+        >>> is_refusal("I'm sorry, but I can't help with that."), is_refusal("I cannot find any artifacts.")
+        (True, False)
+    """
+    return _REFUSAL.match(answer[:_REFUSAL_OPENING].lower()) is not None
+
+
+def _joined(pieces: list[str]) -> str:
+    return "\n".join(stripped for piece in pieces if (stripped := piece.strip()))

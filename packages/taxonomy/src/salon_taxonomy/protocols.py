@@ -1,0 +1,317 @@
+"""The two contracts that everything else asks: a judge answers questions about media, an editor changes an image.
+
+Clients (HTTP, local models, replay, panels) live in ``salon_bench``; rewards and loops take any object that fits. Neither
+contract raises for what the other side did: a time-out, a refusal or a broken connection comes back as a value, so one
+lost answer never ends a run.
+
+    Question ── ask ──► Reply ── text ──► answers.parse_… ──► Parsed | Unparsed
+        │                 └── problem() ──► Unscored, where no text was had
+        └── request_sha256(): the key of caches and of ``judge_calls``
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol, Self, runtime_checkable
+
+from salon_taxonomy.digest import Digestible, digest, file_sha256
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import CallStatus, MediaKind
+from salon_taxonomy.verdict import Reason, Unscored
+
+_SHA256_DIGITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """One picture or video, in memory or by reference.
+
+    Attributes:
+        sha256: of the encoded file's bytes, 64 hex digits: what makes two media the same.
+        uri: a path or URI where the file stands; None when it is in memory only.
+        data: the encoded file's bytes; None when it is by reference only. At least one of the two is given.
+        kind: image or video.
+        frames_per_second: for a video, how densely it is to be shown to the judge; None leaves that to the judge.
+
+    Raises:
+        InputError: when neither ``uri`` nor ``data`` is given, or the hash is none.
+    """
+
+    sha256: str
+    uri: str | None = None
+    data: bytes | None = field(default=None, repr=False, compare=False)
+    kind: MediaKind = MediaKind.IMAGE
+    frames_per_second: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.uri is None and self.data is None:
+            raise InputError("media need a uri or data", column="uri", hint="Use Media.from_file or Media.from_bytes.")
+        if len(self.sha256) != _SHA256_DIGITS or set(self.sha256) - set("0123456789abcdef"):
+            raise InputError("not a SHA-256 in 64 lower-case hex digits", column="sha256", value=self.sha256)
+
+    @classmethod
+    def from_file(cls, path: str | Path, kind: MediaKind = MediaKind.IMAGE, *, frames_per_second: float | None = None) -> Self:
+        """Refer to a file; its bytes are hashed, and not kept.
+
+        Raises:
+            InputError: when the file cannot be read.
+        """
+        try:
+            sha256 = file_sha256(path)
+        except OSError as error:
+            raise InputError(f"cannot be read ({error.strerror})", source=path) from error
+        return cls(sha256, uri=str(path), kind=kind, frames_per_second=frames_per_second)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, kind: MediaKind = MediaKind.IMAGE, *, frames_per_second: float | None = None) -> Self:
+        """Hold an encoded file (PNG, JPEG, MP4, …) in memory.
+
+        Example:
+            >>> Media.from_bytes(b"not really a picture").sha256[:12]
+            'fe1a4ab1fb63'
+        """
+        return cls(hashlib.sha256(data).hexdigest(), data=data, kind=kind, frames_per_second=frames_per_second)
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How a judge is to draw its reply. The defaults are those of evaluation: the likeliest reply.
+
+    Attributes:
+        temperature: 0 is greedy.
+        top_p: the share of probability that is sampled from, above 0 and at most 1.
+        max_tokens: the longest reply.
+        seed: for judges that take one; None leaves it open.
+        stop: texts at which the reply ends.
+        top_logprobs: how many alternatives to report for each token of the reply (``Reply.tokens``); 0: none.
+
+    Raises:
+        InputError: for a value out of its range.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    max_tokens: int = 1024
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    top_logprobs: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < float("inf"):
+            raise InputError("temperature must be 0 or more", column="temperature", value=self.temperature)
+        if not 0 < self.top_p <= 1:
+            raise InputError("top_p must lie above 0 and be at most 1", column="top_p", value=self.top_p)
+        if self.max_tokens < 1:
+            raise InputError("max_tokens must be 1 or more", column="max_tokens", value=self.max_tokens)
+        if self.top_logprobs < 0:
+            raise InputError("top_logprobs must be 0 or more", column="top_logprobs", value=self.top_logprobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a judge is asked, complete: two equal questions may share one answer.
+
+    Attributes:
+        parts: texts and media in the order in which the judge sees them ("Video A:", the video, "Video B:", …).
+        system: the system message; None when there is none.
+        response_schema: a JSON Schema for guided decoding, for judges that can; None asks for free text.
+        decoding: how the reply is drawn.
+
+    Raises:
+        InputError: when there is no part at all.
+
+    Example:
+        >>> question = Question(("Is this AI-generated?", Media.from_bytes(b"...")))
+        >>> question.text, len(question.media), question.request_sha256()[:8]
+        ('Is this AI-generated?', 1, '2087f3e6')
+    """
+
+    parts: tuple[str | Media, ...]
+    system: str | None = None
+    response_schema: Mapping[str, Digestible] | None = field(default=None, hash=False)
+    decoding: Decoding = Decoding()
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise InputError("a question needs at least one text or picture", column="parts")
+
+    @property
+    def text(self) -> str:
+        """The texts, one after the other, without the media."""
+        return "\n".join(part for part in self.parts if isinstance(part, str))
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The pictures and videos, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Media))
+
+    def request_sha256(self) -> str:
+        """The digest of all that can change the reply, but for the judge itself: 64 hex digits.
+
+        Media count by their bytes, not by where they stand.
+        """
+        parts: list[Digestible] = [part if isinstance(part, str) else _content(part) for part in self.parts]
+        decoding: dict[str, Digestible] = {name: getattr(self.decoding, name) for name in Decoding.__slots__}
+        whole = {"parts": parts, "system": self.system, "schema": self.response_schema, "decoding": decoding}
+        return digest("question", whole, length=_SHA256_DIGITS)
+
+
+class Finish(StrEnum):
+    """Why a reply ended."""
+
+    STOP = "stop"
+    """The judge was done."""
+    LENGTH = "length"
+    """``Decoding.max_tokens`` was reached."""
+    FILTERED = "filtered"
+    """The judge's provider withheld the rest."""
+    UNKNOWN = "unknown"
+    """Nobody said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a reply cost; None where the judge does not say.
+
+    Attributes:
+        prompt_tokens: tokens read, pictures included.
+        completion_tokens: tokens written, reasoning included.
+        cost_usd: in US dollars.
+    """
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a reply, with its natural log-probability and the likeliest alternatives, likeliest first."""
+
+    text: str
+    logprob: float
+    alternatives: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, as it came; parsing is the caller's (``salon_taxonomy.answers``).
+
+    Attributes:
+        text: the raw reply, reasoning included; empty when there was none.
+        status: how the call ended.
+        version: the judge's version (see :class:`Judge`).
+        finish: why the text ended.
+        latency_ms: from the first byte sent to the last received, in milliseconds, of the last attempt.
+        usage: tokens and money.
+        tokens: log-probabilities, when asked for and to be had.
+        http_status: of the last attempt, where HTTP was spoken.
+        error: one line for people when the status is not OK.
+    """
+
+    text: str
+    status: CallStatus = CallStatus.OK
+    version: str = ""
+    finish: Finish = Finish.UNKNOWN
+    latency_ms: float | None = None
+    usage: Usage = Usage()
+    tokens: tuple[Token, ...] = ()
+    http_status: int | None = None
+    error: str | None = None
+
+    def problem(self) -> Unscored | None:
+        """The verdict when there is no whole reply to parse; None when there is one.
+
+        A reply that was cut off or withheld is a problem even if the text that did come would parse.
+
+        Example:
+            >>> Reply("", status=CallStatus.TIMEOUT, error="no byte in 30 s").problem()
+            Unscored(reason=<Reason.TIMEOUT: 'timeout'>, detail='no byte in 30 s', raw='')
+        """
+        reason = _REASONS.get(self.status) or _FINISHES.get(self.finish)
+        return None if reason is None else Unscored(reason, self.error or f"the reply ended with {self.finish}", self.text)
+
+
+_REASONS = {
+    CallStatus.TIMEOUT: Reason.TIMEOUT,
+    CallStatus.UNREACHABLE: Reason.UNREACHABLE,
+    CallStatus.REJECTED: Reason.REJECTED,
+    CallStatus.CANCELLED: Reason.ABSTAINED,
+}
+_FINISHES = {Finish.LENGTH: Reason.TRUNCATED, Finish.FILTERED: Reason.REFUSED}
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """A model, or a panel of them, that answers questions about pictures and videos."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+
+    @property
+    def version(self) -> str:
+        """A digest of everything that shapes its replies; results of two versions are never mixed."""
+
+    async def ask(self, question: Question) -> Reply:
+        """Answer one question. May be called many times at once.
+
+        Returns a :class:`Reply` whatever the other side does; raises only for a question that the judge cannot take at
+        all (``InputError``) and when the task is cancelled.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What an editor made.
+
+    Attributes:
+        image: the new image; None when none was made.
+        status: how the call ended; ``OK`` exactly when there is an image.
+        version: the editor's version.
+        latency_ms: in milliseconds.
+        error: one line for people when the status is not OK.
+
+    Raises:
+        InputError: when status and image contradict each other.
+    """
+
+    image: Media | None
+    status: CallStatus = CallStatus.OK
+    version: str = ""
+    latency_ms: float | None = None
+    error: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.image is not None) != (self.status is CallStatus.OK):
+            raise InputError("an edit is OK exactly when it has an image", column="status", value=str(self.status))
+
+    def problem(self) -> Unscored | None:
+        """The verdict when there is no image; None when there is one."""
+        return None if self.image else Unscored(_REASONS[self.status], self.error or f"the edit ended with {self.status}")
+
+
+@runtime_checkable
+class Editor(Protocol):
+    """A model that changes an image as it is told."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+
+    @property
+    def version(self) -> str:
+        """A digest of everything that shapes its edits."""
+
+    async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
+        """Make the image that the instruction asks for; the given one is left as it is.
+
+        Returns an :class:`Edit` whatever the other side does; raises only for an image that the editor cannot take at
+        all (``InputError``) and when the task is cancelled.
+        """
+
+
+def _content(media: Media) -> dict[str, Digestible]:
+    return {"sha256": media.sha256, "kind": str(media.kind), "frames_per_second": media.frames_per_second}

@@ -1,0 +1,76 @@
+"""A message names the place, the value, what is allowed and what to do, and can do nothing to a terminal."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salon_taxonomy.errors import IncompleteError, InputError, SalonError
+
+
+def test_a_message_says_where_what_and_what_is_allowed_and_what_to_do():
+    error = InputError(
+        "unknown winner", source="votes.csv", row=3, column="winner", value="A", allowed=["tie", "model_a"], hint="Fix it."
+    )
+    assert str(error) == "votes.csv, row 3, column 'winner': unknown winner 'A' (allowed: tie, model_a)\nFix it."
+
+
+def test_a_line_is_named_where_an_editor_would_show_it():
+    assert str(InputError("no key", source="own.toml", line=7)) == "own.toml, line 7: no key"
+
+
+def test_a_message_without_a_place_is_the_problem_alone():
+    assert str(InputError("nothing to rank")) == "nothing to rank"
+
+
+@pytest.mark.parametrize("value", [0, False, "", [], 0.0])
+def test_a_falsy_value_is_shown(value):
+    assert str(InputError("wrong", value=value)) == f"wrong {value!r}"
+
+
+def test_row_zero_is_a_row():
+    assert "row 0" in str(InputError("wrong", row=0))
+
+
+def test_an_empty_allowed_set_is_shown_as_empty():
+    assert str(InputError("wrong", allowed=[])) == "wrong (allowed: )"
+
+
+def test_long_values_and_long_lists_are_cut_and_say_so():
+    text = str(InputError("wrong", value="x" * 10_000, allowed=range(1000)))
+    assert "…" in text
+    assert "and 976 more" in text
+    assert len(text) < 400
+
+
+def test_a_number_that_python_will_not_write_is_shown_by_its_kind():
+    assert str(InputError("wrong", value=10**5000)) == "wrong of type int, too long to show"
+
+
+hostile = st.text(st.characters() | st.sampled_from("\x00\x07\x1b\r\n\x7f\x9b\u202e\u2028\ud800"))
+
+
+@given(source=hostile, column=hostile, value=hostile, allowed=st.lists(hostile))
+def test_nothing_in_a_message_can_move_a_terminal(source, column, value, allowed):
+    text = str(InputError("wrong", source=source, column=column, value=value, allowed=allowed))
+    assert text.isprintable()
+    text.encode()
+
+
+def test_what_stood_in_the_message_can_be_read_by_a_program():
+    error = InputError("wrong", source="a.csv", row=1, line=2, column="c", value=3, allowed=(4, 5), hint="H.")
+    assert (error.problem, error.source, error.row, error.line) == ("wrong", "a.csv", 1, 2)
+    assert (error.column, error.value, error.allowed, error.hint) == ("c", 3, ("4", "5"), "H.")
+
+
+def test_an_error_survives_the_way_between_processes():
+    error = InputError("wrong", source="a.csv", row=1, value="v", hint="H.")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.row, copy.value) == (str(error), 1, "v")
+
+
+def test_one_except_clause_catches_them_all_and_nothing_else():
+    assert issubclass(InputError, SalonError)
+    assert issubclass(IncompleteError, SalonError)
+    assert not issubclass(SalonError, ValueError | OSError)
