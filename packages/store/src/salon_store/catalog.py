@@ -1,0 +1,64 @@
+"""``catalog.duckdb``: a database file with nothing but views over the parts, for plain ``duckdb`` and other tools.
+
+It is rebuilt after every change as a whole new file that replaces the old one in one rename. Salon itself never opens
+it, so a DuckDB shell that has it open disturbs nobody and is disturbed by nobody; it goes on seeing the parts of the
+moment at which it opened the file.
+"""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from salon_store.files import locked, publish, publish_text, temporary_name
+from salon_store.layout import Layout
+from salon_store.parts import live_parts
+from salon_store.schemas import SCHEMAS
+from salon_store.views import literal, view_statements
+
+_FORMAT = "1"
+
+
+def refresh(layout: Layout, *, mixed_versions: bool) -> bool:
+    """Bring the catalog up to date; returns whether it had to be rebuilt.
+
+    Of several processes that wait here, the first does the work of all that came before it.
+
+    Raises:
+        DamagedPartError: for a part whose footer cannot be read.
+    """
+    with locked(layout.catalog_lock):
+        parts = {name: [part.path for part in live_parts(layout.table(name), layout.root)] for name in SCHEMAS}
+        stamp = _stamp(layout, parts)
+        if layout.catalog.exists() and _noted_stamp(layout) == stamp:
+            return False
+        _build(layout, view_statements(parts, mixed_versions=mixed_versions))
+        publish_text(layout.catalog_stamp, stamp)
+        return True
+
+
+def _stamp(layout: Layout, parts: Mapping[str, Sequence[Path]]) -> str:
+    """Changes when a part comes or goes, when the directory moves, and when the views are written differently."""
+    names = [str(path) for paths in parts.values() for path in paths]
+    return sha256("\0".join([_FORMAT, str(layout.root), *names]).encode(errors="surrogateescape")).hexdigest()
+
+
+def _noted_stamp(layout: Layout) -> str | None:
+    return layout.catalog_stamp.read_text(encoding="utf-8") if layout.catalog_stamp.exists() else None
+
+
+def _build(layout: Layout, statements: Sequence[str]) -> None:
+    import duckdb
+
+    temporary = temporary_name(layout.catalog)
+    temporary.unlink(missing_ok=True)
+    try:
+        with duckdb.connect(":memory:") as connection:
+            # A storage version of old: shells older than our own DuckDB can open the file.
+            connection.execute(f"ATTACH {literal(str(temporary))} AS catalog (STORAGE_VERSION 'v1.0.0')")
+            connection.execute("USE catalog")
+            for statement in statements:
+                connection.execute(statement)
+        publish(temporary, layout.catalog)
+    finally:
+        temporary.unlink(missing_ok=True)
+        temporary.with_name(f"{temporary.name}.wal").unlink(missing_ok=True)

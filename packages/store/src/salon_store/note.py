@@ -1,0 +1,78 @@
+"""``store.json``: the file that makes a directory a store, and says which version its tables have."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from salon_store.errors import NotAStoreError
+from salon_store.files import publish_text
+from salon_store.layout import Layout
+from salon_store.migrations import Migration
+
+_FORMAT = "salon-store"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What ``store.json`` says: the version now, the version the store was made with, the steps taken."""
+
+    schema_version: int
+    made_with: int
+    migrations: tuple[str, ...]
+
+    @property
+    def mixed_versions(self) -> bool:
+        """Whether some parts may be older than the tables."""
+        return self.made_with < self.schema_version
+
+
+def is_store(path: Path) -> bool:
+    """Whether a directory holds a ``store.json`` of ours, readable or not."""
+    return Layout(path).note.is_file()
+
+
+def read_note(layout: Layout, known: Sequence[Migration]) -> Note:
+    """Read ``store.json``.
+
+    Raises:
+        NotAStoreError: when there is none, when it cannot be understood, or when the store is newer than ``known``.
+    """
+    try:
+        content = json.loads(layout.note.read_text(encoding="utf-8"))
+        if content["format"] != _FORMAT:
+            raise ValueError("another format")
+        note = Note(int(content["schema_version"]), int(content["made_with"]), tuple(map(str, content["migrations"])))
+    except FileNotFoundError:
+        raise NotAStoreError(
+            "this is no store (it holds no store.json)",
+            source=layout.root,
+            hint=f"`salon store init {layout.root}` makes one.",
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotAStoreError(
+            f"store.json cannot be understood ({error})",
+            source=layout.note,
+            hint="The rows are in the tables' directories; write store.json as docs/store.md shows it.",
+        ) from error
+    newest = known[-1].version
+    if note.schema_version > newest:
+        raise NotAStoreError(
+            f"the store has schema version {note.schema_version}, this Salon knows versions up to {newest}",
+            source=layout.root,
+            hint="Update salon-store; nothing was changed.",
+        )
+    return note
+
+
+def write_note(layout: Layout, steps: Sequence[Migration], *, made_with: int) -> Note:
+    """Write ``store.json`` for a store that has taken all of ``steps``."""
+    note = Note(steps[-1].version, made_with, tuple(step.name for step in steps))
+    content = {
+        "format": _FORMAT,
+        "schema_version": note.schema_version,
+        "made_with": note.made_with,
+        "migrations": note.migrations,
+    }
+    publish_text(layout.note, json.dumps(content, indent=2) + "\n")
+    return note

@@ -1,0 +1,208 @@
+"""Parts: the immutable Parquet files that hold a table's rows, which of them count, and how a new one comes to be.
+
+A part is called ``<run>-<n>.parquet``. ``n`` counts through the table and is never given twice, so a name means one
+file for ever. A part made from others (by compaction or a migration) starts with ``+`` and lists in its own footer the
+parts that it supersedes: the rename that gives it its name is the instant at which it counts and they do not.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import quote
+
+import polars as pl
+
+from salon_store.errors import DamagedPartError
+from salon_store.files import publish, temporary_name
+from salon_store.schemas import TableSchema
+from salon_taxonomy.digest import file_sha256
+from salon_taxonomy.errors import InputError
+
+CHECKSUMS = "checksums.jsonl"
+"""In each table's directory: one line per part with its SHA-256; the last line about a name counts."""
+
+_NAME = re.compile(r"(?P<run>.+)-(?P<number>[0-9]{1,18})\.parquet", re.ASCII)
+_LONGEST_RUN = 120
+_FOOTER_SUPERSEDES = "salon.supersedes"
+_FOOTER_VERSION = "salon.schema_version"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part that counts. ``made_from_others``: its footer lists the parts that it supersedes."""
+
+    path: Path
+    number: int
+
+    @property
+    def made_from_others(self) -> bool:
+        """Whether compaction or a migration made it."""
+        return self.path.name.startswith("+")
+
+
+def file_stem(run_id: str) -> str:
+    """A run's id as the beginning of a file name: percent-encoded, never hidden, never a path, at most 120 characters.
+
+    Ids that are longer keep their beginning and end in a digest of the whole.
+
+    Raises:
+        InputError: for an empty id, one longer than 200 characters, or one that is not valid Unicode.
+
+    Example:
+        >>> file_stem("../2026 run/α")
+        '%2E.%2F2026%20run%2F%CE%B1'
+    """
+    if not isinstance(run_id, str) or not 1 <= len(run_id) <= 200:
+        raise InputError("a run's id has 1 to 200 characters, not", column="run_id", value=run_id)
+    try:
+        stem = quote(run_id, safe="")
+    except UnicodeEncodeError:
+        raise InputError("a run's id must be valid Unicode, not", column="run_id", value=run_id) from None
+    if stem.startswith("."):
+        stem = f"%2E{stem[1:]}"
+    if len(stem) > _LONGEST_RUN:
+        stem = f"{stem[: _LONGEST_RUN - 17]}~{sha256(run_id.encode()).hexdigest()[:16]}"
+    return stem
+
+
+def live_parts(directory: Path, store: Path) -> list[Part]:
+    """The parts of one table that count, in the order in which they were published. Takes no lock.
+
+    A listing may miss a part that appears while it is made, and see gone a part that was removed meanwhile. So it is
+    made twice: when no superseding part has appeared in between, the first listing is a state that the table was in
+    (a part is removed only after its successor stands).
+
+    Raises:
+        DamagedPartError: for a superseding part whose footer cannot be read.
+    """
+    before = _listed(directory)
+    while True:
+        try:
+            hidden = {name for part in before if part.made_from_others for name in superseded_by(part.path, store)}
+        except FileNotFoundError:
+            before = _listed(directory)
+            continue
+        after = _listed(directory)
+        if all(part in before for part in after if part.made_from_others):
+            return [part for part in before if part.path.name not in hidden]
+        before = after
+
+
+def all_parts(directory: Path) -> list[Part]:
+    """Every part in a table's directory, superseded ones too."""
+    return _listed(directory)
+
+
+def _listed(directory: Path) -> list[Part]:
+    try:
+        with os.scandir(directory) as entries:
+            names = [entry.name for entry in entries]
+    except FileNotFoundError:
+        return []
+    found = [(name, _NAME.fullmatch(name)) for name in names if not name.startswith(".")]
+    parts = [Part(directory / name, int(match["number"])) for name, match in found if match]
+    return sorted(parts, key=lambda part: (part.number, part.path.name))
+
+
+def superseded_by(path: Path, store: Path) -> list[str]:
+    """The names that a part made from others supersedes, from its footer.
+
+    Raises:
+        DamagedPartError: when the footer cannot be read.
+        FileNotFoundError: when the part is gone.
+    """
+    return [str(name) for name in json.loads(_footer(path, store).get(_FOOTER_SUPERSEDES, "[]"))]
+
+
+def version_of(path: Path, store: Path) -> int:
+    """The schema version that a part was written with; 1 when its footer does not say."""
+    return int(_footer(path, store).get(_FOOTER_VERSION, "1"))
+
+
+def _footer(path: Path, store: Path) -> Mapping[str, str]:
+    try:
+        return pl.read_parquet_metadata(path)
+    except pl.exceptions.PolarsError as error:
+        raise DamagedPartError(path, str(error).splitlines()[0], store) from error
+
+
+def scanned(paths: Iterable[Path], schema: TableSchema) -> pl.LazyFrame:
+    """Parts as one lazy frame of the table's schema; columns that a part does not have yet are null."""
+    sources = [str(path) for path in paths]
+    if not sources:
+        return schema.empty().lazy()
+    return pl.scan_parquet(
+        sources, schema=schema.polars, missing_columns="insert", glob=False, hive_partitioning=False, cache=False
+    )
+
+
+def publish_part(
+    rows: pl.DataFrame | pl.LazyFrame, directory: Path, stem: str, *, version: int, supersedes: Iterable[str] = ()
+) -> Path:
+    """Write rows as the table's next part. The caller holds the table's lock; durable when this returns."""
+    path = next_part(directory, stem)
+    temporary = temporary_name(path)
+    try:
+        write_rows(rows, temporary, version=version, supersedes=supersedes)
+        publish_written(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def next_part(directory: Path, stem: str) -> Path:
+    """The name of the table's next part. The caller holds the table's lock."""
+    number = 1 + max((part.number for part in _listed(directory)), default=0)
+    return directory / f"{stem}-{number}.parquet"
+
+
+def write_rows(rows: pl.DataFrame | pl.LazyFrame, path: Path, *, version: int, supersedes: Iterable[str] = ()) -> None:
+    """Write a Parquet file with Salon's footer; a lazy frame is streamed, so memory does not grow with it."""
+    footer = {_FOOTER_VERSION: str(version), _FOOTER_SUPERSEDES: json.dumps(sorted(supersedes))}
+    if isinstance(rows, pl.LazyFrame):
+        rows.sink_parquet(path, compression="zstd", metadata=footer)
+    else:
+        rows.write_parquet(path, compression="zstd", metadata=footer)
+
+
+def publish_written(temporary: Path, path: Path) -> None:
+    """Note a written part's checksum, then give it its name, read-only."""
+    note_checksum(path, file_sha256(temporary))
+    publish(temporary, path, read_only=True)
+
+
+def note_checksum(path: Path, digest: str) -> None:
+    """Add a line to the table's checksums. A line torn by a crash is closed first, so that it spoils no other."""
+    with (path.parent / CHECKSUMS).open("a+b") as file:
+        file.seek(0, os.SEEK_END)
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(checksum_line(path.name, digest).encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def checksum_line(name: str, digest: str) -> str:
+    """One line of the checksums file."""
+    return json.dumps({"part": name, "sha256": digest}) + "\n"
+
+
+def checksums(directory: Path) -> dict[str, str]:
+    """Part name → SHA-256 as noted when it was written. Torn lines are left out: their part was never published."""
+    found: dict[str, str] = {}
+    path = directory / CHECKSUMS
+    if not path.exists():
+        return found
+    for line in path.read_bytes().splitlines():
+        try:
+            entry = json.loads(line)
+            found[str(entry["part"])] = str(entry["sha256"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found

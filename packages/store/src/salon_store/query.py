@@ -1,0 +1,161 @@
+"""SQL that reads the store's tables and can do nothing else.
+
+A query runs in a DuckDB of its own, in memory, that may open this store's parts and no other file. That alone is not
+enough: DuckDB lets whoever may read a file also write it (``WITH x AS (COPY … TO 'a part')``). So the query's syntax
+tree is looked at first: one statement, made of nothing but selections, calling no table function but harmless ones.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from salon_store.errors import QueryError
+from salon_store.schemas import SCHEMAS
+from salon_store.views import file_pattern, identifier, literal, view_statements
+
+if TYPE_CHECKING:
+    import duckdb
+
+_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
+_TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree"})
+_SETTINGS = (
+    "SET TimeZone = 'UTC'",
+    "SET python_enable_replacements = false",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET allow_persistent_secrets = false",
+    "SET temp_directory = ''",
+)
+_BIG = frozenset({"HUGEINT", "UHUGEINT"})
+_INTERVAL = "INTERVAL"
+_READS = "Write one SELECT (or WITH … SELECT, FROM, SHOW TABLES, DESCRIBE, SUMMARIZE); plain `duckdb` can do the rest."
+
+
+def run_query(query: str, parts: Mapping[str, Sequence[Path]], *, mixed_versions: bool) -> pl.DataFrame:
+    """The result of one reading query over the tables.
+
+    Times come back in UTC, sums of whole numbers as 64-bit integers where they fit, intervals as text; of columns with
+    the same name all but the first get a number.
+
+    Raises:
+        QueryError: when DuckDB does not understand the query, cannot finish it, or it would do more than read tables.
+        FileNotFoundError: when a part was removed after the list of parts was made; list again.
+    """
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        for statement in view_statements(parts, mixed_versions=mixed_versions):
+            connection.execute(statement)
+        files = [name for paths in parts.values() for path in paths for name in {str(path), file_pattern(path)}]
+        connection.execute(f"SET allowed_paths = [{', '.join(map(literal, files))}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        try:
+            _refuse_all_but_reading(query, connection)
+            return _collected(connection.sql(query))
+        except duckdb.Error as error:
+            for paths in parts.values():
+                for path in paths:
+                    path.stat()
+            raise QueryError(_message(error), source="query", hint=_hint(error)) from error
+        except pl.exceptions.PolarsError as error:
+            raise QueryError(f"the result has a type that cannot be shown ({error})", source="query") from error
+
+
+def _refuse_all_but_reading(query: str, connection: "duckdb.DuckDBPyConnection") -> None:
+    statements = connection.extract_statements(query)
+    if len(statements) != 1:
+        raise QueryError(f"expected one statement, got {len(statements)}", source="query")
+    kind = statements[0].type.name
+    ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    tree = json.loads(text)
+    if kind != "SELECT" or tree["error"]:
+        raise QueryError(f"{kind} is not a query that only reads", source="query", hint=_READS)
+    for node in _objects(tree):
+        name = node.get("type")
+        if isinstance(name, str) and name.endswith("_NODE") and name not in _NODES:
+            verb = name.removesuffix("_NODE").removesuffix("_QUERY")
+            raise QueryError(f"{verb} is not a query that only reads", source="query", hint=_READS)
+        if name == "TABLE_FUNCTION":
+            called = node.get("function")
+            function = str(called.get("function_name")).lower() if isinstance(called, dict) else "unknown"
+            if function not in _TABLE_FUNCTIONS:
+                raise QueryError(
+                    "this table function is not offered here:", source="query", value=function, allowed=sorted(_TABLE_FUNCTIONS)
+                )
+
+
+def _objects(tree: object) -> Iterator[dict[str, object]]:
+    """Every JSON object in the tree."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield node
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+
+
+def _collected(result: "duckdb.DuckDBPyRelation | None") -> pl.DataFrame:
+    if result is None:
+        return pl.DataFrame()
+    names = _distinct(result.columns)
+    kinds = [str(kind) for kind in result.types]
+    shown = ", ".join(
+        f"{f'CAST(#{place} AS VARCHAR)' if _INTERVAL in kind else f'#{place}'} AS {identifier(name)}"
+        for place, (name, kind) in enumerate(zip(names, kinds, strict=True), start=1)
+    )
+    frame = pl.DataFrame(_Stream(result.project(shown)))
+    fitting = [
+        pl.col(name).cast(pl.Int64) for name, kind in zip(names, kinds, strict=True) if kind in _BIG and _fits(frame[name])
+    ]
+    return frame.with_columns(fitting)
+
+
+class _Stream:
+    """A result as an Arrow stream, of a class of our own.
+
+    Polars remembers the classes it has been given; were DuckDB's among them, DuckDB would complain about leaks on
+    standard error when the interpreter ends.
+    """
+
+    def __init__(self, result: "duckdb.DuckDBPyRelation") -> None:
+        self._result = result
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._result.__arrow_c_stream__(requested_schema)
+
+
+def _fits(series: pl.Series) -> bool:
+    return series.cast(pl.Int64, strict=False).null_count() == series.null_count()
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    taken: list[str] = []
+    for name in names:
+        candidate, number = name, 1
+        while candidate.lower() in {other.lower() for other in taken}:
+            candidate, number = f"{name}_{number}", number + 1
+        taken.append(candidate)
+    return taken
+
+
+def _message(error: "duckdb.Error") -> str:
+    """DuckDB's words without its prefix; its excerpt of the query, with the caret, is kept."""
+    return str(error).strip()
+
+
+def _hint(error: "duckdb.Error") -> str | None:
+    import duckdb
+
+    if isinstance(error, duckdb.CatalogException):
+        return f"The tables are {', '.join(SCHEMAS)}; DESCRIBE shows the columns of one."
+    if isinstance(error, duckdb.PermissionException):
+        return "A query sees this store's tables and no other file."
+    return None

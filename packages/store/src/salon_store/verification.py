@@ -1,0 +1,160 @@
+"""Whether everything in a store is as it was written: bytes, schema, values, keys; nothing is skipped silently."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from salon_store import journal
+from salon_store.checks import checked
+from salon_store.errors import DamagedPartError, RowError
+from salon_store.files import TEMPORARY, flush_directory, locked
+from salon_store.layout import Layout
+from salon_store.parts import CHECKSUMS, Part, all_parts, checksums, live_parts, scanned, superseded_by
+from salon_store.schemas import SCHEMAS, TableSchema
+from salon_taxonomy.digest import file_sha256
+
+_MOST_KEYS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong: where, what kind, in words; ``moved_to`` when the file was set aside.
+
+    Kinds: ``unreadable`` (the part cannot be read), ``altered`` (its bytes are not those that were written),
+    ``schema`` (columns or types), ``rows`` (a value that the table does not allow), ``duplicates`` (a key twice),
+    ``unlisted`` (no checksum was noted), ``foreign`` (no part of this store), ``set_aside`` (an earlier find).
+    """
+
+    path: Path
+    kind: str
+    detail: str
+    moved_to: Path | None = None
+
+    def __str__(self) -> str:
+        """One line for a person."""
+        moved = f"; moved to {self.moved_to}" if self.moved_to else ""
+        return f"{self.path}: {self.kind}: {self.detail}{moved}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The outcome: how much was looked at, and everything that is wrong."""
+
+    parts: int
+    rows: int
+    problems: tuple[Problem, ...]
+    journals_waiting: tuple[Path, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong. Lines and parts that were set aside earlier count: their rows are missing."""
+        return not self.problems
+
+
+def verify_store(layout: Layout, *, set_aside: bool) -> Verified:
+    """Check every part of every table; with ``set_aside`` move unreadable and altered ones to ``set-aside/<table>/``."""
+    parts = rows = 0
+    problems: list[Problem] = []
+    for schema in SCHEMAS.values():
+        bad = _damaged(layout, schema)
+        if set_aside and bad:
+            bad = _moved(layout, schema, bad)
+        problems += bad
+        damaged = {problem.path for problem in bad}
+        sound = [part.path for part in _counting(layout, schema) if part.path not in damaged]
+        parts += len(sound) + len(bad)
+        for path in sound:
+            frame = scanned([path], schema).collect()
+            rows += frame.height
+            try:
+                checked(frame, schema)
+            except RowError as error:
+                problems.append(Problem(path, "rows", str(error).splitlines()[0]))
+        problems += _duplicates(layout, schema, sound)
+        problems += _foreign(layout, schema)
+    problems += _earlier(layout, skip={problem.moved_to for problem in problems})
+    return Verified(parts, rows, tuple(problems), tuple(journal.waiting(layout.journals)))
+
+
+def _counting(layout: Layout, schema: TableSchema) -> list[Part]:
+    """The parts that count, or simply all when a damaged footer leaves that open."""
+    try:
+        return live_parts(layout.table(schema.name), layout.root)
+    except DamagedPartError:
+        return all_parts(layout.table(schema.name))
+
+
+def _damaged(layout: Layout, schema: TableSchema) -> list[Problem]:
+    noted = checksums(layout.table(schema.name))
+    found = []
+    for part in _counting(layout, schema):
+        problem = _damage(part.path, noted.get(part.path.name), schema, layout.root)
+        if problem is not None:
+            found.append(problem)
+    return found
+
+
+def _damage(path: Path, noted: str | None, schema: TableSchema, store: Path) -> Problem | None:
+    if noted is not None and file_sha256(path) != noted:
+        return Problem(path, "altered", f"{path.stat().st_size} bytes that are not those that were written")
+    try:
+        superseded_by(path, store)
+        given = pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema()
+    except (DamagedPartError, pl.exceptions.PolarsError) as error:
+        return Problem(path, "unreadable", str(error).splitlines()[0])
+    wrong = [name for name, kind in given.items() if schema.polars.get(name) != kind]
+    if wrong:
+        return Problem(path, "schema", f"column {wrong[0]!r} is {given[wrong[0]]}, expected {schema.polars.get(wrong[0])}")
+    try:
+        scanned([path], schema).collect()
+    except pl.exceptions.PolarsError as error:
+        return Problem(path, "unreadable", str(error).splitlines()[0])
+    return Problem(path, "unlisted", "no checksum was noted for this part") if noted is None else None
+
+
+def _moved(layout: Layout, schema: TableSchema, problems: list[Problem]) -> list[Problem]:
+    """Move what cannot be trusted out of the table; its superseded parts, if they still stand, count again."""
+    target = layout.set_aside / schema.name
+    moved = []
+    with locked(layout.compaction_lock), locked(layout.table_lock(schema.name)):
+        for problem in problems:
+            if problem.kind == "unlisted" or not problem.path.exists():
+                moved.append(problem)
+                continue
+            target.mkdir(parents=True, exist_ok=True)
+            place = target / problem.path.name
+            count = 1
+            while place.exists():
+                place, count = target / f"{problem.path.name}.{count}", count + 1
+            problem.path.rename(place)
+            moved.append(replace(problem, moved_to=place))
+        for directory in (layout.table(schema.name), target):
+            if directory.exists():
+                flush_directory(directory)
+    return moved
+
+
+def _duplicates(layout: Layout, schema: TableSchema, paths: list[Path]) -> Iterator[Problem]:
+    keys = scanned(paths, schema).group_by(schema.key).len().filter(pl.col("len") > 1)
+    twice = keys.sort("len", *schema.key, descending=True).collect()
+    if twice.height:
+        shown = "; ".join(f"{', '.join(str(value) for value in row[:-1])} × {row[-1]}" for row in twice.head(_MOST_KEYS).rows())
+        more = f" and {twice.height - _MOST_KEYS} more" if twice.height > _MOST_KEYS else ""
+        yield Problem(layout.table(schema.name), "duplicates", f"{twice.height} keys stand more than once: {shown}{more}")
+
+
+def _foreign(layout: Layout, schema: TableSchema) -> Iterator[Problem]:
+    directory = layout.table(schema.name)
+    ours = {part.path.name for part in all_parts(directory)} | {CHECKSUMS}
+    for path in sorted(directory.iterdir()) if directory.is_dir() else ():
+        if path.name not in ours and not path.name.endswith(TEMPORARY):
+            yield Problem(path, "foreign", "this is no part of the store; its rows are not read")
+
+
+def _earlier(layout: Layout, *, skip: set[Path | None]) -> Iterator[Problem]:
+    for directory in (layout.set_aside, layout.journals / journal.SET_ASIDE):
+        for path in sorted(directory.rglob("*")) if directory.is_dir() else ():
+            if path.is_file() and path not in skip:
+                yield Problem(path, "set_aside", "set aside earlier; delete it when its rows are no longer wanted")
