@@ -1,1 +1,39 @@
-"""salon_ranking."""
+"""Leaderboards from paired comparisons: Bradley-Terry ratings on the Elo scale, with honest intervals.
+
+    battles = Battles.read("votes.parquet")        # or Battles.from_frame(frame)
+    board = rank(battles, baseline="some-model")   # ratings with percentile bootstrap intervals
+    board.table                                    # one row per model
+
+``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario or rater. The numeric core is written in
+Rust (``_core``); ``solver="reference"`` is its NumPy twin. Formulas and sources: ``docs/ranking.md``.
+"""
+
+from salon_ranking.battles import Battles
+from salon_ranking.bradley_terry import Ratings, fit
+from salon_ranking.errors import (
+    BattleError,
+    MissingExtraError,
+    OptionError,
+    RankingError,
+    UnknownModelError,
+    UnratableError,
+)
+from salon_ranking.intervals import percentile_interval
+from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard, rank, rank_by
+
+__all__ = [
+    "NOT_GIVEN",
+    "BattleError",
+    "Battles",
+    "Leaderboard",
+    "MissingExtraError",
+    "OptionError",
+    "RankingError",
+    "Ratings",
+    "UnknownModelError",
+    "UnratableError",
+    "fit",
+    "percentile_interval",
+    "rank",
+    "rank_by",
+]

@@ -1,0 +1,225 @@
+"""Names into 0 … n-1: battles as polars frames become the numeric core's cells.
+
+Labels are encoded by polars itself, as categorical codes of a registry made for this one call, batch by batch: rows
+never become Python objects, and memory does not grow with their number. Codes depend on the order in which threads meet
+names, so models and clusters are renumbered by their sorted names at the end.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_ranking import _core
+from salon_ranking.errors import BattleError
+from salon_taxonomy.records import Winner
+
+_BATCH_ROWS = 1 << 18
+_OUTCOMES = {Winner.MODEL_A: 0, Winner.MODEL_B: 1, Winner.BOTH_GOOD: 2, Winner.BOTH_BAD: 2, Winner.TIE: 2}
+_MODELS = ("model_a", "model_b")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of the frame hold the optional parts of a battle."""
+
+    weight: str | None = None
+    cluster: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """All columns that are read."""
+        return [*_MODELS, "winner", *(name for name in (self.weight, self.cluster) if name is not None)]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Cells, and the names behind their numbers, in ascending order."""
+
+    cells: _core.Cells
+    models: tuple[str, ...]
+
+
+class _Names:
+    """A registry of names that polars fills while it reads."""
+
+    def __init__(self) -> None:
+        self._registry = pl.Categories.random()
+        self.dtype = pl.Categorical(self._registry)
+        self._anchor = pl.Series([], dtype=self.dtype)  # polars forgets a registry that no column uses
+
+    def first(self, count: int) -> list[str]:
+        """The names behind the codes 0 … count-1."""
+        return [str(self._registry[code]) for code in range(count)]
+
+
+def encode(frame: pl.LazyFrame, columns: Columns, source: str) -> Encoded:
+    """Aggregate all battles of a frame; rows of weight 0 are left out.
+
+    Raises:
+        BattleError: for a missing column, a wrong type, or the first row with a null or empty name, an unknown winner,
+            a model against itself, or a weight that is negative, NaN or infinite.
+    """
+    with reading(source):
+        _check_schema(frame.collect_schema(), columns, source)
+    models, winners, clusters = _Names(), _Names(), _Names()
+    aggregator = _core.Aggregator()
+    model_count = cluster_count = 0
+    menu: list[int] = []
+    with reading(source):
+        for batch in _coded(frame, columns, models, winners, clusters):
+            codes = _Batch.of(batch, columns)
+            if codes is not None:
+                menu += _menu(winners, len(menu), codes.largest_winner)
+            if codes is None or 3 in menu:
+                raise _first_wrong(frame, columns, source)
+            if len(codes.model_a) == 0:
+                continue
+            aggregator.add(codes.model_a, codes.model_b, codes.winner, menu, codes.weight, codes.cluster)
+            model_count = max(model_count, codes.largest_model + 1)
+            cluster_count = max(cluster_count, codes.largest_cluster + 1)
+    names = models.first(model_count)
+    if any(not name.strip() for name in names):
+        raise _first_wrong(frame, columns, source)
+    numbers, cluster_numbers = _by_name(names), _by_name(clusters.first(cluster_count))
+    cells = aggregator.finish(model_count, numbers, cluster_count, cluster_numbers)
+    return Encoded(cells, tuple(sorted(names)))
+
+
+@contextmanager
+def reading(source: str) -> Iterator[None]:
+    """Polars' and the system's complaints about a file become a :class:`BattleError` that names it."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        hint = "Check that the file is complete and is what its ending says."
+        raise BattleError("cannot be read:", source=source, value=reason, hint=hint) from error
+
+
+def _check_schema(schema: pl.Schema, columns: Columns, source: str) -> None:
+    for name in columns.names:
+        if name not in schema:
+            raise BattleError("missing column", source=source, value=name, allowed=schema.names())
+    text = {*_MODELS, "winner"}
+    for name in columns.names:
+        dtype = schema[name]
+        is_text = dtype == pl.String or dtype == pl.Categorical or dtype == pl.Enum
+        if name in text and not is_text and dtype != pl.Null:
+            raise BattleError("must hold text, not", source=source, column=name, value=str(dtype))
+        if name == columns.weight and not (dtype.is_numeric() or is_text):
+            raise BattleError("must hold numbers, not", source=source, column=name, value=str(dtype))
+        if name == columns.cluster and dtype.is_nested():
+            raise BattleError("must hold one value per row, not", source=source, column=name, value=str(dtype))
+
+
+def _weight(columns: Columns) -> pl.Expr:
+    """The weight as a float; null where it is not a number."""
+    return pl.col(str(columns.weight)).cast(pl.Float64, strict=False)
+
+
+def _coded(frame: pl.LazyFrame, columns: Columns, models: _Names, winners: _Names, clusters: _Names) -> Iterator[pl.DataFrame]:
+    """The frame in batches, in order, as codes."""
+    coded = [
+        pl.col("model_a").cast(models.dtype).to_physical(),
+        pl.col("model_b").cast(models.dtype).to_physical(),
+        pl.col("winner").cast(winners.dtype).to_physical(),
+    ]
+    if columns.weight is not None:
+        frame = frame.filter(_weight(columns).ne_missing(0.0))
+        coded.append(_weight(columns).alias("weight"))
+    if columns.cluster is not None:
+        coded.append(pl.col(columns.cluster).cast(pl.String).cast(clusters.dtype).to_physical().alias("cluster"))
+    yield from frame.select(coded).collect_batches(maintain_order=True, chunk_size=_BATCH_ROWS)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """One batch of codes, as contiguous arrays of equal length."""
+
+    model_a: NDArray[np.uint32]
+    model_b: NDArray[np.uint32]
+    winner: NDArray[np.uint32]
+    weight: NDArray[np.float64] | None
+    cluster: NDArray[np.uint32] | None
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, columns: Columns) -> "_Batch | None":
+        """The arrays of a batch; None when some row of it is wrong."""
+        if any(frame.null_count().row(0)):
+            return None
+        arrays = {name: np.ascontiguousarray(frame[name].to_numpy()) for name in frame.columns}
+        weight, cluster = arrays.get("weight"), arrays.get("cluster")
+        if weight is not None and not (np.isfinite(weight) & (weight > 0)).all():
+            return None
+        if (arrays["model_a"] == arrays["model_b"]).any():
+            return None
+        return cls(arrays["model_a"], arrays["model_b"], arrays["winner"], weight, cluster)
+
+    @property
+    def largest_model(self) -> int:
+        return int(max(self.model_a.max(initial=0), self.model_b.max(initial=0)))
+
+    @property
+    def largest_winner(self) -> int:
+        return int(self.winner.max(initial=0)) if len(self.winner) else -1
+
+    @property
+    def largest_cluster(self) -> int:
+        return -1 if self.cluster is None else int(self.cluster.max(initial=0))
+
+
+def _menu(winners: _Names, known: int, largest: int) -> list[int]:
+    """The outcome of each winner code from ``known`` to ``largest``; 3 is none."""
+    return [_OUTCOMES.get(label, 3) for label in winners.first(largest + 1)[known:]]  # type: ignore[call-overload]
+
+
+def _by_name(names: list[str]) -> NDArray[np.uint32]:
+    """The position of each name among the sorted names."""
+    numbers = np.empty(len(names), dtype=np.uint32)
+    numbers[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names), dtype=np.uint32)
+    return numbers
+
+
+def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleError:
+    """The error for the first wrong row; only called when there is one."""
+    rows = frame.select(columns.names).with_row_index("__row")
+    winner = pl.col("winner").cast(pl.String)
+    checks: list[tuple[str, str, pl.Expr, list[str] | None]] = [
+        *((name, "no model name", pl.col(name).is_null(), None) for name in _MODELS),
+        *((name, "empty model name", pl.col(name).cast(pl.String).str.strip_chars() == "", None) for name in _MODELS),
+        ("winner", "no winner", winner.is_null(), list(_OUTCOMES)),
+        ("winner", "unknown winner", ~winner.is_in(list(_OUTCOMES)), list(_OUTCOMES)),
+        ("model_b", "a model against itself:", pl.col("model_a").cast(pl.String) == pl.col("model_b").cast(pl.String), None),
+    ]
+    if columns.weight is not None:
+        weight = _weight(columns)
+        checks.append((columns.weight, "the weight is no number", weight.is_null(), None))
+        checks.append((columns.weight, "the weight is negative or not finite:", ~(weight.is_finite() & (weight >= 0)), None))
+    if columns.cluster is not None:
+        checks.append((columns.cluster, "no value to cluster by", pl.col(columns.cluster).is_null(), None))
+    found: list[tuple[int, int, BattleError]] = []
+    for order, (column, problem, wrong, allowed) in enumerate(checks):
+        first = rows.filter(wrong).head(1).collect()
+        if first.height:
+            row = int(first["__row"][0]) + 1
+            error = BattleError(
+                problem,
+                source=source,
+                row=row,
+                column=column,
+                value=first[column][0],
+                allowed=allowed,
+                hint=_HINTS.get(problem),
+            )
+            found.append((row, order, error))
+    return min(found, key=lambda item: item[:2])[2] if found else BattleError("changed while it was read", source=source)
+
+
+_HINTS = {
+    "a model against itself:": "A battle needs two different models; take the row out.",
+    "the weight is negative or not finite:": "Give a finite number of 0 or more; 0 leaves the battle out.",
+}

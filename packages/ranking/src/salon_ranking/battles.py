@@ -1,0 +1,73 @@
+"""Battles: who met whom, and who won; from a frame, a file, or a result store."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from salon_ranking import _core
+from salon_ranking._index import Columns, encode
+from salon_ranking.sources import scan
+
+
+@dataclass(frozen=True, eq=False)
+class Battles:
+    """A set of battles, checked and counted. Build with :meth:`from_frame` or :meth:`read`.
+
+    Attributes:
+        source: what errors and headers call it: a path, or ``"battles"``.
+        models: names of all models with a battle, in ascending order.
+        cluster_by: the column whose values are the clusters of a cluster bootstrap; None without.
+        weight: the column with each battle's weight; None: every battle weighs 1.
+        cells: the counts, for the numeric core.
+        frame: the battles themselves, as they were given.
+    """
+
+    source: str
+    models: tuple[str, ...]
+    cluster_by: str | None
+    weight: str | None
+    cells: _core.Cells
+    frame: pl.LazyFrame
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pl.DataFrame | pl.LazyFrame,
+        source: str = "battles",
+        cluster_by: str | None = None,
+        weight: str | None = None,
+    ) -> "Battles":
+        """Check and count the rows of a frame with the columns ``model_a``, ``model_b`` and ``winner``.
+
+        ``winner`` is one of ``model_a``, ``model_b``, ``both_good``, ``both_bad``, ``tie``. Other columns may stand beside
+        them; none is read unless it is named here. A battle of weight 0 is left out.
+
+        Raises:
+            BattleError: a column is missing or of the wrong type, or a row is wrong; names the first one.
+
+        Example:
+            >>> frame = pl.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a", "tie"]})
+            >>> Battles.from_frame(frame).models
+            ('x', 'y')
+        """
+        lazy = frame.lazy()
+        encoded = encode(lazy, Columns(weight=weight, cluster=cluster_by), source)
+        return cls(source, encoded.models, cluster_by, weight, encoded.cells, lazy)
+
+    @classmethod
+    def read(cls, path: str | Path, *, cluster_by: str | None = None, weight: str | None = None) -> "Battles":
+        """Read a CSV, JSON Lines or Parquet file, or the ``battles`` table of a result store (a directory).
+
+        Only the needed columns are read, in batches: memory does not grow with the number of battles.
+
+        Raises:
+            BattleError: the file cannot be read, or as :meth:`from_frame`.
+        """
+        return cls.from_frame(scan(Path(path)), source=str(path), cluster_by=cluster_by, weight=weight)
+
+    @cached_property
+    def count(self) -> int:
+        """Number of battles, whatever their weight."""
+        return self.cells.battles

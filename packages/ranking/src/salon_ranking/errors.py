@@ -1,0 +1,42 @@
+"""What a user of ``salon_ranking`` can get wrong.
+
+SalonError
+└── InputError
+    └── RankingError             the root of this package
+        ├── BattleError          a file, column or row of battles is wrong
+        ├── UnratableError       the battles have no finite ratings; names the models at fault
+        ├── UnknownModelError    a model was named that has no battle
+        ├── OptionError          an argument is outside its range
+        └── MissingExtraError    an optional part of the package is not installed
+"""
+
+from salon_taxonomy.errors import InputError
+
+
+class RankingError(InputError):
+    """The root of everything that ``salon_ranking`` raises on purpose."""
+
+
+class BattleError(RankingError):
+    """A file, column or row of battles is wrong. Rows count from 1 and leave out a header."""
+
+
+class UnratableError(RankingError):
+    """No finite ratings exist: some models won all or lost all of their battles against the rest, or never met it.
+
+    ``groups`` are the strongly connected components of the graph of wins, largest first, each a tuple of names.
+    """
+
+    groups: tuple[tuple[str, ...], ...] = ()
+
+
+class UnknownModelError(RankingError):
+    """A model was named that has no battle here."""
+
+
+class OptionError(RankingError):
+    """An argument is outside its range."""
+
+
+class MissingExtraError(RankingError):
+    """An optional part of the package is not installed."""

@@ -1,0 +1,136 @@
+"""The readable twin of the Rust core: Bradley-Terry by Newton's method in NumPy.
+
+It shares no code and no trick with the core: dense matrices, one line per formula. Tests hold the two together to 1e-9
+in win probability; ``solver="reference"`` chooses it by name. It is never a silent fallback.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from salon_ranking import _core
+
+Floats = NDArray[np.float64]
+
+_SCORE = np.array([1.0, 0.0, 0.5])  # of the first model, for: it won, it lost, a tie
+_FULL_STEP = 1e-6  # below this a step is not shortened: the likelihood is flat to rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """As ``_core.Fit``."""
+
+    log_strengths: Floats
+    iterations: int
+    converged: bool
+    gradient_norm: float
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """As ``_core.Replicates``."""
+
+    log_strengths: Floats
+    degenerate: int
+    unconverged: int
+
+
+def fit(cells: _core.Cells, prior_ties: float, tolerance: float, max_iterations: int) -> Fit:
+    """As ``_core.fit``."""
+    first, second, outcome, _, count, weight = cells.columns()
+    return fit_matrix(score_matrix(cells.models, first, second, outcome, count * weight), prior_ties, tolerance, max_iterations)
+
+
+def bootstrap(
+    cells: _core.Cells,
+    replicates: int,
+    seed: int,
+    by_cluster: bool,
+    prior_ties: float,
+    tolerance: float,
+    max_iterations: int,
+) -> Replicates:
+    """As ``_core.bootstrap``, with NumPy's random numbers: the same distribution, other draws."""
+    first, second, outcome, cluster, count, weight = cells.columns()
+    random = np.random.default_rng(seed)
+    log_strengths = np.full((replicates, cells.models), np.nan)
+    degenerate = unconverged = 0
+    for row in log_strengths:
+        if by_cluster:
+            drawn = random.multinomial(cells.clusters, np.full(cells.clusters, 1.0 / cells.clusters))[cluster] * count
+        else:
+            drawn = random.multinomial(cells.battles, count / cells.battles)
+        score = score_matrix(cells.models, first, second, outcome, drawn * weight)
+        if prior_ties == 0.0 and not is_strongly_connected(score):
+            degenerate += 1
+            continue
+        fitted = fit_matrix(score, prior_ties, tolerance, max_iterations)
+        unconverged += not fitted.converged
+        row[:] = np.where((score + score.T).sum(axis=1) > 0, fitted.log_strengths, np.nan)
+    return Replicates(log_strengths, degenerate, unconverged)
+
+
+def is_strongly_connected(score: Floats) -> bool:
+    """Whether every model with a battle reaches every other along wins and ties (so a finite estimate exists)."""
+    present = (score + score.T).sum(axis=1) > 0
+    reach = (score[np.ix_(present, present)] > 0) | np.eye(int(present.sum()), dtype=bool)
+    for _ in range(len(reach).bit_length()):
+        reach = (reach.astype(np.float64) @ reach.astype(np.float64)) > 0
+    return bool(reach.all())
+
+
+def score_matrix(
+    models: int, first: NDArray[np.uint32], second: NDArray[np.uint32], outcome: NDArray[np.uint8], weight: Floats
+) -> Floats:
+    """S[i, j]: wins of i over j plus half the ties, by weight; shape (models, models)."""
+    score = np.zeros((models, models))
+    np.add.at(score, (first, second), weight * _SCORE[outcome])
+    np.add.at(score, (second, first), weight * (1.0 - _SCORE[outcome]))
+    return score
+
+
+def fit_matrix(score: Floats, prior_ties: float, tolerance: float, max_iterations: int) -> Fit:
+    """Maximise the likelihood of a score matrix; models without battles keep θ = 0."""
+    theta = np.zeros(len(score))
+    matches = score + score.T
+    present = matches.sum(axis=1) > 0
+    iteration, converged = 0, False
+    while iteration < max_iterations and not converged:
+        expected = _logistic(theta[:, None] - theta[None, :])
+        against_prior = _logistic(theta)
+        gradient = (score - matches * expected).sum(axis=1) + prior_ties * (0.5 - against_prior)
+        curvature = matches * expected * (1.0 - expected)
+        hessian = np.diag(curvature.sum(axis=1)) - curvature + np.diag(prior_ties * against_prior * (1.0 - against_prior))
+        step = np.linalg.pinv(hessian, rcond=1e-13, hermitian=True) @ gradient
+        step *= _shortening(theta, step, score, prior_ties)
+        theta = theta + np.where(present, step, 0.0)
+        if prior_ties == 0.0:
+            theta = np.where(present, theta - theta[present].mean(), 0.0)
+        iteration, converged = iteration + 1, bool(np.ptp(step) <= tolerance)
+    expected = _logistic(theta[:, None] - theta[None, :])
+    residual = (score - matches * expected).sum(axis=1) + prior_ties * (0.5 - _logistic(theta))
+    per_match = np.abs(residual[present]) / matches.sum(axis=1)[present]
+    return Fit(theta, iteration, converged, float(per_match.max(initial=0.0)))
+
+
+def log_likelihood(theta: Floats, score: Floats, prior_ties: float) -> float:
+    """Σ S[i, j] ln P(i beats j), with the prior's drawn battles."""
+    pairs = -np.logaddexp(0.0, theta[None, :] - theta[:, None])
+    prior = -0.5 * (np.logaddexp(0.0, -theta) + np.logaddexp(0.0, theta))
+    return float((score * pairs).sum() + prior_ties * prior.sum())
+
+
+def _shortening(theta: Floats, step: Floats, score: Floats, prior_ties: float) -> float:
+    """Halve the step until it does not lower the likelihood."""
+    if np.ptp(step) < _FULL_STEP:
+        return 1.0
+    here, length = log_likelihood(theta, score, prior_ties), 1.0
+    while log_likelihood(theta + length * step, score, prior_ties) < here - 1e-12 * abs(here):
+        length /= 2.0
+    return length
+
+
+def _logistic(value: Floats) -> Floats:
+    probability: Floats = 0.5 * (1.0 + np.tanh(0.5 * value))
+    return probability

@@ -1,0 +1,149 @@
+//! The bootstrap distribution of Bradley-Terry log-strengths, on several threads.
+//!
+//! A replicate's numbers depend on the cells, the settings, the seed and the replicate's index alone; threads only
+//! decide who computes it. So the result is the same, bit for bit, on any number of threads.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::bradley_terry::{Likelihood, Settings};
+use crate::cells::{Cells, PairScores};
+use crate::error::CoreError;
+use crate::graph::Graph;
+use crate::laplacian::Factor;
+use crate::resample::{LANES, Resampler};
+use crate::watch::Watch;
+
+/// What to resample, and how often.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Number of replicates.
+    pub replicates: usize,
+    /// Seed of all streams.
+    pub seed: u64,
+    /// Draw whole clusters instead of battles.
+    pub by_cluster: bool,
+    /// Number of threads; at least 1.
+    pub threads: usize,
+}
+
+/// All replicates.
+#[derive(Debug, Clone)]
+pub struct Replicates {
+    /// θ, `replicates × models`, row by row; NaN for a model without a battle in its replicate and for all models of a
+    /// degenerate one.
+    pub log_strengths: Vec<f64>,
+    /// Replicates without a finite maximum likelihood estimate: some models won all, or lost all, of their battles
+    /// against the rest, or never met it. Never with a prior.
+    pub degenerate: usize,
+    /// Replicates whose fit did not reach the tolerance; their values are kept.
+    pub unconverged: usize,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Ending {
+    Converged,
+    Unconverged,
+    Degenerate,
+}
+
+/// What all workers share.
+struct Work<'a> {
+    cells: &'a Cells,
+    resampler: Resampler<'a>,
+    graph: Graph,
+    estimate: &'a [f64],
+    chord: Option<Factor>,
+    settings: Settings,
+    plan: Plan,
+}
+
+/// Resample, and fit each replicate from `estimate`, the fit to all battles.
+///
+/// # Errors
+/// [`CoreError::Cancelled`]; [`CoreError::BadArgument`] for an estimate of the wrong length, no threads, or clusters
+/// that are asked for but not there.
+pub fn bootstrap(
+    cells: &Cells,
+    estimate: &[f64],
+    settings: &Settings,
+    plan: &Plan,
+    watch: &Watch,
+) -> Result<Replicates, CoreError> {
+    if estimate.len() != cells.pairs().models {
+        return Err(CoreError::BadArgument("the estimate has another number of models"));
+    }
+    if plan.threads == 0 {
+        return Err(CoreError::BadArgument("at least one thread is needed"));
+    }
+    if plan.by_cluster && cells.clusters() == 0 {
+        return Err(CoreError::BadArgument("the battles have no clusters"));
+    }
+    let scores = cells.scores();
+    let work = Work {
+        cells,
+        resampler: Resampler::new(cells, plan.by_cluster),
+        graph: Graph::new(cells.pairs()),
+        estimate,
+        chord: Likelihood::new(cells.pairs(), &scores, settings.prior_ties).chord(estimate),
+        settings: *settings,
+        plan: *plan,
+    };
+    work.run(watch)
+}
+
+impl Work<'_> {
+    fn run(&self, watch: &Watch) -> Result<Replicates, CoreError> {
+        let models = self.estimate.len();
+        let mut log_strengths = vec![f64::NAN; self.plan.replicates * models];
+        let tallies = Mutex::new((0, 0));
+        let blocks: Vec<Mutex<&mut [f64]>> = log_strengths.chunks_mut(LANES * models.max(1)).map(Mutex::new).collect();
+        let next = AtomicUsize::new(0);
+        let worker = || -> Result<(), CoreError> {
+            let mut lanes: Vec<PairScores> = (0..LANES).map(|_| PairScores::zeros(self.cells.pairs().len())).collect();
+            loop {
+                let block = next.fetch_add(1, Ordering::Relaxed);
+                let Some(Ok(mut rows)) = blocks.get(block).map(Mutex::try_lock) else {
+                    return Ok(());
+                };
+                let replicates = rows.len() / models;
+                let first = (block * LANES) as u64;
+                self.resampler.draw(self.plan.seed, first, &mut lanes[..replicates]);
+                for (row, scores) in rows.chunks_mut(models).zip(&lanes) {
+                    let ending = self.fit_replicate(scores, row, watch)?;
+                    if let Ok(mut tallies) = tallies.lock() {
+                        tallies.0 += usize::from(ending == Ending::Degenerate);
+                        tallies.1 += usize::from(ending == Ending::Unconverged);
+                    }
+                    watch.advance(1);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..self.plan.threads).map(|_| scope.spawn(worker)).collect();
+            let mut outcome = worker();
+            for other in others {
+                let joined = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                outcome = outcome.and(joined);
+            }
+            outcome
+        })?;
+        drop(blocks);
+        let (degenerate, unconverged) = tallies.into_inner().unwrap_or_default();
+        Ok(Replicates { log_strengths, degenerate, unconverged })
+    }
+
+    fn fit_replicate(&self, scores: &PairScores, row: &mut [f64], watch: &Watch) -> Result<Ending, CoreError> {
+        watch.check()?;
+        let likelihood = Likelihood::new(self.cells.pairs(), scores, self.settings.prior_ties);
+        let present: Vec<bool> = likelihood.matches().iter().map(|&matches| matches > 0.0).collect();
+        if self.settings.prior_ties == 0.0 && !self.graph.is_strongly_connected(scores, &present) {
+            return Ok(Ending::Degenerate);
+        }
+        let fit = likelihood.maximise_nearby(self.estimate, self.chord.as_ref(), &self.settings, watch)?;
+        for ((to, value), is) in row.iter_mut().zip(fit.log_strengths).zip(present) {
+            *to = if is { value } else { f64::NAN };
+        }
+        Ok(if fit.converged { Ending::Converged } else { Ending::Unconverged })
+    }
+}

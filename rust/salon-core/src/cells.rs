@@ -1,0 +1,215 @@
+//! Battles, counted: pairs of models and, within a pair, cells of battles that are alike.
+//!
+//! Two battles are alike when they have the same pair, outcome, weight and cluster. A rating needs only the totals of
+//! each pair ([`PairScores`]); resampling needs the cells.
+
+/// The outcome of a battle, seen from the first model of its pair. `both_good`, `both_bad` and `tie` are all `Tie`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Outcome {
+    /// The first model won.
+    Win = 0,
+    /// The second model won.
+    Loss = 1,
+    /// Half a win for each.
+    Tie = 2,
+}
+
+impl Outcome {
+    /// What the outcome is worth to the first model: 1, 0 or ½.
+    pub fn score(self) -> f64 {
+        match self {
+            Self::Win => 1.0,
+            Self::Loss => 0.0,
+            Self::Tie => 0.5,
+        }
+    }
+
+    /// The same outcome seen from the second model.
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Win => Self::Loss,
+            Self::Loss => Self::Win,
+            Self::Tie => Self::Tie,
+        }
+    }
+}
+
+/// `count` battles that are alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cell {
+    /// The model with the lower index.
+    pub first: u32,
+    /// The model with the higher index.
+    pub second: u32,
+    /// The outcome for `first`.
+    pub outcome: Outcome,
+    /// The cluster (a prompt, a rater, a benchmark); 0 where there are none.
+    pub cluster: u32,
+    /// How many battles.
+    pub count: u64,
+    /// The weight of each of them; positive.
+    pub weight: f64,
+}
+
+/// All pairs of models that met, in order of (`first`, `second`).
+#[derive(Debug, Clone, Default)]
+pub struct Pairs {
+    /// Number of models; indices are below it.
+    pub models: usize,
+    /// The model with the lower index, one entry per pair.
+    pub first: Vec<u32>,
+    /// The model with the higher index, one entry per pair.
+    pub second: Vec<u32>,
+}
+
+impl Pairs {
+    /// Number of pairs that met.
+    pub fn len(&self) -> usize {
+        self.first.len()
+    }
+
+    /// Whether nobody met.
+    pub fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+}
+
+/// What a rating needs to know about each pair, in the order of [`Pairs`].
+#[derive(Debug, Clone, Default)]
+pub struct PairScores {
+    /// Sum of the weights of the pair's battles.
+    pub matches: Vec<f64>,
+    /// Wins of `first` plus half the ties, by weight.
+    pub score: Vec<f64>,
+}
+
+impl PairScores {
+    /// Zero for each of `pairs` pairs.
+    pub fn zeros(pairs: usize) -> Self {
+        Self { matches: vec![0.0; pairs], score: vec![0.0; pairs] }
+    }
+
+    /// Each model's sum of weights and its score (wins plus half the ties).
+    pub fn per_model(&self, pairs: &Pairs) -> (Vec<f64>, Vec<f64>) {
+        let (mut matches, mut score) = (vec![0.0; pairs.models], vec![0.0; pairs.models]);
+        let ends = pairs.first.iter().zip(&pairs.second);
+        for ((&first, &second), (&met, &won)) in ends.zip(self.matches.iter().zip(&self.score)) {
+            matches[first as usize] += met;
+            matches[second as usize] += met;
+            score[first as usize] += won;
+            score[second as usize] += met - won;
+        }
+        (matches, score)
+    }
+}
+
+/// One model's record, by weight of battles.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Record {
+    /// Sum of the weights of its battles.
+    pub matches: f64,
+    /// Battles won.
+    pub wins: f64,
+    /// Battles with any kind of tie.
+    pub ties: f64,
+    /// Battles lost.
+    pub losses: f64,
+}
+
+/// All battles as cells, in order of (first, second, outcome, cluster, weight).
+#[derive(Debug, Clone)]
+pub struct Cells {
+    pairs: Pairs,
+    cells: Vec<Cell>,
+    /// The cells of pair `p` are `cells[start[p]..start[p + 1]]`.
+    start: Vec<usize>,
+    clusters: usize,
+}
+
+impl Cells {
+    /// Take cells that are already in order, with `first < second < models` and `cluster < clusters`.
+    pub(crate) fn from_ordered(models: usize, clusters: usize, cells: Vec<Cell>) -> Self {
+        let mut pairs = Pairs { models, ..Pairs::default() };
+        let mut start = Vec::new();
+        for (position, cell) in cells.iter().enumerate() {
+            if pairs.first.last() != Some(&cell.first) || pairs.second.last() != Some(&cell.second) {
+                pairs.first.push(cell.first);
+                pairs.second.push(cell.second);
+                start.push(position);
+            }
+        }
+        start.push(cells.len());
+        Self { pairs, cells, start, clusters }
+    }
+
+    /// The pairs that met.
+    pub fn pairs(&self) -> &Pairs {
+        &self.pairs
+    }
+
+    /// Every cell, in order.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// The cells of one pair.
+    pub fn of_pair(&self, pair: usize) -> &[Cell] {
+        &self.cells[self.start[pair]..self.start[pair + 1]]
+    }
+
+    /// Number of clusters; 0 when battles came without.
+    pub fn clusters(&self) -> usize {
+        self.clusters
+    }
+
+    /// Number of battles, whatever their weight.
+    pub fn battles(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.count).sum()
+    }
+
+    /// The totals of every pair.
+    pub fn scores(&self) -> PairScores {
+        let mut scores = PairScores::zeros(self.pairs.len());
+        for pair in 0..self.pairs.len() {
+            for cell in self.of_pair(pair) {
+                let weight = cell.count as f64 * cell.weight;
+                scores.matches[pair] += weight;
+                scores.score[pair] += weight * cell.outcome.score();
+            }
+        }
+        scores
+    }
+
+    /// Every model's record.
+    pub fn records(&self) -> Vec<Record> {
+        let mut records = vec![Record::default(); self.pairs.models];
+        for cell in &self.cells {
+            let weight = cell.count as f64 * cell.weight;
+            let ends = [(cell.first, cell.outcome), (cell.second, cell.outcome.reversed())];
+            for (model, outcome) in ends {
+                let record = &mut records[model as usize];
+                record.matches += weight;
+                match outcome {
+                    Outcome::Win => record.wins += weight,
+                    Outcome::Loss => record.losses += weight,
+                    Outcome::Tie => record.ties += weight,
+                }
+            }
+        }
+        records
+    }
+
+    /// Only the battles among `models` (ascending indices), which are renumbered from 0 in that order.
+    pub fn among(&self, models: &[usize]) -> Self {
+        let mut number = vec![u32::MAX; self.pairs.models];
+        for (new, &old) in models.iter().enumerate() {
+            number[old] = new as u32;
+        }
+        let kept = self.cells.iter().filter_map(|cell| {
+            let (first, second) = (number[cell.first as usize], number[cell.second as usize]);
+            (first != u32::MAX && second != u32::MAX).then_some(Cell { first, second, ..*cell })
+        });
+        Self::from_ordered(models.len(), self.clusters, kept.collect())
+    }
+}
