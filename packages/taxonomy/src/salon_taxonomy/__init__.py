@@ -1,1 +1,62 @@
-"""salon_taxonomy."""
+"""Label trees, answer grammars, records and verdicts: the words that every other Salon package speaks.
+
+    Taxonomy, Label            label trees: ``Taxonomy.load("magicmirror")``, ``Taxonomy.read("mine.toml")``
+    Crosswalk                  which labels of one tree correspond to which of another
+    answer_schema, export      JSON Schema for structured decoding; Markdown, Label Studio, JSON
+    Scored, Unscored, tally    a verdict that was had, one that was not, and how many of each
+    digest, file_sha256        keys that are the same on every machine
+    SalonError and below       everything that Salon raises on purpose
+
+In modules of their own: ``salon_taxonomy.answers`` reads what a judge replied, ``salon_taxonomy.records`` has one row of
+every result table, ``salon_taxonomy.protocols`` says what a judge and an editor are, ``salon_taxonomy.testing`` generates
+test data, ``salon_taxonomy.cli`` is the ``salon`` command.
+"""
+
+from salon_taxonomy.crosswalk import Crosswalk, Link, Relation, Unmatched
+from salon_taxonomy.digest import digest, file_sha256
+from salon_taxonomy.errors import (
+    AmbiguousLabelError,
+    Fault,
+    IncompleteError,
+    InputError,
+    SalonError,
+    TaxonomyError,
+    UnknownLabelError,
+)
+from salon_taxonomy.export import Format, export
+from salon_taxonomy.label import Deduction, Label
+from salon_taxonomy.schema import answer_schema
+from salon_taxonomy.taxonomy import Grammar, Source, Taxonomy
+from salon_taxonomy.taxonomy_file import check_taxonomy
+from salon_taxonomy.verdict import Reason, Scored, Tally, Unscored, Verdict, tally
+
+__all__ = [
+    "AmbiguousLabelError",
+    "Crosswalk",
+    "Deduction",
+    "Fault",
+    "Format",
+    "Grammar",
+    "IncompleteError",
+    "InputError",
+    "Label",
+    "Link",
+    "Reason",
+    "Relation",
+    "SalonError",
+    "Scored",
+    "Source",
+    "Tally",
+    "Taxonomy",
+    "TaxonomyError",
+    "UnknownLabelError",
+    "Unmatched",
+    "Unscored",
+    "Verdict",
+    "answer_schema",
+    "check_taxonomy",
+    "digest",
+    "export",
+    "file_sha256",
+    "tally",
+]

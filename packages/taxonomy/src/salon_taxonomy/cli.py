@@ -1,15 +1,30 @@
 """The ``salon`` command: a group whose subcommands come from whichever Salon packages are installed.
 
-A package brings its own through the entry-point group ``salon.commands``; it is imported only when it is called.
+A package brings its own through the entry-point group ``salon.commands``; it is imported only when it is called. This
+package's own are ``salon taxonomy`` and ``salon completion``.
 """
 
+import json
+import sys
 from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from salon_taxonomy.errors import IncompleteError, SalonError
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from salon_taxonomy.crosswalk import Crosswalk
+    from salon_taxonomy.taxonomy import Taxonomy
+
 _GROUP = "salon.commands"
+_FORMAT_HELP = "For people, or for programs."
+_HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class SalonGroup(click.RichGroup):
@@ -25,7 +40,13 @@ class SalonGroup(click.RichGroup):
         if own is not None:
             return own
         found = [entry for entry in entry_points(group=_GROUP) if entry.name == cmd_name]
-        return found[0].load() if found else None
+        if not found:
+            return None
+        try:
+            command: click.Command = found[0].load()
+        except (ImportError, AttributeError) as error:  # one broken package must not take the others with it
+            return _unavailable(cmd_name, error)
+        return command
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the subcommand; a :class:`SalonError` becomes one message on standard error and a non-zero exit."""
@@ -36,7 +57,253 @@ class SalonGroup(click.RichGroup):
             ctx.exit(1 if isinstance(error, IncompleteError) else 2)
 
 
-@click.command(cls=SalonGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def _unavailable(name: str, error: Exception) -> click.Command:
+    """A stand-in for a command whose package is installed but cannot be imported."""
+
+    def explain() -> None:
+        raise SalonError(f"`salon {name}` cannot be loaded: {error}\nInstall its package again.") from error
+
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.RichCommand(name=name, callback=explain, context_settings=settings, help=f"Cannot be loaded: {error}")
+
+
+@click.command(cls=SalonGroup, context_settings=_HELP)
 @click.version_option(package_name="salon-taxonomy", prog_name="salon")
 def main() -> None:
     """Judge image and video generators: what is wrong, who is better, by how much, and how sure that is."""
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes salon's commands and options in a shell.
+
+    \b
+    Example:
+      salon completion bash > ~/.local/share/bash-completion/completions/salon
+      salon completion fish > ~/.config/fish/completions/salon.fish
+      salon completion zsh > ~/.zfunc/_salon      (a folder in $fpath)
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    if kind is None:  # click knows all three
+        raise click.UsageError(f"click has no completion for {shell}")
+    click.echo(kind(main, {}, "salon", "_SALON_COMPLETE").source())
+
+
+@click.group(context_settings=_HELP)
+def taxonomy() -> None:
+    """Label trees: what can be wrong with a picture, or what a prompt demands.
+
+    NAME is a taxonomy that comes with Salon (see `salon taxonomy list`) or the path of a TOML file of your own.
+
+    \b
+    Example:
+      salon taxonomy list
+      salon taxonomy show magicmirror
+      salon taxonomy validate my-labels.toml
+    """
+
+
+@taxonomy.command("list")
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True, help=_FORMAT_HELP
+)
+def list_(format_: str) -> None:
+    """List the taxonomies that come with Salon.
+
+    \b
+    Example:
+      salon taxonomy list
+      salon taxonomy list --format json
+    """
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    found = [Taxonomy.load(name) for name in Taxonomy.names()]
+    if format_ == "json":
+        rows = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    from rich.table import Table
+
+    table = Table("name", "title", "labels", "leaves", "paper", box=None)
+    for t in found:
+        paper = t.source.paper if t.source else ""
+        table.add_row(_text(t.name, "bold"), _text(t.title), str(len(t)), str(len(t.leaves())), _text(paper))
+    _show(table)
+
+
+@taxonomy.command()
+@click.argument("name")
+@click.option("--format", "format_", type=click.Choice(["tree", "json"]), default="tree", show_default=True, help=_FORMAT_HELP)
+@click.option("--definitions/--no-definitions", default=True, show_default=True, help="Show what each label means.")
+def show(name: str, format_: str, definitions: bool) -> None:
+    """Show the labels of the taxonomy NAME as a tree, with their published counts.
+
+    \b
+    Example:
+      salon taxonomy show magicmirror
+      salon taxonomy show mef --no-definitions
+      salon taxonomy show r3 --format json
+    """
+    from salon_taxonomy.export import export
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    found = Taxonomy.open(name)
+    if format_ == "json":
+        click.echo(export(found, "json"), nl=False)
+        return
+    _show(_tree(found, definitions))
+
+
+@taxonomy.command()
+@click.argument("name")
+@click.option("--option", "options", multiple=True, metavar="LABEL", help="A label that the question offers; repeat, in order.")
+def schema(name: str, options: tuple[str, ...]) -> None:
+    """Print the JSON Schema of one answer in the grammar of the taxonomy NAME, for structured decoding.
+
+    With --option (artifact-bench only) the answer is made of the letters of the options.
+
+    \b
+    Example:
+      salon taxonomy schema magicmirror
+      salon taxonomy schema artifact-bench --option "Oversmoothing" --option "Inconsistent Blur"
+    """
+    from salon_taxonomy.schema import answer_schema
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    click.echo(json.dumps(answer_schema(Taxonomy.open(name), options), indent=2, ensure_ascii=False))
+
+
+@taxonomy.command("export")
+@click.argument("name")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["markdown", "label-studio", "json"]),
+    default="markdown",
+    show_default=True,
+    help="A page for people, a configuration for annotators, or data for programs.",
+)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead of the screen.")
+def export_(name: str, format_: str, output: Path | None) -> None:
+    """Export the taxonomy NAME: a page for people, a Label Studio configuration, or JSON.
+
+    \b
+    Example:
+      salon taxonomy export magicmirror --format label-studio --output labels.xml
+      salon taxonomy export prism
+    """
+    from salon_taxonomy.errors import InputError
+    from salon_taxonomy.export import export
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    text = export(Taxonomy.open(name), format_)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"the file cannot be written ({error.strerror})", source=output) from error
+    click.echo(f"Wrote {output}", err=True)
+
+
+@taxonomy.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def validate(file: Path) -> None:
+    """Check a taxonomy FILE of your own and list every fault with its line and key.
+
+    Exits 2 when there are faults.
+
+    \b
+    Example:
+      salon taxonomy validate my-labels.toml
+    """
+    from salon_taxonomy.taxonomy_file import check_taxonomy, read_taxonomy
+
+    faults = check_taxonomy(file)
+    for fault in faults:
+        click.echo(f"Error: {fault}", err=True)
+    if faults:
+        click.echo(f"{len(faults)} {'fault' if len(faults) == 1 else 'faults'}", err=True)
+        sys.exit(2)
+    valid = read_taxonomy(file)
+    click.echo(f"{valid.name}: {len(valid)} labels, {len(valid.leaves())} leaves, valid")
+
+
+@taxonomy.command()
+@click.argument("left")
+@click.argument("right")
+@click.option("--file", type=click.Path(path_type=Path), help="A crosswalk of your own (TOML) between the two.")
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True, help=_FORMAT_HELP
+)
+def crosswalk(left: str, right: str, file: Path | None, format_: str) -> None:
+    """Show which labels of the taxonomy LEFT correspond to which of RIGHT, and which correspond to none.
+
+    A relation is read from left to right: "broader" means that the right label covers more.
+
+    \b
+    Example:
+      salon taxonomy crosswalk magicmirror artifact-bench
+      salon taxonomy crosswalk artifact-bench magicmirror --format json
+    """
+    from salon_taxonomy.crosswalk import Crosswalk
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    a, b = Taxonomy.open(left), Taxonomy.open(right)
+    walk = Crosswalk.load(a.name, b.name) if file is None else Crosswalk.read(file, a, b)
+    if format_ == "json":
+        links = [link.model_dump(by_alias=True, mode="json") for link in walk.links]
+        unmatched = [leaf.model_dump() for leaf in walk.unmatched(a, b)]
+        click.echo(json.dumps({"left": a.name, "right": b.name, "links": links, "unmatched": unmatched}, indent=2))
+        return
+    _show_crosswalk(walk, a, b)
+
+
+def _show(*renderables: "RenderableType") -> None:
+    """Print to standard output; never narrower than 100 columns where the output is no terminal."""
+    from rich.console import Console
+
+    console = Console(soft_wrap=False) if sys.stdout.isatty() else Console(width=160)
+    console.print(*renderables, sep="\n")
+
+
+def _text(text: str, style: str = "") -> "Text":
+    """Rich text taken literally, so that brackets in a user's label are not markup."""
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+def _tree(found: "Taxonomy", definitions: bool) -> "Tree":
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(Text.assemble((found.title, "bold"), f"  {len(found)} labels, {len(found.leaves())} leaves"))
+    branches: dict[str | None, Tree] = {None: tree}
+    for label in found.walk():
+        line = Text.assemble((label.name, "bold"), (f"  {label.id}", "cyan"))
+        figures = [f"{key} {count:,}" for key, count in label.counts.items()]
+        figures += [f"{key.replace('_', ' ')} {share} %" for key, share in label.shares.items()]
+        if figures:
+            line.append(f"  {', '.join(figures)}", "green")
+        if definitions:
+            line.append(f"\n{label.definition}", "dim")
+        branches[label.id] = branches[label.parent].add(line)
+    return tree
+
+
+def _show_crosswalk(walk: "Crosswalk", left: "Taxonomy", right: "Taxonomy") -> None:
+    from rich.table import Table
+
+    links = Table(left.name, "relation", right.name, "why", box=None, title=f"{len(walk.links)} links", title_justify="left")
+    for link in walk.links:
+        links.add_row(_text(link.from_), _text(link.relation), _text(link.to), _text(link.rationale, "dim"))
+    leaves = walk.unmatched(left, right)
+    without = Table("taxonomy", "label", "why", box=None, title=f"{len(leaves)} leaves without a link", title_justify="left")
+    for leaf in leaves:
+        without.add_row(_text(leaf.taxonomy), _text(leaf.label), _text(leaf.rationale or "no reason given", "dim"))
+    _show(links, "", without)

@@ -1,0 +1,93 @@
+"""One label of a taxonomy, and the kinds of text and number that taxonomies are made of.
+
+Every model here is frozen. Texts are free of control characters, so they can be shown on a terminal and written to XML.
+"""
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, model_validator
+
+
+def _plain(text: str) -> str:
+    """Refuse what neither a terminal nor XML may be given: control characters, surrogates, non-characters."""
+    for character in text:
+        if unicodedata.category(character) in {"Cc", "Cs"} or ord(character) & 0xFFFE == 0xFFFE:
+            raise ValueError(f"the character {character!a} is not allowed")
+    return text
+
+
+def _one_line(value: object) -> object:
+    """Runs of white space, line ends included, become one space; the ends are trimmed."""
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)]
+"""A stable id: lower-case letters, digits and single hyphens. It never changes once it is published; names may."""
+Name = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(_one_line), AfterValidator(_plain)]
+"""What people and judges call something; one line."""
+Text = Annotated[str, Field(min_length=1, max_length=4000), BeforeValidator(_one_line), AfterValidator(_plain)]
+"""Prose; written over several lines it becomes one."""
+Counts = Annotated[Mapping[Name, Annotated[StrictInt, Field(ge=0)]], Field(default_factory=dict)]
+"""Published counts by what was counted: ``{"train": 162, "test": 72}``."""
+Percentage = Annotated[StrictFloat | StrictInt, Field(ge=0, le=100, allow_inf_nan=False)]
+
+
+class Frozen(BaseModel):
+    """The base of the models: frozen, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Deduction(Frozen):
+    """What a judge takes off the full score for one kind of failure: ``low`` to ``high`` points, both positive."""
+
+    name: Name
+    low: Annotated[StrictInt, Field(ge=0)]
+    high: Annotated[StrictInt, Field(ge=0)]
+    definition: Text
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Deduction":
+        if self.low > self.high:
+            raise ValueError("low must not exceed high")
+        return self
+
+
+class Label(Frozen):
+    """A node of a taxonomy.
+
+    ``name`` is the published spelling and need not be unique in the tree (MagicMirror has two labels called *Abnormal Human
+    Anatomy*); ``id`` is. ``answer`` is how a judge spells the label in its answers where that is not the name. ``counts`` and
+    ``shares`` (percent) are published figures; an absent figure was not published. ``criterion`` and ``deductions`` say how a
+    judge scores what falls under the label, where the taxonomy is one of scoring tracks.
+
+    Example:
+        >>> label = Label(id="hand", name="Hand", definition="A hand with the wrong number of fingers.", counts={"test": 3})
+        >>> label.spelling, label.counts["test"], label.parent
+        ('Hand', 3, None)
+    """
+
+    id: Slug
+    name: Name
+    definition: Text
+    parent: Slug | None = None
+    tier: Name | None = None
+    source: Name | None = Field(default=None, description="the table or section of the taxonomy's source")
+    answer: Name | None = None
+    aliases: tuple[Name, ...] = ()
+    tags: tuple[Slug, ...] = ()
+    counts: Counts
+    shares: Annotated[Mapping[Name, Percentage], Field(default_factory=dict)]
+    criterion: Text | None = None
+    deductions: tuple[Deduction, ...] = ()
+
+    @property
+    def spelling(self) -> str:
+        """How a judge is asked to spell this label: ``answer``, or the name."""
+        return self.answer or self.name
+
+    def __hash__(self) -> int:
+        """By id; labels are equal only if everything about them is."""
+        return hash(self.id)

@@ -1,0 +1,209 @@
+"""From a TOML file to a :class:`Taxonomy`, or to every fault in it with its line and key.
+
+The file has the header's keys first (``name``, ``title``, …), then one ``[[label]]`` table per label. A hostile file (huge,
+deeply nested, not UTF-8, a device) gives a typed error like any other.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from salon_taxonomy.errors import Fault, TaxonomyError
+from salon_taxonomy.label import Label
+from salon_taxonomy.structure import tree_flaws
+from salon_taxonomy.taxonomy import Taxonomy, TaxonomyHeader
+from salon_taxonomy.toml_lines import TomlLines
+
+Model = TypeVar("Model", bound=BaseModel)
+
+LARGEST_FILE = 8 * 1024 * 1024
+"""Bytes; a taxonomy of a hundred thousand labels is about this large."""
+
+_LABEL = "label"
+_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
+
+
+def read_taxonomy(path: str | Path) -> Taxonomy:
+    """The taxonomy in a TOML file.
+
+    Raises:
+        TaxonomyError: the first fault, in the order of lines.
+    """
+    return parse_taxonomy(read_text(path), source=path)
+
+
+def check_taxonomy(path: str | Path) -> list[TaxonomyError]:
+    """Every fault in a TOML file in the order of lines; empty when it is a taxonomy."""
+    try:
+        text = read_text(path)
+    except TaxonomyError as error:
+        return [error]
+    return _parse(text, path)[1]
+
+
+def parse_taxonomy(text: str, *, source: str | Path = "taxonomy") -> Taxonomy:
+    """The taxonomy in a TOML text; ``source`` is how errors call it.
+
+    Raises:
+        TaxonomyError: the first fault, in the order of lines; its hint says how many more there are.
+
+    Example:
+        >>> parse_taxonomy('name = "mine"\\ntitle = "Mine"\\n[[label]]\\nid = "a"\\nname = "A"\\n', source="mine.toml")
+        Traceback (most recent call last):
+        ...
+        salon_taxonomy.errors.TaxonomyError: mine.toml, line 3, key 'definition': the key is missing from label 'a'
+    """
+    taxonomy, faults = _parse(text, source)
+    if taxonomy is not None:
+        return taxonomy
+    first = faults[0]
+    if len(faults) > 1:
+        first.hint = f"{len(faults) - 1} more; `salon taxonomy validate` lists all."
+    raise first
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file of at most ``LARGEST_FILE`` bytes.
+
+    Raises:
+        TaxonomyError: with ``Fault.UNREADABLE``.
+    """
+    path = Path(path)
+    try:
+        if not path.is_file():
+            problem = "this is not a file" if path.exists() else "there is no such file"
+            raise TaxonomyError(Fault.UNREADABLE, problem, source=path)
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        raise TaxonomyError(Fault.UNREADABLE, f"the file cannot be read ({type(error).__name__})", source=path) from error
+    if len(content) > LARGEST_FILE:
+        raise TaxonomyError(Fault.UNREADABLE, f"the file is larger than {LARGEST_FILE:,} bytes", source=path)
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise TaxonomyError(Fault.UNREADABLE, "the file is not UTF-8 text", source=path, line=line) from error
+
+
+def parse_toml(text: str, *, source: str | Path) -> dict[str, object]:
+    """The values of a TOML text.
+
+    Raises:
+        TaxonomyError: with ``Fault.BROKEN_TOML`` and the line.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise TaxonomyError(Fault.BROKEN_TOML, "arrays or tables are nested too deeply", source=source) from error
+    except ValueError as error:  # TOMLDecodeError, or a number with too many digits
+        message = str(error)
+        place = _PLACE.search(message)
+        last = text.count("\n") + 1
+        line = None if place is None else int(place[1]) if place[1] else last
+        problem = f"this is not TOML: {_PLACE.sub('', message)}"
+        raise TaxonomyError(Fault.BROKEN_TOML, problem, source=source, line=line) from error
+
+
+class Places:
+    """Turns faults of one file into typed errors with lines, and sorts them."""
+
+    def __init__(self, text: str, source: str | Path) -> None:
+        self.lines = TomlLines.scan(text)
+        self.source = source
+        self.found: list[TaxonomyError] = []
+
+    def add(
+        self,
+        fault: Fault,
+        problem: str,
+        *,
+        table: str | None = None,
+        index: int = 0,
+        key: str | None = None,
+        value: object = None,
+        allowed: tuple[str, ...] | None = None,
+    ) -> None:
+        """Note one fault; its line is the key's, or its table's where the key is absent."""
+        line = self.lines.of(table, index, key)
+        self.found.append(TaxonomyError(fault, problem, source=self.source, line=line, key=key, value=value, allowed=allowed))
+
+    def model(self, kind: type[Model], values: object, *, table: str | None = None, index: int = 0) -> Model | None:
+        """``values`` as a ``kind``, or None with every fault noted."""
+        if not isinstance(values, Mapping):
+            self.add(Fault.WRONG_TYPE, f"[[{table}]] must be a table", table=table, index=index, value=values)
+            return None
+        try:
+            return kind.model_validate(values)
+        except ValidationError as error:
+            name = values.get("id")
+            whose = f" {table} {name!r}" if isinstance(name, str) else f" this {table}" if table else " the file"
+            for detail in error.errors(include_url=False):
+                self._add_detail(detail, kind, whose, table, index)
+            return None
+
+    def _add_detail(self, detail: ErrorDetails, kind: type[BaseModel], whose: str, table: str | None, index: int) -> None:
+        key = ".".join(str(part) for part in detail["loc"]) or None
+        first = str(detail["loc"][0]) if detail["loc"] else None
+        fault, problem, value, allowed = _explain(detail, kind, whose)
+        line = self.lines.of(table, index, first)
+        error = TaxonomyError(fault, problem, source=self.source, line=line, key=key, value=value, allowed=allowed)
+        self.found.append(error)
+
+    def faults(self) -> list[TaxonomyError]:
+        """What was noted, in the order of lines."""
+        return sorted(self.found, key=lambda error: error.line or 0)
+
+
+def _explain(detail: ErrorDetails, kind: type[BaseModel], whose: str) -> tuple[Fault, str, object, tuple[str, ...] | None]:
+    """The kind of fault, what to say, the value to show and what would be allowed."""
+    type_, value = detail["type"], detail.get("input")
+    if type_ == "missing":
+        return Fault.MISSING, f"the key is missing from{whose}", None, None
+    if type_ == "extra_forbidden":
+        known = tuple(field.alias or name for name, field in kind.model_fields.items())
+        return Fault.UNKNOWN_KEY, f"a key that{whose} cannot have", None, known if len(detail["loc"]) == 1 else None
+    if type_ == "string_too_short":
+        return Fault.MISSING, f"the text is empty in{whose}", None, None
+    if detail["loc"] == ("parent",) and isinstance(value, list) and len(value) > 1:
+        return Fault.TWO_PARENTS, "a label stands under one parent, not", value, None
+    wrong_type = type_.endswith("_type") or type_ in {"int_from_float", "tuple_type"}
+    message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    problem = f"should be {message}, not" if detail["msg"].startswith("Input should be ") else f"{message}:"
+    return (Fault.WRONG_TYPE if wrong_type else Fault.BAD_VALUE), problem, value, None
+
+
+def _parse(text: str, source: str | Path) -> tuple[Taxonomy | None, list[TaxonomyError]]:
+    """The taxonomy and no faults, or None and at least one."""
+    try:
+        document = parse_toml(text, source=source)
+    except TaxonomyError as error:
+        return None, [error]
+    places = Places(text, source)
+    header = places.model(TaxonomyHeader, {key: value for key, value in document.items() if key != _LABEL})
+    labels = _labels(document.get(_LABEL), places)
+    if labels is not None:
+        for flaw in tree_flaws(labels, header.tiers if header else ()):
+            places.add(
+                flaw.fault, flaw.problem, table=_LABEL, index=flaw.index, key=flaw.key, value=flaw.value, allowed=flaw.allowed
+            )
+    if header is None or labels is None or places.found:
+        return None, places.faults()
+    return Taxonomy(labels=labels, **{name: getattr(header, name) for name in TaxonomyHeader.model_fields}), []
+
+
+def _labels(entries: object, places: Places) -> tuple[Label, ...] | None:
+    """Every label, or None with the faults noted."""
+    if entries is None or entries == []:
+        places.add(Fault.MISSING, "there is not one [[label]] table", key=_LABEL)
+        return None
+    if not isinstance(entries, list):
+        places.add(Fault.WRONG_TYPE, "labels are written as [[label]] tables, with two brackets", key=_LABEL)
+        return None
+    found = [places.model(Label, entry, table=_LABEL, index=index) for index, entry in enumerate(entries)]
+    return None if None in found else tuple(cast("list[Label]", found))

@@ -1,0 +1,155 @@
+"""The ``salon`` command of this package: what goes to which stream, which exit code, and what a mistake is told."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from salon_taxonomy import Taxonomy
+from salon_taxonomy import cli as salon_cli
+from salon_taxonomy.cli import main
+
+MINE = 'name = "mine"\ntitle = "Mine [bold]"\n[[label]]\nid = "a"\nname = "A [red]a[/red]"\ndefinition = "An [a]."\n'
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments), catch_exceptions=False)
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    file = tmp_path / "mine.toml"
+    file.write_text(MINE)
+    return file
+
+
+def test_list_names_every_taxonomy() -> None:
+    assert all(name in run("taxonomy", "list").stdout for name in Taxonomy.names())
+    rows = json.loads(run("taxonomy", "list", "--format", "json").stdout)
+    assert {row["name"]: row["leaves"] for row in rows}["artifact-bench"] == 30
+
+
+@pytest.mark.parametrize("name", Taxonomy.names())
+def test_show_prints_a_tree_or_json_of_every_label(name: str) -> None:
+    shown = run("taxonomy", "show", name)
+    assert shown.exit_code == 0
+    assert all(label.id in shown.stdout for label in Taxonomy.load(name).labels)
+    assert Taxonomy.model_validate_json(run("taxonomy", "show", name, "--format", "json").stdout) == Taxonomy.load(name)
+
+
+def test_show_can_leave_the_definitions_out() -> None:
+    definition = Taxonomy.load("r3").find("color").definition
+    assert definition in run("taxonomy", "show", "r3").stdout
+    assert definition not in run("taxonomy", "show", "r3", "--no-definitions").stdout
+
+
+def test_brackets_in_a_users_labels_are_shown_as_they_are(mine: Path) -> None:
+    shown = run("taxonomy", "show", str(mine)).stdout
+    assert "Mine [bold]" in shown
+    assert "A [red]a[/red]" in shown
+    assert "An [a]." in shown
+
+
+def test_schema_is_json_and_takes_options() -> None:
+    assert "anyOf" in json.loads(run("taxonomy", "schema", "magicmirror").stdout)
+    schema = json.loads(run("taxonomy", "schema", "artifact-bench", "--option", "Oversmoothing").stdout)
+    assert schema["properties"]["answer"]["items"]["enum"] == ["A"]
+
+
+def test_export_prints_or_writes_the_same(tmp_path: Path) -> None:
+    target = tmp_path / "labels.xml"
+    printed = run("taxonomy", "export", "mef", "--format", "label-studio").stdout
+    written = run("taxonomy", "export", "mef", "--format", "label-studio", "--output", str(target))
+    assert target.read_text() == printed
+    assert (written.stdout, written.exit_code) == ("", 0)
+    assert str(target) in written.stderr
+    assert ElementTree.fromstring(printed).tag == "View"
+
+
+def test_export_to_a_place_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    refused = run("taxonomy", "export", "r3", "--output", str(tmp_path / "no" / "file.md"))
+    assert refused.exit_code == 2
+    assert "cannot be written" in refused.stderr
+
+
+def test_validate_says_what_is_valid_and_lists_every_fault(mine: Path) -> None:
+    valid = run("taxonomy", "validate", str(mine))
+    assert (valid.exit_code, valid.stdout) == (0, "mine: 1 labels, 1 leaves, valid\n")
+    mine.write_text(MINE.replace('id = "a"', 'id = "A"').replace("definition", "definitoin"))
+    invalid = run("taxonomy", "validate", str(mine))
+    assert (invalid.exit_code, invalid.stdout) == (2, "")
+    assert f"{mine}, line 4, key 'id'" in invalid.stderr
+    assert f"{mine}, line 6, key 'definitoin'" in invalid.stderr
+    assert "3 faults" in invalid.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"= 1"])
+def test_validate_refuses_what_is_no_taxonomy_at_all(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "odd.toml"
+    file.write_bytes(content)
+    refused = run("taxonomy", "validate", str(file))
+    assert refused.exit_code == 2
+    assert "odd.toml" in refused.stderr
+
+
+def test_crosswalk_shows_links_and_what_has_none(tmp_path: Path) -> None:
+    shown = run("taxonomy", "crosswalk", "magicmirror", "artifact-bench").stdout
+    assert "spatial-clipping" in shown
+    assert "14 leaves without a link" in shown
+    data = json.loads(run("taxonomy", "crosswalk", "artifact-bench", "magicmirror", "--format", "json").stdout)
+    assert data["left"] == "artifact-bench"
+    assert {"from", "to", "relation", "rationale"} == set(data["links"][0])
+    assert len(data["unmatched"]) == 14
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'left = "r3"\nright = "prism"\n[[link]]\nfrom = "texture"\nto = "style"\nrelation = "related"\nrationale = "Looks."\n'
+    )
+    assert "1 links" in run("taxonomy", "crosswalk", "r3", "prism", "--file", str(own)).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["show", "magicmiror"], "allowed: artifact-bench, magicmirror, mef, prism, r3"),
+        (["show", "none.toml"], "there is no such file"),
+        (["show", ""], "no such taxonomy"),
+        (["schema", "r3", "--option", "color"], "options belong to the grammar 'letters'"),
+        (["export", "r3", "--format", "yaml"], "yaml"),
+        (["crosswalk", "r3", "prism"], "there is no crosswalk between 'r3 prism'"),
+        (["lsit"], "lsit"),
+    ],
+)
+def test_a_mistake_exits_2_with_a_message_on_standard_error(arguments: list[str], message: str) -> None:
+    refused = run("taxonomy", *arguments)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert message in refused.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_the_shell(shell: str) -> None:
+    done = run("completion", shell)
+    assert done.exit_code == 0
+    assert "_SALON_COMPLETE" in done.stdout
+
+
+def test_completion_of_a_word_offers_the_subcommands() -> None:
+    environment = {**os.environ, "_SALON_COMPLETE": "bash_complete", "COMP_WORDS": "salon taxonomy s", "COMP_CWORD": "2"}
+    code = "import sys; sys.argv = ['salon']; from salon_taxonomy.cli import main; main(prog_name='salon')"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert sorted(line.split(",")[1] for line in done.stdout.split()) == ["schema", "show"]
+
+
+def test_a_package_that_cannot_be_imported_does_not_take_the_others_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = EntryPoint(name="broken", value="no_such_module:command", group="salon.commands")
+    monkeypatch.setattr(salon_cli, "entry_points", lambda group: [broken])
+    assert "Cannot be loaded" in run("--help").stdout
+    called = run("broken", "anything", "--at-all")
+    assert called.exit_code == 2
+    assert "No module named 'no_such_module'" in called.stderr
+    assert run("no-such-command").exit_code == 2
