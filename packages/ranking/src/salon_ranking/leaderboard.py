@@ -87,6 +87,11 @@ class Leaderboard:
         )
 
     @property
+    def components(self) -> int:
+        """Number of groups of models that are ranked each by itself; 1 when all can be compared."""
+        return self.table["component"].n_unique()
+
+    @property
     def header(self) -> str:
         """One or two sentences on how the table was made, with everything that could not be rated counted."""
         title = self.source if self.group is None else f"{self.source}, {self.group}"
@@ -95,18 +100,19 @@ class Leaderboard:
         if self.weight is not None:
             parts.append(f"weighted by {self.weight}")
         if self.prior_ties:
-            parts.append(f"prior: {self.prior_ties:g} drawn battles per model against a mean opponent")
+            parts.append(f"prior: drawn battles per model against a mean opponent: {self.prior_ties:g}")
         parts.append(f"{' and '.join(self.baselines[:3]) or 'nobody'} fixed at {self.baseline_rating:g}")
         if self.ci_method is not None:
-            parts.append(f"{self.confidence:.4g} interval: {self.ci_method}, {self.replicates:,} replicates, seed {self.seed}")
+            parts.append(
+                f"{100 * self.confidence:.4g} % interval: {self.ci_method}, {self.replicates:,} replicates, seed {self.seed}"
+            )
         if self.degenerate:
             parts.append(f"{self.degenerate:,} degenerate replicates without a finite estimate are in no interval")
         if self.unconverged:
             parts.append(f"{self.unconverged:,} replicates did not converge")
-        components = int(self.table["component"].max() or 0) if self.table.height else 0  # type: ignore[arg-type]
-        if components:
+        if self.components > 1:
             parts.append(
-                f"{components + 1} components are ranked each by itself, {self.left_out:,} battles between them left out"
+                f"{self.components} components are ranked each by itself, {self.left_out:,} battles between them left out"
             )
         if not self.converged:
             parts.append(f"NOT CONVERGED after {self.iterations} iterations (gradient {self.gradient_norm:.1e})")
