@@ -16,6 +16,7 @@ from salon_taxonomy.answers import (
     render_magicmirror,
 )
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.taxonomy import Taxonomy
 from salon_taxonomy.testing import magicmirror_answers, reasonings
 from salon_taxonomy.verdict import Reason
 
@@ -158,3 +159,10 @@ def test_bare_labels_are_read_from_a_data_set_column():
 def test_answers_that_the_grammar_cannot_say_are_refused_when_they_are_made(make):
     with pytest.raises(InputError):
         make()
+
+
+def test_the_menu_is_the_taxonomys():
+    taxonomy = Taxonomy.load("magicmirror")
+    spelled = {l2.answer: tuple(l3.answer for l3 in taxonomy.children(l2.id)) for l2 in taxonomy.tier("L2")}
+    assert spelled == dict(MAGICMIRROR_MENU)
+    assert list(spelled) == list(MAGICMIRROR_MENU)

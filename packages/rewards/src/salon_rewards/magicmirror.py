@@ -1,0 +1,200 @@
+"""MagicMirror's multi-level reward: is the answer readable, is the verdict right, are the labels right.
+
+Paper 000 (MagicMirror), section 3.2 and appendix A.4, Equations 3 and 5; the constants are those of the released code. A
+level pays only when the one above it did:
+
+    format ──► L1 (normal or not) ──► L2 (kinds of artifact) ──► L3 (special cases of the kinds that both name)
+      8             4                      2                          1          at most 15; 12 for a normal image
+
+Beside them stands the consistency of reasoning and answer, which another model judges. Where that model gives no
+verdict, the total is ``Unscored``: a trainer then leaves the completion (and its group) out instead of paying 0.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from salon_taxonomy.answers import MAGICMIRROR_MENU, MagicMirrorAnswer, Outcome, Parsed, Unparsed
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+# Equation 5 in tenths, so that sums of labels are exact: 0.6 for each correct one, 0.3 off for each missed or extra one.
+_CORRECT_TENTHS = 6
+_WRONG_TENTHS = 3
+
+
+class ConsistencyMode(StrEnum):
+    """What the verdict on consistency does to the total."""
+
+    TERM = "term"
+    """It is one more weighted term (Equation 3)."""
+    GATE = "gate"
+    """An inconsistent completion earns nothing at all ("nullified", appendix A.4); a consistent one what it earned."""
+
+
+@dataclass(frozen=True, slots=True)
+class MagicMirrorWeights:
+    """What each component is worth. The first four are the released code's; the last is ours, as the paper prints none.
+
+    Raises:
+        InputError: for a weight that is negative or not finite.
+    """
+
+    format: float = 8.0
+    l1: float = 4.0
+    l2: float = 2.0
+    l3: float = 1.0
+    consistency: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError("a weight must be a finite number of 0 or more", column=name, value=getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class MagicMirrorReward:
+    """What one completion earned, component by component. Frozen; equal inputs give equal rewards.
+
+    Attributes:
+        format: 1.0 when the completion follows the grammar, else 0.0.
+        l1: 1.0 when it is right about normal or not.
+        l2: from 0 to 1, see :func:`label_score`; 0 for a normal image.
+        l3: from 0 to 1, the same over the L3 labels of those L2 that both name; 0 where those have none.
+        consistency: ``Scored`` 1.0 or 0.0; ``Unscored`` when the judge gave no verdict; None when nobody was asked.
+        total: the weighted sum; ``Unscored`` exactly when it hangs on a verdict on consistency that is not there.
+        mode: how consistency entered the total.
+        weights: what each component was worth.
+        flaw: why ``format`` is 0; None when it is 1.
+    """
+
+    format: float
+    l1: float
+    l2: float
+    l3: float
+    consistency: Verdict[float] | None
+    total: Verdict[float]
+    mode: ConsistencyMode
+    weights: MagicMirrorWeights
+    flaw: Unparsed | None = None
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON; a component that could not be had is None beside ``…_unscored``, its reason.
+
+        Example:
+            >>> truth = MagicMirrorAnswer(normal=True)
+            >>> magicmirror_reward(Parsed(truth, "Fine."), truth).as_dict()["total"]
+            12.0
+        """
+        flaw = None if self.flaw is None else {"reason": str(self.flaw.reason), "detail": self.flaw.detail}
+        return {
+            "format": self.format,
+            "l1": self.l1,
+            "l2": self.l2,
+            "l3": self.l3,
+            "consistency": self.consistency.value if isinstance(self.consistency, Scored) else None,
+            "consistency_unscored": str(self.consistency.reason) if isinstance(self.consistency, Unscored) else None,
+            "total": self.total.value if isinstance(self.total, Scored) else None,
+            "total_unscored": str(self.total.reason) if isinstance(self.total, Unscored) else None,
+            "mode": str(self.mode),
+            "weights": {name: getattr(self.weights, name) for name in MagicMirrorWeights.__slots__},
+            "flaw": flaw,
+        }
+
+
+def magicmirror_reward(
+    answer: Outcome[MagicMirrorAnswer],
+    truth: MagicMirrorAnswer,
+    *,
+    consistency: Verdict[bool] | None = None,
+    mode: ConsistencyMode = ConsistencyMode.TERM,
+    weights: MagicMirrorWeights = MagicMirrorWeights(),
+    require_reasoning: bool = True,
+) -> MagicMirrorReward:
+    r"""The multi-level reward of one completion (paper 000, appendix A.4).
+
+    Args:
+        answer: the completion as ``parse_magicmirror`` read it.
+        truth: what the annotators say.
+        consistency: another model's verdict on whether the reasoning supports the answer; None when nobody was asked.
+        mode: whether that verdict is a term of the sum or a gate before it.
+        weights: what each component is worth.
+        require_reasoning: whether a completion without a ``<think>`` block breaks the format, as in the paper. An empty
+            block passes: whether anything sensible stands in it is for the consistency judge.
+
+    Returns:
+        The components and the total: 0 to 15 (12 for a normal image) with the default weights, without consistency.
+
+    Example:
+        >>> from salon_taxonomy.answers import Artifact, parse_magicmirror
+        >>> truth = MagicMirrorAnswer(False, (Artifact("L2: Abnormal Human Anatomy", ("L3: Hand Structure Deformity",)),))
+        >>> answer = parse_magicmirror(
+        ...     '<think>A foot has six toes.</think>\\boxed{{"Whether Normal": false, '
+        ...     '"Type of Deformity": {"L2: Abnormal Human Anatomy": ["L3: Foot Structure Deformity"]}}}'
+        ... )
+        >>> reward = magicmirror_reward(answer, truth)
+        >>> reward.format, reward.l1, reward.l2, reward.l3, reward.total
+        (1.0, 1.0, 1.0, 0.0, Scored(value=14.0))
+    """
+    if isinstance(answer, Parsed) and require_reasoning and answer.reasoning is None:
+        answer = Unparsed(Reason.MALFORMED, "no <think> block stands in the reply")
+    if isinstance(answer, Unparsed):
+        # Nothing is paid for, so nothing hangs on consistency; a judge that gave no verdict is reported all the same.
+        judged = consistency if isinstance(consistency, Unscored) else None if consistency is None else Scored(0.0)
+        return MagicMirrorReward(0.0, 0.0, 0.0, 0.0, judged, Scored(0.0), mode, weights, answer)
+    given = answer.answer
+    l1 = 1.0 if given.normal == truth.normal else 0.0
+    l2 = _l2(given, truth) if l1 else 0.0
+    l3 = _l3(given, truth) if l2 else 0.0
+    earned = weights.format + weights.l1 * l1 + weights.l2 * l2 + weights.l3 * l3
+    judged = Scored(float(consistency.value)) if isinstance(consistency, Scored) else consistency
+    return MagicMirrorReward(1.0, l1, l2, l3, judged, _total(earned, judged, mode, weights), mode, weights)
+
+
+def label_score(correct: int, missed: int, extra: int) -> float:
+    """The score of one set of labels against the truth: 1 if they are equal, else 0.6 c − 0.3 (m + e), within 0 and 1.
+
+    Paper 000, Equation 5, with the constants of the released code. Two empty sets score 0: nothing was found.
+
+    Args:
+        correct: c, labels that both have.
+        missed: m, labels that only the truth has.
+        extra: e, labels that only the answer has.
+
+    Example:
+        >>> label_score(1, 0, 0), label_score(1, 1, 0), label_score(1, 1, 1), label_score(2, 0, 1), label_score(0, 0, 0)
+        (1.0, 0.3, 0.0, 0.9, 0.0)
+    """
+    wrong = missed + extra
+    if correct > 0 and not wrong:
+        return 1.0
+    return min(max(_CORRECT_TENTHS * correct - _WRONG_TENTHS * wrong, 0), 10) / 10
+
+
+def _l2(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
+    """The L2 reward of an answer that is right about normal or not."""
+    found, true = given.labels.keys(), truth.labels.keys()
+    return label_score(len(found & true), len(true - found), len(found - true))
+
+
+def _l3(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
+    """The L3 reward: labels pooled over those L2 that both name and that have L3 labels; 0 where there are none."""
+    correct = missed = extra = 0
+    for l2 in given.labels.keys() & truth.labels.keys():
+        if MAGICMIRROR_MENU[l2]:
+            found, true = set(given.labels[l2]), set(truth.labels[l2])
+            correct += len(found & true)
+            missed += len(true - found)
+            extra += len(found - true)
+    return label_score(correct, missed, extra)
+
+
+def _total(earned: float, judged: Verdict[float] | None, mode: ConsistencyMode, weights: MagicMirrorWeights) -> Verdict[float]:
+    if judged is None:
+        return Scored(earned)
+    hangs_on_it = earned > 0 if mode is ConsistencyMode.GATE else weights.consistency > 0
+    if not hangs_on_it:
+        return Scored(earned)
+    if isinstance(judged, Unscored):
+        return Unscored(judged.reason, f"no verdict on consistency: {judged.detail or judged.reason}", judged.raw)
+    return Scored(earned * judged.value if mode is ConsistencyMode.GATE else earned + weights.consistency * judged.value)
