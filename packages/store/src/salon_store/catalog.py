@@ -5,15 +5,14 @@ it, so a DuckDB shell that has it open disturbs nobody and is disturbed by nobod
 moment at which it opened the file.
 """
 
-from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from pathlib import Path
 
+from salon_store.errors import DamagedPartError
 from salon_store.files import locked, publish, publish_text, temporary_name
 from salon_store.layout import Layout
-from salon_store.parts import live_parts
+from salon_store.parts import live_tables, retried
 from salon_store.schemas import SCHEMAS
-from salon_store.views import literal, view_statements
+from salon_store.views import LiveTables, create_views, literal
 
 _FORMAT = "1"
 
@@ -21,24 +20,26 @@ _FORMAT = "1"
 def refresh(layout: Layout, *, mixed_versions: bool) -> bool:
     """Bring the catalog up to date; returns whether it had to be rebuilt.
 
-    Of several processes that wait here, the first does the work of all that came before it.
-
-    Raises:
-        DamagedPartError: for a part whose footer cannot be read.
+    Of several processes that wait here, the first does the work of all that came before it. A table with a damaged
+    part gets a view that says so.
     """
     with locked(layout.catalog_lock):
-        parts = {name: [part.path for part in live_parts(layout.table(name), layout.root)] for name in SCHEMAS}
-        stamp = _stamp(layout, parts)
-        if layout.catalog.exists() and _noted_stamp(layout) == stamp:
-            return False
-        _build(layout, view_statements(parts, mixed_versions=mixed_versions))
-        publish_text(layout.catalog_stamp, stamp)
-        return True
+        return retried(lambda: _refreshed(layout, mixed_versions))
 
 
-def _stamp(layout: Layout, parts: Mapping[str, Sequence[Path]]) -> str:
+def _refreshed(layout: Layout, mixed_versions: bool) -> bool:
+    tables = live_tables({name: layout.table(name) for name in SCHEMAS}, layout.root)
+    stamp = _stamp(layout, tables)
+    if layout.catalog.exists() and _noted_stamp(layout) == stamp:
+        return False
+    _build(layout, tables, mixed_versions)
+    publish_text(layout.catalog_stamp, stamp)
+    return True
+
+
+def _stamp(layout: Layout, tables: LiveTables) -> str:
     """Changes when a part comes or goes, when the directory moves, and when the views are written differently."""
-    names = [str(path) for paths in parts.values() for path in paths]
+    names = [str(item) for parts in tables.values() for item in ([parts] if isinstance(parts, DamagedPartError) else parts)]
     return sha256("\0".join([_FORMAT, str(layout.root), *names]).encode(errors="surrogateescape")).hexdigest()
 
 
@@ -46,7 +47,7 @@ def _noted_stamp(layout: Layout) -> str | None:
     return layout.catalog_stamp.read_text(encoding="utf-8") if layout.catalog_stamp.exists() else None
 
 
-def _build(layout: Layout, statements: Sequence[str]) -> None:
+def _build(layout: Layout, tables: LiveTables, mixed_versions: bool) -> None:
     import duckdb
 
     temporary = temporary_name(layout.catalog)
@@ -56,8 +57,7 @@ def _build(layout: Layout, statements: Sequence[str]) -> None:
             # A storage version of old: shells older than our own DuckDB can open the file.
             connection.execute(f"ATTACH {literal(str(temporary))} AS catalog (STORAGE_VERSION 'v1.0.0')")
             connection.execute("USE catalog")
-            for statement in statements:
-                connection.execute(statement)
+            create_views(connection, tables, mixed_versions=mixed_versions)
         publish(temporary, layout.catalog)
     finally:
         temporary.unlink(missing_ok=True)

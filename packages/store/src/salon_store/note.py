@@ -47,7 +47,7 @@ def read_note(layout: Layout, known: Sequence[Migration]) -> Note:
         raise NotAStoreError(
             "this is no store (it holds no store.json)",
             source=layout.root,
-            hint=f"`salon store init {layout.root}` makes one.",
+            hint=None if _occupied(layout.root) else f"`salon store init {layout.root}` makes one.",
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise NotAStoreError(
@@ -63,6 +63,10 @@ def read_note(layout: Layout, known: Sequence[Migration]) -> Note:
             hint="Update salon-store; nothing was changed.",
         )
     return note
+
+
+def _occupied(path: Path) -> bool:
+    return path.exists() and (not path.is_dir() or any(path.iterdir()))
 
 
 def write_note(layout: Layout, steps: Sequence[Migration], *, made_with: int) -> Note:

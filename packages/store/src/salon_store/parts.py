@@ -8,10 +8,11 @@ parts that it supersedes: the rename that gives it its name is the instant at wh
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import polars as pl
@@ -27,6 +28,8 @@ CHECKSUMS = "checksums.jsonl"
 
 _NAME = re.compile(r"(?P<run>.+)-(?P<number>[0-9]{1,18})\.parquet", re.ASCII)
 _LONGEST_RUN = 120
+_READ_ATTEMPTS = 20
+T = TypeVar("T")
 _FOOTER_SUPERSEDES = "salon.supersedes"
 _FOOTER_VERSION = "salon.schema_version"
 
@@ -90,6 +93,27 @@ def live_parts(directory: Path, store: Path) -> list[Part]:
         if all(part in before for part in after if part.made_from_others):
             return [part for part in before if part.path.name not in hidden]
         before = after
+
+
+def live_tables(directories: Mapping[str, Path], store: Path) -> dict[str, list[Path] | DamagedPartError]:
+    """Table → the paths of the parts that count, or the error that says why that cannot be told."""
+    found: dict[str, list[Path] | DamagedPartError] = {}
+    for table, directory in directories.items():
+        try:
+            found[table] = [part.path for part in live_parts(directory, store)]
+        except DamagedPartError as error:
+            found[table] = error
+    return found
+
+
+def retried(reading: Callable[[], T]) -> T:
+    """Read again, from the listing on, when a part was removed between the listing and the reading."""
+    for _ in range(_READ_ATTEMPTS - 1):
+        try:
+            return reading()
+        except FileNotFoundError:
+            continue
+    return reading()
 
 
 def all_parts(directory: Path) -> list[Part]:

@@ -6,15 +6,14 @@ tree is looked at first: one statement, made of nothing but selections, calling 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from salon_store.errors import QueryError
+from salon_store.errors import DamagedPartError, QueryError
 from salon_store.schemas import SCHEMAS
-from salon_store.views import file_pattern, identifier, literal, view_statements
+from salon_store.views import LiveTables, create_views, file_pattern, identifier, literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,7 +33,7 @@ _INTERVAL = "INTERVAL"
 _READS = "Write one SELECT (or WITH … SELECT, FROM, SHOW TABLES, DESCRIBE, SUMMARIZE); plain `duckdb` can do the rest."
 
 
-def run_query(query: str, parts: Mapping[str, Sequence[Path]], *, mixed_versions: bool) -> pl.DataFrame:
+def run_query(query: str, tables: LiveTables, *, mixed_versions: bool) -> pl.DataFrame:
     """The result of one reading query over the tables.
 
     Times come back in UTC, sums of whole numbers as 64-bit integers where they fit, intervals as text; of columns with
@@ -49,9 +48,9 @@ def run_query(query: str, parts: Mapping[str, Sequence[Path]], *, mixed_versions
     with duckdb.connect(":memory:") as connection:
         for setting in _SETTINGS:
             connection.execute(setting)
-        for statement in view_statements(parts, mixed_versions=mixed_versions):
-            connection.execute(statement)
-        files = [name for paths in parts.values() for path in paths for name in {str(path), file_pattern(path)}]
+        create_views(connection, tables, mixed_versions=mixed_versions)
+        paths = [path for parts in tables.values() if not isinstance(parts, DamagedPartError) for path in parts]
+        files = [name for path in paths for name in {str(path), file_pattern(path)}]
         connection.execute(f"SET allowed_paths = [{', '.join(map(literal, files))}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -59,9 +58,8 @@ def run_query(query: str, parts: Mapping[str, Sequence[Path]], *, mixed_versions
             _refuse_all_but_reading(query, connection)
             return _collected(connection.sql(query))
         except duckdb.Error as error:
-            for paths in parts.values():
-                for path in paths:
-                    path.stat()
+            for path in paths:
+                path.stat()
             raise QueryError(_message(error), source="query", hint=_hint(error)) from error
         except pl.exceptions.PolarsError as error:
             raise QueryError(f"the result has a type that cannot be shown ({error})", source="query") from error

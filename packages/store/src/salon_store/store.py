@@ -11,28 +11,26 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Literal, Self, TypeAlias, TypeVar
+from typing import Literal, Self, TypeAlias
 
 import polars as pl
 
 from salon_store import catalog, compaction, journal, verification
 from salon_store.checks import checked, frame_of
-from salon_store.errors import NotAStoreError, ReadOnlyError, StoreError
+from salon_store.errors import DamagedPartError, NotAStoreError, ReadOnlyError, StoreError
 from salon_store.files import locked
 from salon_store.journal import Folded, Journal, LockedFile
 from salon_store.keys import KeyIndex
 from salon_store.layout import Layout
 from salon_store.migrations import MIGRATIONS, Migration, rewrite_parts
 from salon_store.note import Note, read_note, write_note
-from salon_store.parts import Part, file_stem, live_parts, publish_part, scanned
+from salon_store.parts import Part, file_stem, live_parts, live_tables, publish_part, retried, scanned
 from salon_store.query import run_query
 from salon_store.schemas import SCHEMAS, table_schema
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record
 
 OnDuplicate: TypeAlias = Literal["refuse", "skip"]
-_T = TypeVar("_T")
-_READ_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +203,10 @@ class ResultStore:
                 file.close()
 
     def recover(self) -> tuple[Folded, ...]:
-        """Fold the journals whose writers died; live ones are left alone. Opening the store does this already."""
+        """Fold the journals whose writers died; live ones are left alone. Opening the store does this already.
+
+        A journal stays as it is (see :meth:`journals_waiting`) while a table that it has rows for has a damaged part.
+        """
         self._refuse_when_read_only()
         folded = []
         for path in journal.waiting(self._layout.journals):
@@ -213,6 +214,8 @@ class ResultStore:
             if file is not None:
                 try:
                     folded.append(self._fold(path, None))
+                except DamagedPartError:
+                    continue
                 finally:
                     file.close()
         return tuple(folded)
@@ -247,11 +250,16 @@ class ResultStore:
             QueryError: for a query that is wrong, or would do more than read.
         """
         with _explained(self.path):
-            return _retried(lambda: run_query(query, self._all_paths(), mixed_versions=self._note.mixed_versions))
+            return retried(self._query(query))
+
+    def _query(self, query: str) -> Callable[[], pl.DataFrame]:
+        directories = {name: self._layout.table(name) for name in SCHEMAS}
+        mixed = self._note.mixed_versions
+        return lambda: run_query(query, live_tables(directories, self.path), mixed_versions=mixed)
 
     def tables(self) -> tuple[TableInfo, ...]:
         """Rows, parts and bytes of every table, empty ones too."""
-        return tuple(_retried(partial(self._info, name)) for name in SCHEMAS)
+        return tuple(retried(partial(self._info, name)) for name in SCHEMAS)
 
     def _info(self, table: str) -> TableInfo:
         parts = self._live(table)
@@ -307,9 +315,6 @@ class ResultStore:
     def _live(self, table: str) -> list[Part]:
         return live_parts(self._layout.table(table), self.path)
 
-    def _all_paths(self) -> dict[str, list[Path]]:
-        return {name: [part.path for part in self._live(name)] for name in SCHEMAS}
-
     def _refresh_catalog(self) -> None:
         catalog.refresh(self._layout, mixed_versions=self._note.mixed_versions)
 
@@ -343,16 +348,6 @@ def _migrated(layout: Layout, note: Note, migrations: Sequence[Migration]) -> No
         return note
     rewrite_parts(layout, missing)
     return write_note(layout, migrations, made_with=note.made_with)
-
-
-def _retried(reading: Callable[[], _T]) -> _T:
-    """Read again when a part was removed (by a compaction) between the listing and the reading."""
-    for _ in range(_READ_ATTEMPTS - 1):
-        try:
-            return reading()
-        except FileNotFoundError:
-            continue
-    return reading()
 
 
 @contextmanager

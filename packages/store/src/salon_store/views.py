@@ -4,12 +4,20 @@ The list is explicit because a pattern such as ``battles/*.parquet`` would show 
 a compacted part appears and the removal of the parts that it replaces.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
+from salon_store.errors import DamagedPartError
 from salon_store.schemas import SCHEMAS, TableSchema
+
+if TYPE_CHECKING:
+    import duckdb
+
+LiveTables: TypeAlias = Mapping[str, Sequence[Path] | DamagedPartError]
+"""Table → the parts that count, or the damaged part that leaves it open which those are."""
 
 _TYPES = {
     pl.String: "VARCHAR",
@@ -51,18 +59,43 @@ def file_pattern(path: Path) -> str:
     return "".join(f"[{character}]" if character in "*?[" else character for character in str(path))
 
 
-def view_statements(parts: Mapping[str, Iterable[Path]], *, mixed_versions: bool) -> list[str]:
-    """One ``CREATE VIEW`` per table of the store, empty tables included.
+def create_views(connection: "duckdb.DuckDBPyConnection", tables: LiveTables, *, mixed_versions: bool) -> None:
+    """Make one view per table of the store, empty tables included.
+
+    A table with a part that cannot be read gets a view that says so to whoever queries it; the others are not touched
+    by it.
 
     Args:
-        parts: table → the parts that count.
+        connection: where the views are made.
+        tables: table → the parts that count, or why that cannot be told.
         mixed_versions: parts of an older schema may lack columns; they are then matched by name and filled with null.
+
+    Raises:
+        FileNotFoundError: when a part was removed after the list of parts was made; list again.
     """
-    return [_view(schema, list(parts.get(name, ())), mixed_versions) for name, schema in SCHEMAS.items()]
+    import duckdb
+
+    for schema in SCHEMAS.values():
+        parts = tables[schema.name]
+        if isinstance(parts, DamagedPartError):
+            connection.execute(_complaint(schema, str(parts)))
+            continue
+        try:
+            connection.execute(_view(schema, parts, mixed_versions))
+        except duckdb.Error as error:
+            for path in parts:
+                path.stat()
+            connection.execute(_complaint(schema, str(error)))
 
 
-def _view(schema: TableSchema, paths: list[Path], mixed_versions: bool) -> str:
-    columns = {name: _TYPES[column.dtype.base_type()] for name, column in schema.columns.items()}
+def _complaint(schema: TableSchema, message: str) -> str:
+    text = literal(f"table {schema.name}: {message}")
+    columns = ", ".join(f"CAST(error({text}) AS {kind}) AS {identifier(name)}" for name, kind in _kinds(schema).items())
+    return f"CREATE VIEW {identifier(schema.name)} AS SELECT {columns}"
+
+
+def _view(schema: TableSchema, paths: Sequence[Path], mixed_versions: bool) -> str:
+    columns = _kinds(schema)
     nulls = ", ".join(f"CAST(NULL AS {kind}) AS {identifier(name)}" for name, kind in columns.items())
     body = f"SELECT {nulls} WHERE false"
     if paths:
@@ -72,6 +105,11 @@ def _view(schema: TableSchema, paths: list[Path], mixed_versions: bool) -> str:
         # The empty first half types every column, also one that no part has yet.
         body = f"{body} UNION ALL BY NAME FROM {rows}" if mixed_versions else f"FROM {rows} {_select(columns)}"
     return f"CREATE VIEW {identifier(schema.name)} AS {body}"
+
+
+def _kinds(schema: TableSchema) -> dict[str, str]:
+    """Column → DuckDB's name of its type."""
+    return {name: _TYPES[column.dtype.base_type()] for name, column in schema.columns.items()}
 
 
 def _select(columns: Mapping[str, str]) -> str:

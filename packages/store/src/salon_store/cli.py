@@ -1,0 +1,326 @@
+"""``salon store``: make, fill, query and look after a result store."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon_store.schemas import Column
+    from salon_store.store import ResultStore
+
+_DIRECTORY = click.Path(path_type=Path)
+_MEBIBYTE = 1 << 20
+_LONG_FILE = 4 * _MEBIBYTE
+_UNLIMITED = 10_000  # columns: a pipe has no edge to wrap at
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def store() -> None:
+    """Keep every score, battle and rating in one directory, and ask it questions in SQL.
+
+    \b
+    salon store init results
+    salon store import results battles votes.csv
+    salon store sql results "SELECT winner, count(*) FROM battles GROUP BY winner"
+    """
+
+
+@store.command()
+@click.argument("directory", type=_DIRECTORY)
+def init(directory: Path) -> None:
+    """Make an empty store in DIRECTORY (which must be new or empty); harmless where there is one already.
+
+    \b
+    salon store init results
+    """
+    from salon_store.store import ResultStore
+
+    _report_recovered(ResultStore.open(directory))
+    click.echo(f"A result store stands in {_shown(directory)}.", err=True)
+    steps = (
+        ("salon store schema battles", "the columns of a table"),
+        (f"salon store import {_shown(directory)} battles votes.csv", "rows from csv, jsonl or parquet"),
+        (f'salon store sql {_shown(directory)} "SHOW TABLES"', "questions in SQL"),
+    )
+    width = max(len(command) for command, _ in steps)
+    click.echo("Next:", err=True)
+    for command, meaning in steps:
+        click.echo(f"  {command:{width}}  {meaning}", err=True)
+
+
+@store.command("ls")
+@click.argument("directory", type=_DIRECTORY)
+def list_tables(directory: Path) -> None:
+    """List the tables of the store in DIRECTORY: rows, parts, size.
+
+    \b
+    salon store ls results
+    """
+    from rich.table import Table
+
+    from salon_store.store import ResultStore
+
+    opened = ResultStore.open(directory, create=False, read_only=True)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title, side in (("table", "left"), ("rows", "right"), ("parts", "right"), ("size", "right")):
+        table.add_column(title, justify="left" if side == "left" else "right")
+    for info in opened.tables():
+        table.add_row(info.table, f"{info.rows:,}", f"{info.parts:,}", _size(info.bytes), style="" if info.rows else "dim")
+    _print(table)
+    for path in opened.journals_waiting():
+        click.echo(f"{_shown(path)}: a journal in use, or left behind (then `salon store compact` folds it)", err=True)
+
+
+@store.command()
+@click.argument("table")
+def schema(table: str) -> None:
+    """Show the columns of TABLE: type, whether it must be given, what it may hold. A key column has a star.
+
+    \b
+    salon store schema battles
+    """
+    from rich.table import Table
+
+    from salon_store.schemas import table_schema
+
+    described = table_schema(table)
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("column", "type", "given", "holds"):
+        shown.add_column(title)
+    for name, column in described.columns.items():
+        star = "*" if name in described.key else ""
+        shown.add_row(f"{name}{star}", _kind(column), _given(column), _holds(column))
+    _print(shown)
+    for rule in described.rules:
+        click.echo(f"{rule.problem}")
+
+
+@store.command("import")
+@click.argument("directory", type=_DIRECTORY)
+@click.argument("table")
+@click.argument("files", type=click.Path(path_type=Path, dir_okay=False), nargs=-1, required=True)
+@click.option("--run-id", help="Name of the parts written; a digest of the files unless given.")
+@click.option(
+    "--on-duplicate",
+    type=click.Choice(["refuse", "skip"]),
+    default="refuse",
+    show_default=True,
+    help="What to do with a row whose key already stands.",
+)
+def import_files(
+    directory: Path, table: str, files: tuple[Path, ...], run_id: str | None, on_duplicate: Literal["refuse", "skip"]
+) -> None:
+    """Add the rows of FILES (csv, jsonl, parquet) to TABLE: all of them, or none when anything is wrong.
+
+    In csv files an empty cell is null, a list is a JSON array or texts separated by ";", a time is ISO 8601 with its zone.
+
+    \b
+    salon store import results battles votes.csv more-votes.jsonl
+    salon store import results battles votes.csv --on-duplicate skip
+    """
+    from salon_store.errors import DuplicateKeyError
+    from salon_store.importing import joined, located, read_rows
+    from salon_store.schemas import table_schema
+    from salon_store.store import ResultStore
+    from salon_taxonomy.digest import digest, file_sha256
+
+    table_schema(table)
+    opened = ResultStore.open(directory, create=False)
+    _report_recovered(opened)
+    with _progress("reading", sum(path.stat().st_size for path in files if path.exists())) as advance:
+        frames = [(path, read_rows(path, table, on_bytes=advance)) for path in files]
+    run = run_id or f"import-{digest('import', [file_sha256(path) for path in files], length=12)}"
+    try:
+        outcome = opened.append(table, joined(frames, table), run_id=run, on_duplicate=on_duplicate)
+    except DuplicateKeyError as error:
+        raise located(error, frames) from error
+    skipped = f", {outcome.rows_skipped:,} skipped (their keys already stand)" if outcome.rows_skipped else ""
+    click.echo(f"{_count(outcome.rows_written, 'row')} written to {table}{skipped}.", err=True)
+
+
+@store.command()
+@click.argument("directory", type=_DIRECTORY)
+@click.argument("query")
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "csv", "json", "parquet"]), help="Default: by --output, or table."
+)
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+def sql(directory: Path, query: str, format_: str | None, output: Path | None) -> None:
+    """Ask the store in DIRECTORY a QUERY in SQL (DuckDB's dialect). It reads, and can do nothing else.
+
+    \b
+    salon store sql results "SHOW TABLES"
+    salon store sql results "SELECT model, avg(value) FROM ratings GROUP BY model" --format csv
+    salon store sql results "FROM battles" --output battles.parquet
+    """
+    from salon_store.export import encoded, format_of, write_file
+    from salon_store.store import ResultStore
+
+    chosen = format_of(format_, output)
+    result = ResultStore.open(directory, create=False, read_only=True).sql(query)
+    if output is not None:
+        write_file(result, chosen, output)
+        click.echo(f"{_count(result.height, 'row')} written to {_shown(output)}.", err=True)
+    elif chosen == "table":
+        _print_frame(result)
+    else:
+        sys.stdout.buffer.write(encoded(result, chosen))
+
+
+@store.command()
+@click.argument("directory", type=_DIRECTORY)
+@click.option(
+    "--remove-after",
+    type=click.FloatRange(min=0),
+    default=600.0,
+    show_default=True,
+    help="Seconds that merged parts stay for readers that began earlier; 0 removes them at once.",
+)
+def compact(directory: Path, remove_after: float) -> None:
+    """Merge the small parts of the store in DIRECTORY. Appends and queries may go on meanwhile.
+
+    \b
+    salon store compact results
+    """
+    from datetime import timedelta
+
+    from salon_store.schemas import SCHEMAS
+    from salon_store.store import ResultStore
+
+    opened = ResultStore.open(directory, create=False)
+    _report_recovered(opened)
+    with _progress("compacting", len(SCHEMAS), always=True) as advance:
+        done = opened.compact(remove_after=timedelta(seconds=remove_after), on_table=lambda _: advance(1))
+    for table in done:
+        if table.parts_merged or table.parts_removed or table.parts_waiting:
+            click.echo(
+                f"{table.table}: {_count(table.parts_merged, 'part')} merged into {table.parts_written}, {table.parts_removed} removed, "
+                f"{table.parts_waiting} to be removed by a later compaction",
+                err=True,
+            )
+    if not any(table.parts_merged or table.parts_removed or table.parts_waiting for table in done):
+        click.echo("Nothing to merge.", err=True)
+
+
+@store.command()
+@click.argument("directory", type=_DIRECTORY)
+@click.option("--set-aside", is_flag=True, help="Move damaged parts to DIRECTORY/set-aside.")
+@click.pass_context
+def verify(context: click.Context, directory: Path, set_aside: bool) -> None:
+    """Check every part of the store in DIRECTORY: bytes, schema, values, keys. Exits 1 when anything is wrong.
+
+    \b
+    salon store verify results
+    salon store verify results --set-aside
+    """
+    from salon_store.store import ResultStore
+
+    opened = ResultStore.open(directory, create=False)
+    _report_recovered(opened)
+    outcome = opened.verify(set_aside=set_aside)
+    for problem in outcome.problems:
+        click.echo(_shown(problem))
+    for path in outcome.journals_waiting:
+        click.echo(f"{_shown(path)}: a journal that is in use, or waits for a damaged part", err=True)
+    verdict = "sound" if outcome.sound else _count(len(outcome.problems), "problem")
+    click.echo(f"{_count(outcome.parts, 'part')}, {_count(outcome.rows, 'row')}: {verdict}.", err=True)
+    context.exit(0 if outcome.sound else 1)
+
+
+def _report_recovered(opened: "ResultStore") -> None:
+    for folded in opened.recovered:
+        click.echo(
+            f"The journal of run {_shown(folded.run_id)}, left behind by a writer that died, was folded: "
+            f"{folded.rows_written:,} rows, {folded.rows_skipped:,} already there.",
+            err=True,
+        )
+        for kept in folded.set_aside:
+            click.echo(f"Warning: {_shown(kept)}", err=True)
+
+
+def _kind(column: "Column") -> str:
+    names = {"String": "text", "Float64": "number", "Int64": "whole number", "Boolean": "true or false"}
+    return names.get(str(column.dtype), "texts" if str(column.dtype).startswith("List") else "time")
+
+
+def _given(column: "Column") -> str:
+    if column.required:
+        return "always"
+    if column.nullable:
+        return "or null"
+    return f"or {list(column.default) if isinstance(column.default, tuple) else column.default}"
+
+
+def _holds(column: "Column") -> str:
+    if column.allowed is not None:
+        return ", ".join(column.allowed)
+    bounds = ((">=", column.at_least), (">", column.above), ("<=", column.at_most), ("<", column.below))
+    limits = [f"{sign} {bound:g}" for sign, bound in bounds if bound is not None]
+    if column.longest is not None:
+        limits.append(f"{column.shortest} to {column.longest} characters")
+    elif column.shortest is not None:
+        limits.append(f"at least {column.shortest} character")
+    if column.pattern is not None:
+        limits.append("64 hex digits")
+    return ", ".join(limits)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _size(count: int) -> str:
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"
+
+
+def _shown(value: object) -> str:
+    """A name or a cell as text that a terminal cannot act upon."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in str(value))
+
+
+def _print(renderable: object) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = _UNLIMITED
+    console.print(renderable)
+
+
+def _print_frame(frame: "pl.DataFrame") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name, kind in frame.schema.items():
+        table.add_column(Text(_shown(name)), justify="right" if kind.is_numeric() else "left", overflow="fold")
+    for row in frame.iter_rows():
+        table.add_row(*(Text("" if cell is None else _cell(cell)) for cell in row))
+    _print(table)
+    click.echo(_count(frame.height, "row"), err=True)
+
+
+def _cell(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else _shown(value).replace("\n", "\\n")
+
+
+@contextmanager
+def _progress(words: str, total: int, *, always: bool = False) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error, for what may take longer than a second."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not always and total < _LONG_FILE) as bar:
+        task = bar.add_task(words, total=total)
+        yield lambda amount: bar.advance(task, amount)

@@ -1,0 +1,86 @@
+"""A query's result as csv, json or parquet."""
+
+import json
+from io import BytesIO
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import polars as pl
+import polars.selectors as cs
+
+from salon_store.files import publish, temporary_name
+from salon_taxonomy.errors import InputError
+
+Format: TypeAlias = Literal["table", "csv", "json", "parquet"]
+_FORMATS: tuple[Format, ...] = ("table", "csv", "json", "parquet")
+_BY_SUFFIX: dict[str, Format] = {".csv": "csv", ".json": "json", ".parquet": "parquet"}
+
+
+def format_of(chosen: str | None, output: Path | None) -> Format:
+    """The format that was asked for, or the one that the output file's suffix says, or a table.
+
+    Raises:
+        InputError: for a suffix that says nothing, or a table that should go into a file.
+
+    Example:
+        >>> format_of(None, Path("battles.parquet"))
+        'parquet'
+    """
+    found = chosen or (_BY_SUFFIX.get(output.suffix.lower()) if output else "table")
+    if found not in _FORMATS:
+        raise InputError("this suffix does not say the format", source=output, allowed=_BY_SUFFIX, hint="Add --format.")
+    if found == "table" and output is not None:
+        raise InputError("a table is for the screen", source=output, allowed=("csv", "json", "parquet"))
+    return found
+
+
+def encoded(frame: pl.DataFrame, form: Format) -> bytes:
+    """The frame as a file's bytes; times in ISO 8601, lists in csv as JSON arrays, json as an array of objects."""
+    out = BytesIO()
+    if form == "parquet":
+        frame.write_parquet(out)
+    elif form == "json":
+        _spelled(frame, cs.temporal() | cs.decimal() | cs.binary()).write_json(out)
+        out.write(b"\n")
+    else:
+        _spelled(frame, cs.nested() | cs.temporal() | cs.binary()).write_csv(out)
+    return out.getvalue()
+
+
+def write_file(frame: pl.DataFrame, form: Format, path: Path) -> None:
+    """Write the frame to ``path``, which holds either all of it or what it held before.
+
+    Raises:
+        InputError: when the file cannot be written.
+    """
+    temporary = temporary_name(path)
+    try:
+        temporary.write_bytes(encoded(frame, form))
+        publish(temporary, path)
+    except OSError as error:
+        raise InputError(f"the file cannot be written: {error.strerror or error}", source=path) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _spelled(frame: pl.DataFrame, columns: cs.Selector) -> pl.DataFrame:
+    """The chosen columns as text."""
+    return frame.with_columns(_text(frame[name]) for name in frame.select(columns).columns)
+
+
+def _text(series: pl.Series) -> pl.Series:
+    kind = series.dtype
+    if kind.base_type() == pl.Datetime:
+        return series.dt.to_string("iso:strict")
+    if kind.is_temporal() or kind.is_decimal():
+        return series.cast(pl.String)
+    if kind == pl.Binary:
+        return series.bin.encode("hex")
+    return pl.Series(series.name, [_json(value) for value in series], dtype=pl.String)
+
+
+def _json(value: object) -> str | None:
+    if value is None:
+        return None
+    plain = value.to_list() if isinstance(value, pl.Series) else value
+    return json.dumps(plain, ensure_ascii=False, default=str)
