@@ -1,17 +1,24 @@
-"""The ``salon published`` commands: parse, make one library call, print."""
+"""The ``salon published`` commands and ``salon quickstart``: parse, make one library call, print."""
 
 import csv
 import io
 import json
+import shlex
 from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     import polars as pl
+    from rich.progress import TaskID
 
     from salon_bench.published import CellCheck, CheckReport, PublishedTable
+    from salon_bench.quickstart import Quickstart
 
 
 _TABLE_OR_JSON = click.option(
@@ -192,3 +199,108 @@ def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -
 
 def _print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+@click.command()
+@click.option(
+    "--dir",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("salon-results"),
+    show_default=True,
+    help="The result store to make or to go on with.",
+)
+@click.option(
+    "--bootstrap",
+    "replicates",
+    type=click.IntRange(min=0),
+    default=1000,
+    show_default=True,
+    help="Resamples of benchmarks; 0: no intervals.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the resampling.")
+@click.option("--top", type=click.IntRange(min=1), help="Print only so many models (the report has all).")
+def quickstart(directory: Path, replicates: int, seed: int, top: int | None) -> None:
+    """Rank some forty image generators by everything that five papers published about them.
+
+    Makes a result store, imports the published tables, derives battles from them, ranks the models with intervals from
+    a bootstrap over benchmarks, and writes report.html. Needs no network; a second call changes nothing.
+
+    \b
+    Example:
+      salon quickstart
+      salon quickstart --dir elsewhere --top 10
+      salon store sql salon-results "SELECT model, rating FROM leaderboards LIMIT 5"
+    """
+    from salon_bench.quickstart import quickstart as run
+
+    with _progress() as progress:
+        done = run(directory, replicates=replicates, seed=seed, progress=progress)
+    _print_consensus(done, top)
+    _print_agreement(done)
+    _print_questions(done)
+
+
+@contextmanager
+def _progress() -> "Iterator[Callable[[str, int, int], None]]":
+    """A bar per step on standard error; it vanishes when the work is done."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    steps: dict[str, TaskID] = {}
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+
+        def tell(step: str, done: int, total: int) -> None:
+            if step not in steps:
+                steps[step] = bars.add_task(step, total=total)
+            bars.update(steps[step], completed=done)
+
+        yield tell
+
+
+def _print_consensus(done: "Quickstart", top: int | None) -> None:
+    from salon_ranking.report import numbers
+
+    result = done.consensus
+    board = result.board
+    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g} % interval", "comparisons", "win rate", "benchmarks"]
+    lines = [
+        [
+            str(row["rank"]),
+            result.names[row["model"]],
+            numbers.rating(row["rating"]),
+            numbers.interval(row["ci_low"], row["ci_high"]),
+            numbers.count(row["matches"]),
+            numbers.share(row["win_rate"]),
+            str(result.benchmarks[row["model"]]),
+        ]
+        for row in board.table.head(top or board.table.height).iter_rows(named=True)
+    ]
+    blank = done.scores["value"].null_count()
+    click.echo(board.header)
+    _print_table(header, lines, right=[name for name in header if name != "model"])
+    click.echo(f"{done.scores.height - blank} published scores, {blank} unscored; {done.battles:,} derived battles.")
+
+
+def _print_agreement(done: "Quickstart") -> None:
+    from salon_ranking.report import numbers
+
+    pairs = done.consensus.agreement
+    known = pairs.drop_nulls("spearman")
+    lines = [
+        [one, other, str(common), numbers.correlation(rho), numbers.correlation(tau)]
+        for one, other, common, rho, tau in known.iter_rows()
+    ]
+    click.echo("\nDo the benchmarks agree on the models they share?")
+    header = ["one", "other", "models in common", "Spearman ρ", "Kendall τ"]
+    _print_table(header, lines, right=header[2:])
+    click.echo(f"{pairs.height - known.height} more pairs share too few models to say.")
+
+
+def _print_questions(done: "Quickstart") -> None:
+    from salon_bench.consensus import QUERIES
+
+    click.echo("\nThree questions to ask next:")
+    for question, sql in QUERIES:
+        click.echo(f'\n# {question}\nsalon store sql {shlex.quote(str(done.given))} "{sql}"')
+    click.echo(f"\n{done.added:,} rows were new to the store. Open {done.report} in a browser.")

@@ -99,8 +99,8 @@ def consensus(battles: pl.DataFrame, *, replicates: int = 1000, seed: int = 0, p
         prior_ties=PRIOR_TIES,
         progress=tell,
     )
-    alone = rank_by(battles, "suite", replicates=0, prior_ties=PRIOR_TIES)
-    ratings = {suite: dict(zip(b.table["model"], b.table["rating"], strict=True)) for suite, b in alone.items()}
+    alone = rank_by(clustered, "suite", replicates=0, prior_ties=PRIOR_TIES)
+    ratings = {str(each.group): dict(each.table.select("model", "rating").iter_rows()) for each in alone}
     models = board.table["model"].to_list()
     return Consensus(
         board=board,

@@ -19,11 +19,11 @@ _IMPORT_RUN = "published"
 class Quickstart:
     """What the quickstart did.
 
-    ``added`` counts the rows that were new to the store: all of them the first time, none the second. ``scores`` is the
+    ``given`` is the store's folder as it was named. ``added`` counts the rows that were new to the store: all of them the first time, none the second. ``scores`` is the
     frame of :func:`salon_bench.consensus.generator_scores`, from which ``battles`` battles were derived.
     """
 
-    directory: Path
+    given: Path
     report: Path
     scores: pl.DataFrame
     battles: int
@@ -52,21 +52,21 @@ def quickstart(directory: str | Path, *, replicates: int = 1000, seed: int = 0, 
 
     tell("Importing published results", 0, 3)
     store = ResultStore.open(directory)
-    added = store.append("runs", run_rows(version("salon-bench")), run_id=_IMPORT_RUN, on_duplicate="skip").written
+    added = store.append("runs", run_rows(version("salon-bench")), run_id=_IMPORT_RUN, on_duplicate="skip").rows_written
     tell("Importing published results", 1, 3)
-    added += store.append("scores", score_rows(), run_id=_IMPORT_RUN, on_duplicate="skip").written
+    added += store.append("scores", score_rows(), run_id=_IMPORT_RUN, on_duplicate="skip").rows_written
     tell("Importing published results", 2, 3)
     scores = generator_scores()
     derived = derive_battles(scores)
-    added += store.append("battles", derived, run_id=_IMPORT_RUN, on_duplicate="skip").written
+    added += store.append("battles", derived, run_id=_IMPORT_RUN, on_duplicate="skip").rows_written
     tell("Importing published results", 3, 3)
 
     result = consensus(derived, replicates=replicates, seed=seed, progress=progress)
     rows = result.board.records(board=BOARD)
-    added += store.append("leaderboards", rows, run_id=_IMPORT_RUN, on_duplicate="skip").written
+    added += store.append("leaderboards", rows, run_id=_IMPORT_RUN, on_duplicate="skip").rows_written
 
     tell("Writing the report", 0, 1)
     report = store.path / "report.html"
     report.write_text(consensus_page(result, scores, directory=str(directory)), encoding="utf-8")
     tell("Writing the report", 1, 1)
-    return Quickstart(store.path, report, scores, derived.height, added, result)
+    return Quickstart(Path(directory), report, scores, derived.height, added, result)

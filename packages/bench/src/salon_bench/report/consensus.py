@@ -6,12 +6,13 @@ from salon_bench.agreement import FEWEST_IN_COMMON
 from salon_bench.consensus import BASELINE, QUERIES, Consensus
 from salon_ranking.report import numbers
 from salon_ranking.report.charts import bump_chart, heat_map, interval_plot
+from salon_ranking.report.leaderboard import how_it_was_made
 from salon_ranking.report.page import Code, Figure, Section, Table, render_page
 
 _LEAD = (
     "Image generators ranked by what five papers published about them. Every benchmark, track and judge counts as one rater "
     "who compares each pair of its models once; the ratings come from all these comparisons together. Nobody voted: the "
-    "comparisons are derived from printed scores."
+    "comparisons are derived from printed scores. A wide gap means that benchmarks agree on who is better, not that the pictures differ much."
 )
 _HOW_TO_READ = (
     "Points are Elo ratings, bars their intervals. The bars come from leaving whole benchmarks in or out, so a model that "
@@ -48,7 +49,7 @@ def _facts(result: Consensus, scores: pl.DataFrame) -> list[tuple[str, str]]:
     return [
         ("Models", f"{len(result.names)} in {scores['benchmark'].n_unique()} benchmarks"),
         ("Published scores", f"{scores.height - blank:,} scored, {blank} unscored (left blank by the paper)"),
-        *result.board.facts(),
+        *how_it_was_made(result.board),
     ]
 
 
@@ -96,7 +97,7 @@ def _agreement(pairs: pl.DataFrame) -> Figure:
 def track_ranks(scores: pl.DataFrame) -> pl.DataFrame:
     """Ranks within each benchmark × judge × track: ``board``, ``track``, ``track_order``, ``model``, ``rank`` (1 is best).
 
-    Equal scores share the best rank; rows without a value are left out. Boards of fewer than two tracks are left out too.
+    Boards with more models come first. Equal scores share the best rank; rows without a value are left out. Boards of fewer than two tracks are left out too.
     """
     merit = pl.when(pl.col("direction") == "higher").then("value").otherwise(-pl.col("value"))
     return (
@@ -107,7 +108,8 @@ def track_ranks(scores: pl.DataFrame) -> pl.DataFrame:
             rank=merit.rank("min", descending=True).over("board", "track").cast(pl.Int64),
             track=pl.col("track").str.replace_all("_", " "),
         )
-        .sort("board", "track_order", "rank", "model")
+        .with_columns(size=pl.col("model").n_unique().over("board"))
+        .sort("size", "board", "track_order", "rank", "model", descending=[True, False, False, False, False])
         .select("board", "track", "track_order", "model", "rank")
     )
 

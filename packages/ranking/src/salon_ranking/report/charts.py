@@ -35,11 +35,11 @@ def interval_plot(board: pl.DataFrame, *, unit: str = "Elo", baseline: float | N
         alt.Tooltip("ci_high:Q", title="to"),
     ]
     base = alt.Chart(data).encode(y=y, tooltip=tooltip)
-    scale = alt.Scale(zero=False, nice=True)
+    scale, axis = alt.Scale(zero=False, nice=True), alt.Axis(labelOverlap="greedy", labelSeparation=8)
     bars = (
         base.transform_filter("isValid(datum.ci_low)")
         .mark_rule(strokeWidth=5, opacity=0.35, strokeCap="round")
-        .encode(x=alt.X("ci_low:Q", title=unit, scale=scale), x2="ci_high:Q")
+        .encode(x=alt.X("ci_low:Q", title=unit, scale=scale, axis=axis), x2="ci_high:Q")
     )
     points = base.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("rating:Q", title=unit, scale=scale))
     layers: list[Any] = [bars, points]
@@ -76,7 +76,12 @@ def heat_map(
             alt.Tooltip(f"{note}:Q", title="Models in common"),
         ],
     )
-    color = alt.Color(f"{value}:Q", title=title, scale=alt.Scale(scheme="blueorange", domain=[-1, 1], reverse=True))
+    color = alt.Color(
+        f"{value}:Q",
+        title=title,
+        legend=alt.Legend(orient="top", direction="horizontal"),
+        scale=alt.Scale(scheme="blueorange", domain=[-1, 1], reverse=True),
+    )
     squares = base.mark_rect(stroke="white", strokeWidth=1).encode(color=color)
     dark = f"isValid(datum['{value}']) && abs(datum['{value}']) > 0.75"
     words = (
@@ -97,7 +102,7 @@ def bump_chart(ranks: pl.DataFrame) -> Specification:
         ranks: columns ``board``, ``track``, ``track_order`` (position of the track in its board, from 0), ``model``,
             ``rank`` (1 is best; models with equal scores share a rank and are drawn one under the other by name).
     """
-    drawn = ranks.sort("board", "track_order", "rank", "model", maintain_order=True).with_columns(
+    drawn = ranks.sort("track_order", "rank", "model", maintain_order=True).with_columns(
         place=pl.int_range(1, pl.len() + 1).over("board", "track_order"),
         label=pl.format("{} {}", "rank", "model"),
     )
@@ -115,7 +120,7 @@ def bump_chart(ranks: pl.DataFrame) -> Specification:
         title=None,
         axis=alt.Axis(labelAngle=-35, labelLimit=_LONGEST_LABEL, domain=False),
     )
-    y = alt.Y("place:Q", title=None, scale=alt.Scale(reverse=True, zero=False, nice=False), axis=None)
+    y = alt.Y("place:O", title=None, axis=None)
     opacity = alt.condition("follow == '' || datum.model == follow", alt.value(0.9), alt.value(0.1))
     tooltip = [
         alt.Tooltip("model:N", title="Model"),
@@ -128,13 +133,12 @@ def bump_chart(ranks: pl.DataFrame) -> Specification:
     points = coloured.mark_point(filled=True, size=60)
     first = base.transform_filter("datum.track_order == 0")
     names = first.mark_text(align="right", dx=-9, fontSize=11, limit=_LONGEST_LABEL - 20).encode(text="label:N")
-    tallest = int(drawn["place"].max() or 1)  # type: ignore[arg-type]
     chart = (
         alt.layer(lines, points, names)
         .add_params(board, follow)
         .properties(
             width="container",
-            height=24 * tallest,
+            height=alt.Step(24),
             padding={"left": 10, "top": 5, "right": 5, "bottom": 5},
             description="Rank of each model in each track of one benchmark",
         )

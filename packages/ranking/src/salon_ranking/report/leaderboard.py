@@ -1,0 +1,74 @@
+"""The page of one or more leaderboards: an interval plot each, the numbers beneath, and how they were made above."""
+
+from collections.abc import Sequence
+
+from salon_ranking.leaderboard import Leaderboard
+from salon_ranking.report import numbers
+from salon_ranking.report.charts import interval_plot
+from salon_ranking.report.page import Block, Figure, Section, Table, render_page
+
+_LEAD = (
+    "Points are ratings on the Elo scale: 400 points are odds of ten to one. Bars are intervals; where two bars overlap far, "
+    "the order of the two models is not settled."
+)
+
+
+def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
+    """Pairs of a name and a value: everything that shaped the numbers, and everything that could not be rated."""
+    ties = f"{board.prior_ties:g} drawn battles per model against a mean opponent" if board.prior_ties else "none"
+    facts = [
+        ("Battles", f"{board.battles:,} between {board.table.height:,} models, from {board.source}"),
+        ("Model", "Bradley–Terry by maximum likelihood, a tie is half a win, 400·log10 scale"),
+        ("Prior", ties),
+        ("Baseline", f"{' and '.join(board.baselines[:3])} fixed at {board.baseline_rating:g}"),
+    ]
+    if board.ci_method is not None:
+        drawn = f"{board.replicates:,} replicates, seed {board.seed}, {board.degenerate:,} degenerate"
+        facts.append((f"{100 * board.confidence:.4g} % interval", f"{board.ci_method}; {drawn}"))
+    if board.weight is not None:
+        facts.append(("Weights", board.weight))
+    if board.components > 1:
+        facts.append(
+            ("Components", f"{board.components}, each ranked by itself; {board.left_out:,} battles between them left out")
+        )
+    if not board.converged:
+        facts.append(("Not converged", f"after {board.iterations} iterations the gradient is {board.gradient_norm:.1e}"))
+    return facts
+
+
+def leaderboard_page(boards: Sequence[Leaderboard], *, title: str) -> str:
+    """One self-contained HTML page.
+
+    Args:
+        boards: one leaderboard, or one per group in the order in which they are to be read; not empty.
+        title: the page's heading.
+
+    Example:
+        >>> import polars as pl
+        >>> from salon_ranking import Battles, rank
+        >>> votes = pl.DataFrame({"model_a": ["x"] * 3, "model_b": ["y"] * 3, "winner": ["model_a", "tie", "model_b"]})
+        >>> "<h1>Votes</h1>" in leaderboard_page([rank(Battles.from_frame(votes), replicates=20)], title="Votes")
+        True
+    """
+    sections = [Section(board.group or "Leaderboard", _board(board, alone=len(boards) == 1)) for board in boards]
+    return render_page(title, lead=_LEAD, facts=how_it_was_made(boards[0]) if len(boards) == 1 else [], sections=sections)
+
+
+def _board(board: Leaderboard, *, alone: bool) -> tuple[Block, ...]:
+    confidence = f"{100 * board.confidence:.4g} % interval"
+    columns = ("Rank", "Model", "Elo", confidence, "Matches", "Win rate")
+    rows = [
+        (
+            str(row["rank"]),
+            row["model"],
+            numbers.rating(row["rating"]),
+            numbers.interval(row["ci_low"], row["ci_high"]),
+            numbers.count(row["matches"]),
+            numbers.share(row["win_rate"]),
+        )
+        for row in board.table.iter_rows(named=True)
+    ]
+    caption = f"{board.table.height:,} models, best on top." if board.components == 1 else "Each component by itself."
+    table = Table(columns, rows, frozenset(columns) - {"Model"}, board.group or "Leaderboard")
+    figure = Figure(interval_plot(board.table, baseline=board.baseline_rating), caption, table)
+    return (figure,) if alone else (board.header, figure)

@@ -1,0 +1,108 @@
+"""The quickstart's report in a real, headless Chromium: drawn, offline, readable on a phone, usable by keyboard."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from salon_bench.quickstart import quickstart
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
+]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return quickstart(tmp_path_factory.mktemp("results") / "store", replicates=40).report
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def opened(browser: Browser, report: Path, width: int = 1400, **options: object) -> tuple[Page, list[str], list[str]]:
+    """The page after its charts are drawn, what it complained about, and what it asked the network for."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, **options)
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(report.as_uri())
+    page.wait_for_function("document.querySelectorAll('.chart svg').length === 3")
+    return page, complaints, requests
+
+
+def test_three_charts_are_drawn_without_a_complaint_and_without_the_network(browser: Browser, report: Path) -> None:
+    page, complaints, requests = opened(browser, report)
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert page.locator("#chart-0 svg").text_content().count("FLUX.1") >= 3
+    assert "PRISM-Bench" in page.locator("#chart-1 svg").text_content()
+    page.close()
+
+
+@pytest.mark.parametrize("width", [360, 400, 1400])
+def test_the_page_is_never_wider_than_the_screen(browser: Browser, report: Path, width: int) -> None:
+    page, _, _ = opened(browser, report, width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for index in range(3):
+        box = page.locator(f"#chart-{index} svg").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    page.close()
+
+
+def test_every_control_can_be_reached_and_used_by_keyboard(browser: Browser, report: Path) -> None:
+    page, _, _ = opened(browser, report)
+    reached = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        name = page.evaluate("document.activeElement.tagName")
+        reached.append(name)
+        if name == "SUMMARY" and "opened" not in reached:
+            page.keyboard.press("Enter")
+            reached.append("opened")
+    assert reached[0] == "A"  # the link past the header
+    assert {"A", "SUMMARY", "SELECT", "PRE", "opened"} <= set(reached)
+    assert page.locator("details[open]").count() == 1
+    page.close()
+
+
+def test_choosing_a_benchmark_and_a_model_redraws_the_ranks(browser: Browser, report: Path) -> None:
+    page, complaints, _ = opened(browser, report)
+    before = page.locator("#chart-2 svg").text_content()
+    boards = page.locator("#chart-2 select").nth(0)
+    options = boards.locator("option").all_inner_texts()
+    assert len(options) >= 6
+    boards.select_option(options[-1])
+    page.wait_for_function("before => document.querySelector('#chart-2 svg').textContent !== before", arg=before)
+    assert page.locator("#chart-2 svg").text_content() != before
+    page.locator("#chart-2 select").nth(1).select_option("SDXL")
+    assert complaints == []
+    page.close()
+
+
+def test_dark_mode_writes_light_on_dark(browser: Browser, report: Path) -> None:
+    page, _, _ = opened(browser, report, color_scheme="dark")
+    colour = page.locator("#chart-0 svg text").first.get_attribute("fill")
+    assert colour == "#e6e9ec"
+    page.close()
+
+
+def test_every_number_is_there_without_javascript(browser: Browser, report: Path) -> None:
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(report.as_uri())
+    assert "FLUX.1 [dev]" in page.content()
+    assert page.locator("noscript").count() == 1
+    page.close()
