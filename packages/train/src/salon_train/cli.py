@@ -1,0 +1,71 @@
+"""``salon train``: so far, whether this machine can train."""
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from salon_train.doctor import Diagnosis
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def train() -> None:
+    """Train assessors and refiners on the scores that benchmarks report.
+
+    \b
+    salon train doctor
+    """
+
+
+@train.command()
+@click.option(
+    "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+@click.pass_context
+def doctor(context: click.Context, output: str) -> None:
+    """Check whether this machine can train, by running one real train step on every device.
+
+    Prints versions, devices and what is missing. Exits with 0 when training can start here, with 1 when it cannot; a
+    machine without an accelerator is slow, not ill.
+
+    \b
+    salon train doctor
+    salon train doctor --format json
+    """
+    from salon_train.doctor import diagnose
+
+    diagnosis = diagnose()
+    if output == "json":
+        click.echo(json.dumps({"ready": diagnosis.ready, **asdict(diagnosis)}, indent=2))
+    else:
+        _print(diagnosis)
+    if not diagnosis.ready:
+        context.exit(1)
+
+
+def _print(diagnosis: "Diagnosis") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    libraries = Table("library", "found", "wanted")
+    libraries.add_row("python", diagnosis.python, "")
+    for requirement in diagnosis.requirements:
+        libraries.add_row(requirement.name, requirement.found or "none", requirement.wanted)
+    devices = Table("device", "name", "memory", "loss before", "after one step", "seconds")
+    for step in diagnosis.steps:
+        memory = "" if step.memory_gib is None else f"{step.memory_gib:.1f} GiB"
+        figures = [_figure(value) for value in (step.loss_before, step.loss_after, step.seconds)]
+        devices.add_row(step.device, step.name, memory, *figures)
+    console = Console()
+    console.print(libraries)
+    console.print(devices)
+    console.print(f"{diagnosis.cpus} processors, {diagnosis.threads or 0} torch threads", highlight=False)
+    for problem in diagnosis.missing:
+        click.echo(f"missing: {problem}", err=True)
+    click.echo("ready to train" if diagnosis.ready else "not ready to train")
+
+
+def _figure(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4f}"
