@@ -212,7 +212,8 @@ def read_manifest(path: Path) -> Paper:
     try:
         paper = Paper.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
+        # A misspelt key is also a missing one; the misspelling is what helps.
+        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
         key = ".".join(str(part) for part in first["loc"])
         value = None if first["type"] in {"missing", "extra_forbidden"} else first["input"]
         raise InputError(first["msg"], source=path, column=key, value=value) from error
