@@ -80,9 +80,16 @@ def test_questions_are_values():
     assert (QUESTION.text, QUESTION.media) == ("Is it real?", (PICTURE,))
 
 
-def test_a_question_is_about_something():
+@pytest.mark.parametrize("parts", [(), "a text that would be taken letter by letter"])
+def test_a_question_is_about_something(parts):
     with pytest.raises(InputError, match="at least one"):
-        Question(())
+        Question(parts)
+
+
+@pytest.mark.parametrize("rate", [0.0, -5.0, float("nan"), float("inf")])
+def test_a_video_is_shown_at_a_real_frame_rate(rate):
+    with pytest.raises(InputError, match="frames_per_second"):
+        Media.from_bytes(b"mp4", MediaKind.VIDEO, frames_per_second=rate)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ class Media:
         frames_per_second: for a video, how densely it is to be shown to the judge; None leaves that to the judge.
 
     Raises:
-        InputError: when neither ``uri`` nor ``data`` is given, or the hash is none.
+        InputError: when neither ``uri`` nor ``data`` is given, the hash is none, or the frame rate is not above 0.
     """
 
     sha256: str
@@ -50,6 +50,8 @@ class Media:
             raise InputError("media need a uri or data", column="uri", hint="Use Media.from_file or Media.from_bytes.")
         if len(self.sha256) != _SHA256_DIGITS or set(self.sha256) - set("0123456789abcdef"):
             raise InputError("not a SHA-256 in 64 lower-case hex digits", column="sha256", value=self.sha256)
+        if self.frames_per_second is not None and not 0 < self.frames_per_second < float("inf"):
+            raise InputError("must be above 0", column="frames_per_second", value=self.frames_per_second)
 
     @classmethod
     def from_file(cls, path: str | Path, kind: MediaKind = MediaKind.IMAGE, *, frames_per_second: float | None = None) -> Self:
@@ -120,7 +122,7 @@ class Question:
         decoding: how the reply is drawn.
 
     Raises:
-        InputError: when there is no part at all.
+        InputError: when there is no part at all, or a text stands where a tuple should.
 
     Example:
         >>> question = Question(("Is this AI-generated?", Media.from_bytes(b"...")))
@@ -134,8 +136,8 @@ class Question:
     decoding: Decoding = Decoding()
 
     def __post_init__(self) -> None:
-        if not self.parts:
-            raise InputError("a question needs at least one text or picture", column="parts")
+        if isinstance(self.parts, str) or not self.parts:
+            raise InputError("a question needs a tuple of at least one text or picture", column="parts", value=self.parts)
 
     @property
     def text(self) -> str:
