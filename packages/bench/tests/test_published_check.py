@@ -8,6 +8,7 @@ import pytest
 
 from salon_bench.published import Agreement, check, tables
 from salon_bench.published.check import CellCheck
+from salon_bench.published.rules import RULES
 
 REPORT = check()
 
@@ -112,6 +113,11 @@ def test_no_reason_outlives_its_disagreement() -> None:
     entries = [entry for each in tables() for entry in (*each.spec.check, *each.spec.statement)]
     own = [finding.reason for each in tables() for entry in each.spec.check for finding in entry.finding]
     assert {reason for reason in (*(entry.reason for entry in entries), *own) if reason} == reasons - {None}
+
+
+def test_cells_that_are_called_derived_are_those_that_a_rule_makes() -> None:
+    made = {(r.table, r.key, r.column) for r in REPORT.results if RULES[r.rule].derives and not r.key.startswith("(text")}
+    assert made == {(each.id, each.names[row], column) for each in tables() for row, column in each.derived()}
 
 
 def test_one_table_can_be_checked_alone() -> None:

@@ -135,6 +135,9 @@ def test_empty_targets_and_inputs_are_left_out_of_a_check(tmp_path: Path) -> Non
         (('of = ["a.*"]', 'of = ["900:7!a.x"]'), "a reference names no table '900:7'"),
         (('of = ["a.*"]', 'of = ["a.x@M3"]'), "no such row 'M3'"),
         (('of = ["a.*"]', 'of = ["b.note"]'), "no such numeric column 'b.note'"),
+        (('rule = "mean"', 'rule = "weighted_mean"'), "'weighted_mean' cannot be applied to these inputs"),
+        (('rule = "mean"\n  target = "mean"\n  of = ["a.*"]', 'rule = "f1"\n  target = "mean"\n  of = ["a.x"]'), "'f1' cannot"),
+        (('rule = "mean"', 'rule = "pearson_r"'), "'pearson_r' cannot be applied"),
     ],
 )
 def test_a_check_that_points_nowhere_is_an_error_and_not_an_agreement(

@@ -33,8 +33,15 @@ class InputFinder:
         """The recomputed value; None when an input is empty or the row does not occur in the other table.
 
         Raises:
-            InputError: a reference names no table, column or row.
+            InputError: a reference names no table, column or row, or the rule does not take these inputs.
         """
+        try:
+            return self._apply()
+        except (ValueError, ArithmeticError, LookupError) as error:
+            problem = f"the rule {self.entry.rule!r} cannot be applied to these inputs ({error})"
+            raise InputError(problem, source=f"manifest of {self.here.id}", value=self.names()) from error
+
+    def _apply(self) -> Recomputed | None:
         rule = RULES[self.entry.rule]
         if not isinstance(rule, RowRule):
             columns, place = self._columns()
