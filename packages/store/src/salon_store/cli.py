@@ -200,8 +200,8 @@ def compact(directory: Path, remove_after: float) -> None:
     for table in done:
         if table.parts_merged or table.parts_removed or table.parts_waiting:
             click.echo(
-                f"{table.table}: {_count(table.parts_merged, 'part')} merged into {table.parts_written}, {table.parts_removed} removed, "
-                f"{table.parts_waiting} to be removed by a later compaction",
+                f"{table.table}: {_count(table.parts_merged, 'part')} merged into {table.parts_written}, "
+                f"{table.parts_removed} removed, {table.parts_waiting} to be removed by a later compaction",
                 err=True,
             )
     if not any(table.parts_merged or table.parts_removed or table.parts_waiting for table in done):
