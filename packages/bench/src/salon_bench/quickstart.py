@@ -19,8 +19,9 @@ _IMPORT_RUN = "published"
 class Quickstart:
     """What the quickstart did.
 
-    ``given`` is the store's folder as it was named. ``added`` counts the rows that were new to the store: all of them the first time, none the second. ``scores`` is the
-    frame of :func:`salon_bench.consensus.generator_scores`, from which ``battles`` battles were derived.
+    ``given`` is the store's folder as it was named. ``added`` counts the rows that were new to the store: all of them the
+    first time, none the second. ``scores`` is the frame of :func:`salon_bench.consensus.generator_scores`, from which
+    ``battles`` battles were derived.
     """
 
     given: Path

@@ -12,7 +12,8 @@ from salon_ranking.report.page import Code, Figure, Section, Table, render_page
 _LEAD = (
     "Image generators ranked by what five papers published about them. Every benchmark, track and judge counts as one rater "
     "who compares each pair of its models once; the ratings come from all these comparisons together. Nobody voted: the "
-    "comparisons are derived from printed scores. A wide gap means that benchmarks agree on who is better, not that the pictures differ much."
+    "comparisons are derived from printed scores. A wide gap means that benchmarks agree on who is better, not that the "
+    "pictures differ much."
 )
 _HOW_TO_READ = (
     "Points are Elo ratings, bars their intervals. The bars come from leaving whole benchmarks in or out, so a model that "
@@ -97,7 +98,8 @@ def _agreement(pairs: pl.DataFrame) -> Figure:
 def track_ranks(scores: pl.DataFrame) -> pl.DataFrame:
     """Ranks within each benchmark × judge × track: ``board``, ``track``, ``track_order``, ``model``, ``rank`` (1 is best).
 
-    Boards with more models come first. Equal scores share the best rank; rows without a value are left out. Boards of fewer than two tracks are left out too.
+    Boards with more models come first. Equal scores share the best rank; rows without a value are left out. Boards of
+    fewer than two tracks are left out too.
     """
     merit = pl.when(pl.col("direction") == "higher").then("value").otherwise(-pl.col("value"))
     return (
