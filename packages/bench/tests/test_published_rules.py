@@ -5,7 +5,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_bench.published import correlation, rules
+from salon_bench import correlation
+from salon_bench.published import rules
 from salon_bench.published.counts import labelled_counts, share_counts
 from salon_bench.published.rounding import Agreement, Quantity, compare, quantity
 

@@ -1,10 +1,11 @@
 """How far benchmarks agree on the order of the models that they share."""
 
-import math
 from collections.abc import Mapping
 from itertools import combinations
 
 import polars as pl
+
+from salon_bench.correlation import kendall, spearman
 
 FEWEST_IN_COMMON = 4
 """Below this many shared models no correlation is given: with three, any order is likely."""
@@ -28,22 +29,14 @@ def agreement(boards: Mapping[str, Mapping[str, float]]) -> pl.DataFrame:
         >>> agreement({"A": a, "B": a}).row(0)
         ('A', 'B', 4, 1.0, 1.0)
     """
-    from scipy.stats import kendalltau, spearmanr
-
     rows = []
     for one, other in combinations(boards, 2):
         common = sorted(boards[one].keys() & boards[other].keys())
-        spearman = kendall = None
+        rho = tau = None
         if len(common) >= FEWEST_IN_COMMON:
             x = [boards[one][model] for model in common]
             y = [boards[other][model] for model in common]
             if len(set(x)) > 1 and len(set(y)) > 1:
-                spearman = _finite(spearmanr(x, y).statistic)
-                kendall = _finite(kendalltau(x, y).statistic)
-        rows.append((one, other, len(common), spearman, kendall))
+                rho, tau = spearman(x, y), kendall(x, y)
+        rows.append((one, other, len(common), rho, tau))
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row").sort("common", descending=True, maintain_order=True)
-
-
-def _finite(value: float) -> float | None:
-    # Rounding to 12 digits: a perfect correlation is 1.0 and not 0.9999999999999999.
-    return round(float(value), 12) if math.isfinite(value) else None

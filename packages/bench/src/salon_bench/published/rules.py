@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
-from salon_bench.published.correlation import kendall, pearson, spearman, tie_breaks
+from salon_bench.correlation import kendall, pearson, spearman, tie_breaks
 from salon_bench.published.counts import labelled_counts, share_counts
 from salon_bench.published.rounding import Quantity, Recomputed
 

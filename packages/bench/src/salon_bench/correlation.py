@@ -1,7 +1,8 @@
 """Pearson, Spearman and Kendall coefficients of two short lists, in plain Python.
 
-The lists here are columns of printed tables, twenty values at most; importing SciPy for them would take longer than
-the whole check. SciPy is the oracle in the tests.
+The lists are columns of printed tables (``published/rules.py``) and ratings of the models that two benchmarks share
+(``agreement.py``), some twenty values; importing SciPy for them would take longer than all the rest. SciPy is the oracle
+in the tests.
 """
 
 from collections.abc import Iterator, Sequence
