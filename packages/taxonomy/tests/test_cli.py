@@ -80,7 +80,7 @@ def test_export_to_a_place_that_does_not_exist_is_refused(tmp_path: Path) -> Non
 
 def test_validate_says_what_is_valid_and_lists_every_fault(mine: Path) -> None:
     valid = run("taxonomy", "validate", str(mine))
-    assert (valid.exit_code, valid.stdout) == (0, "mine: 1 labels, 1 leaves, valid\n")
+    assert (valid.exit_code, valid.stdout) == (0, "mine is valid (labels: 1, leaves: 1)\n")
     mine.write_text(MINE.replace('id = "a"', 'id = "A"').replace("definition", "definitoin"))
     invalid = run("taxonomy", "validate", str(mine))
     assert (invalid.exit_code, invalid.stdout) == (2, "")

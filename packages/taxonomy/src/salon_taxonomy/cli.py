@@ -230,7 +230,7 @@ def validate(file: Path) -> None:
         click.echo(f"{len(faults)} {'fault' if len(faults) == 1 else 'faults'}", err=True)
         sys.exit(2)
     valid = read_taxonomy(file)
-    click.echo(f"{valid.name}: {len(valid)} labels, {len(valid.leaves())} leaves, valid")
+    click.echo(f"{valid.name} is valid (labels: {len(valid)}, leaves: {len(valid.leaves())})")
 
 
 @taxonomy.command()

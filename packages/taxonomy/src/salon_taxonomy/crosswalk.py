@@ -173,9 +173,8 @@ def _check_links(links: Sequence[Link], left: Taxonomy, right: Taxonomy, places:
     for index, link in enumerate(links):
         for key, id_, taxonomy in (("from", link.from_, left), ("to", link.to, right)):
             if id_ not in taxonomy:
-                ids = tuple(label.id for label in taxonomy.labels)
                 problem = f"{taxonomy.name} has no label"
-                places.add(Fault.UNKNOWN_LABEL, problem, table="link", index=index, key=key, value=id_, allowed=ids)
+                places.add(Fault.UNKNOWN_LABEL, problem, table="link", index=index, key=key, value=id_)
         if (link.from_, link.to) in pairs:
             places.add(Fault.DUPLICATE_ID, f"{link.from_} and {link.to} are linked twice", table="link", index=index, key="to")
         pairs.add((link.from_, link.to))

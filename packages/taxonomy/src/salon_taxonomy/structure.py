@@ -10,6 +10,10 @@ from salon_taxonomy.errors import Fault
 from salon_taxonomy.label import Label
 
 
+_MOST_TO_OFFER = 60
+"""Beyond so many labels a list of all that would be allowed helps nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Flaw:
     """One thing that keeps the labels from being a tree; ``index`` is the label's place, counted from 0."""
@@ -52,7 +56,7 @@ def _ids(labels: Sequence[Label], first: Mapping[str, int]) -> list[Flaw]:
 
 
 def _parents(labels: Sequence[Label], first: Mapping[str, int]) -> list[Flaw]:
-    known = tuple(first)
+    known = tuple(first) if len(first) <= _MOST_TO_OFFER else None
     return [
         Flaw(Fault.UNKNOWN_PARENT, index, "parent", f"label {label.id!r} has an unknown parent", label.parent, known)
         for index, label in enumerate(labels)

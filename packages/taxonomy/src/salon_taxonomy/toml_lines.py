@@ -52,7 +52,7 @@ class TomlLines:
 
     @classmethod
     def scan(cls, text: str) -> "TomlLines":
-        """Note every header and key of ``text``; takes time proportional to its length."""
+        """Note every header and key of ``text``; for text that is TOML the time is proportional to its length."""
         lines = cls()
         seen: Counter[str] = Counter()
         table: str | None = None
