@@ -210,6 +210,13 @@ def test_weights_are_arguments_and_are_remembered():
     assert reward.weights is weights
 
 
+def test_a_mode_may_be_given_by_its_name_and_no_other_is_taken():
+    named = magicmirror_reward(thought(NORMAL), NORMAL, consistency=Scored(False), mode="gate")
+    assert (named.total, named.mode) == (Scored(0.0), ConsistencyMode.GATE)
+    with pytest.raises(InputError, match="allowed: term, gate"):
+        magicmirror_reward(thought(NORMAL), NORMAL, mode="product")
+
+
 @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
 def test_a_weight_that_is_none_is_refused(weight):
     with pytest.raises(InputError, match="column 'l2'"):

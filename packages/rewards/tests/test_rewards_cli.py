@@ -70,6 +70,12 @@ def test_reasoning_can_be_left_out_when_asked():
     assert scored("--truth", NORMAL, "--answer", bare, "--without-reasoning")["format"] == 1.0
 
 
+def test_standard_input_is_read_once():
+    result = salon("score", "magicmirror", "--truth", "-", "--answer", "-", input=REPLY)
+    assert result.exit_code == 2
+    assert "only one of --truth and --answer" in result.stderr
+
+
 def test_a_missing_file_is_named():
     result = salon("score", "magicmirror", "--truth", "gone.json", "--answer", REPLY)
     assert result.exit_code == 2

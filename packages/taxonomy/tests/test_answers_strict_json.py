@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from salon_taxonomy.answers.strict_json import DEEPEST, LONGEST_INTEGER, JsonError, strict_json
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(1 - 10**LONGEST_INTEGER, 10**LONGEST_INTEGER - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
@@ -44,6 +48,7 @@ def test_an_integer_too_long_to_convert_is_refused():
     with pytest.raises(JsonError, match=r"5000 digits"):
         strict_json("9" * 5000)
     assert strict_json("9" * LONGEST_INTEGER) == 10**LONGEST_INTEGER - 1
+    assert strict_json("-" + "9" * LONGEST_INTEGER) == 1 - 10**LONGEST_INTEGER
 
 
 @pytest.mark.parametrize("bracket", ["[", '{"a":'])

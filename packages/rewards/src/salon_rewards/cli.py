@@ -87,6 +87,8 @@ def magicmirror(truth: str, answer: str, consistency: str | None, mode: str, wit
         --truth '{"Whether Normal": true}' \\
         --answer '<think>Fine.</think>\\boxed{{"Whether Normal": true}}'
     """
+    if truth == answer == "-":
+        raise InputError("only one of --truth and --answer can be standard input", source="--answer", value=answer)
     reward = magicmirror_reward(
         parse_magicmirror(_text(answer, "--answer")),
         _truth(truth),

@@ -122,6 +122,9 @@ def magicmirror_reward(
         require_reasoning: whether a completion without a ``<think>`` block breaks the format, as in the paper. An empty
             block passes: whether anything sensible stands in it is for the consistency judge.
 
+    Raises:
+        InputError: for a mode that is none.
+
     Returns:
         The components and the total: 0 to 15 (12 for a normal image) with the default weights, without consistency.
 
@@ -136,6 +139,9 @@ def magicmirror_reward(
         >>> reward.format, reward.l1, reward.l2, reward.l3, reward.total
         (1.0, 1.0, 1.0, 0.0, Scored(value=14.0))
     """
+    if mode not in tuple(ConsistencyMode):
+        raise InputError("unknown mode of consistency", column="mode", value=mode, allowed=ConsistencyMode)
+    mode = ConsistencyMode(mode)
     if isinstance(answer, Parsed) and require_reasoning and answer.reasoning is None:
         answer = Unparsed(Reason.MALFORMED, "no <think> block stands in the reply")
     if isinstance(answer, Unparsed):

@@ -287,7 +287,7 @@ class Edit:
     error: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.image is not None) != (self.status is CallStatus.OK):
+        if (self.image is not None) != (self.status == CallStatus.OK):
             raise InputError("an edit is OK exactly when it has an image", column="status", value=str(self.status))
 
     def problem(self) -> Unscored | None:

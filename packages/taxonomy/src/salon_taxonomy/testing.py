@@ -4,7 +4,7 @@ Needs Hypothesis (``pip install hypothesis``); nothing else in Salon imports thi
 """
 
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC
 from enum import Enum
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -77,7 +77,7 @@ def ratings() -> st.SearchStrategy[Rating]:
     return records(Rating)
 
 
-def _consistent(table: type[Record]) -> Any:
+def _consistent(table: type[Record]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """A function that settles what one record's fields demand of each other."""
 
     def settle(row: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,8 @@ wrong. That second reader is the caller's: here a reply in which the rules find 
 Two sets of rules are offered. ``"released"`` repeats the authors' script to the letter: in it, "There is *no* sign"
 answers no, "video **a**bout cats" names video A, and the article in "**A** hand melts" chooses option A. ``"paper"``, the
 default, drops what the script misreads: a refusal is no answer, a letter is part of no word, and capital letters are
-taken out of prose only where none of them can be an article or a pronoun.
+taken out of prose only where none of them can be an article or a pronoun. Reasoning is taken out in the same way by both;
+the script alone would read on in a ``<think>`` block that is never closed or never opened.
 """
 
 import re

@@ -71,10 +71,11 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return members
 
 
-def _integer(digits: str) -> int:
-    if len(digits) > LONGEST_INTEGER:
-        raise JsonError(f"a number has {len(digits)} digits")
-    return int(digits)
+def _integer(text: str) -> int:
+    digits = len(text.removeprefix("-"))
+    if digits > LONGEST_INTEGER:
+        raise JsonError(f"a number has {digits} digits")
+    return int(text)
 
 
 def _number(text: str) -> float:
