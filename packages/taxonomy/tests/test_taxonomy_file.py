@@ -75,6 +75,8 @@ def test_a_valid_file_is_read_with_long_texts_on_one_line() -> None:
         ('tier = "case"', 'tier = "kind"', Fault.WRONG_TIER, 14, "tier"),
         ('tier = "case"', 'tier = "sort"', Fault.WRONG_TIER, 14, "tier"),
         ('tier = "case"', 'teir = "case"', Fault.UNKNOWN_KEY, 14, "teir"),
+        ('"kind", "case"', '"kind", "kind"', Fault.BAD_VALUE, 3, "tiers"),
+        ('title = "Mine"', 'answer_tiers = ["sort"]\ntitle = "Mine"', Fault.BAD_VALUE, 2, "answer_tiers"),
         ('title = "Mine"', 'titel = "Mine"', Fault.MISSING, None, "title"),
         ('name = "mine"', "name = 1979-05-27", Fault.WRONG_TYPE, 1, "name"),
         ('name = "Hands"', 'name = "Hands', Fault.BROKEN_TOML, 7, None),

@@ -148,6 +148,13 @@ def test_options_that_cannot_be_asked_are_refused(name: str, options: list[str],
         answer_schema(Taxonomy.load(name), options)
 
 
+def test_a_taxonomy_without_a_label_to_answer_with_has_no_schema() -> None:
+    only = Label(id="only", name="Only", definition="The only one.", tier="top")
+    mine = Taxonomy(name="mine", title="Mine", labels=(only,), tiers=("top", "low"), answer_tiers=("low",))
+    with pytest.raises(InputError, match="no label is of an answer tier"):
+        answer_schema(mine)
+
+
 def test_labels_that_share_a_spelling_are_answered_by_id() -> None:
     labels = [
         Label(id="left", name="Left", definition="Left."),

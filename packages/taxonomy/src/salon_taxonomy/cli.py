@@ -68,6 +68,7 @@ def _unavailable(name: str, error: Exception) -> click.Command:
 
 
 @click.command(cls=SalonGroup, context_settings=_HELP)
+@click.rich_config(help_config={"text_paragraph_linebreaks": "\n\n"})
 @click.version_option(package_name="salon-taxonomy", prog_name="salon")
 def main() -> None:
     """Judge image and video generators: what is wrong, who is better, by how much, and how sure that is."""

@@ -31,7 +31,8 @@ def answer_schema(taxonomy: Taxonomy, options: Sequence[str | Label] = ()) -> Js
             letters. Without options the answer gives the labels themselves.
 
     Raises:
-        InputError: options for a grammar that has none, an unknown or repeated option, or more than 26.
+        InputError: options for a grammar that has none, an unknown or repeated option, or more than 26; or a taxonomy whose
+            ``answer_tiers`` hold no label.
 
     Example:
         >>> schema = answer_schema(Taxonomy.load("artifact-bench"), ["Oversmoothing", "Inconsistent Blur"])
@@ -80,8 +81,16 @@ def _tree(taxonomy: Taxonomy) -> JsonSchema:
     return {"anyOf": [normal, _object({"Whether Normal": {"const": False}, "Type of Deformity": deformity})]}
 
 
+def _menu(taxonomy: Taxonomy) -> list[str]:
+    """Every label that may be answered, as it is spelled."""
+    menu = list(spellings(taxonomy.answers()))
+    if not menu:
+        raise InputError("no label is of an answer tier:", source=taxonomy.name, value=list(taxonomy.answer_tiers))
+    return menu
+
+
 def _label_letters(taxonomy: Taxonomy) -> JsonSchema:
-    return _object({"answer": _some_of(list(spellings(taxonomy.answers())), minItems=1)})
+    return _object({"answer": _some_of(_menu(taxonomy), minItems=1)})
 
 
 def _letters(taxonomy: Taxonomy, options: Sequence[str | Label]) -> JsonSchema:
@@ -111,7 +120,7 @@ def _score(taxonomy: Taxonomy) -> JsonSchema:
 
 
 def _labels(taxonomy: Taxonomy) -> JsonSchema:
-    return _object({"labels": _some_of(list(spellings(taxonomy.answers())))})
+    return _object({"labels": _some_of(_menu(taxonomy))})
 
 
 _BODIES = {

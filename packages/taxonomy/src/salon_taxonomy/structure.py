@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from salon_taxonomy.errors import Fault
 from salon_taxonomy.label import Label
 
-
 _MOST_TO_OFFER = 60
 """Beyond so many labels a list of all that would be allowed helps nobody."""
 

@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from salon_taxonomy.errors import AmbiguousLabelError, InputError, TaxonomyError, UnknownLabelError
 from salon_taxonomy.label import Counts, Frozen, Label, Name, Slug, Text
@@ -62,6 +62,20 @@ class TaxonomyHeader(Frozen):
     source: Source | None = None
     counts: Counts
     guidelines: tuple[Text, ...] = ()
+
+    @field_validator("tiers")
+    @classmethod
+    def _each_tier_once(cls, tiers: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(tiers)) < len(tiers):
+            raise ValueError("a tier is named twice in")
+        return tiers
+
+    @field_validator("answer_tiers")
+    @classmethod
+    def _tiers_are_declared(cls, wanted: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if not set(wanted) <= set(info.data.get("tiers", wanted)):
+            raise ValueError("every answer tier must be one of the tiers, unlike")
+        return wanted
 
 
 class Taxonomy(TaxonomyHeader):

@@ -172,7 +172,7 @@ def _explain(detail: ErrorDetails, kind: type[BaseModel], whose: str) -> tuple[F
         return Fault.MISSING, f"the text is empty in{whose}", None, None
     if detail["loc"] == ("parent",) and isinstance(value, list) and len(value) > 1:
         return Fault.TWO_PARENTS, "a label stands under one parent, not", value, None
-    wrong_type = type_.endswith("_type") or type_ in {"int_from_float", "tuple_type"}
+    wrong_type = type_.endswith("_type") or type_ == "int_from_float"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     problem = f"should be {message}, not" if detail["msg"].startswith("Input should be ") else f"{message}:"
     return (Fault.WRONG_TYPE if wrong_type else Fault.BAD_VALUE), problem, value, None
