@@ -1,5 +1,7 @@
 """Agreement of benchmarks: only shared models count, and too few of them give no number."""
 
+import pytest
+
 from salon_bench.agreement import FEWEST_IN_COMMON, agreement
 
 
@@ -8,8 +10,8 @@ def test_only_models_that_both_boards_rate_are_compared() -> None:
     other = {"a": 10.0, "b": 30.0, "c": 20.0, "d": 40.0, "only there": 99.0}
     row = agreement({"one": one, "other": other}).row(0, named=True)
     assert row["common"] == 4
-    assert row["spearman"] == 0.8  # 1 - 6 * 2 / (4 * 15)
-    assert row["kendall"] == round(2 / 3, 12)  # 5 concordant pairs, 1 discordant, of 6
+    assert row["spearman"] == pytest.approx(0.8)  # 1 - 6 * 2 / (4 * 15)
+    assert row["kendall"] == pytest.approx(2 / 3)  # 5 concordant pairs, 1 discordant, of 6
 
 
 def test_too_few_shared_models_give_no_correlation() -> None:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shlex
+import sys
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _TABLE_OR_JSON = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
 )
+
+_PIPED_WIDTH = 120
 
 
 @click.group()
@@ -183,10 +186,13 @@ def _print_table(
 
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in header:
-        drawn.add_column(Text(name), justify="right" if name in right else "left", overflow="fold", no_wrap=unbroken)
+        drawn.add_column(
+            Text(name), justify="right" if name in right else "left", overflow="fold", no_wrap=unbroken or name in right
+        )
     for row in rows:
         drawn.add_row(*map(Text, row))
-    console = Console(highlight=False)
+    # Piped into a file or a program, a table keeps its columns.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
     if unbroken:
         console.width = max(console.width, sum(max(map(len, cells)) + 3 for cells in zip(header, *rows, strict=True)))
     console.print(drawn)
@@ -263,7 +269,7 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
 
     result = done.consensus
     board = result.board
-    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g} % interval", "comparisons", "win rate", "benchmarks"]
+    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g} % CI", "battles", "win rate", "suites"]
     lines = [
         [
             str(row["rank"]),
@@ -298,9 +304,7 @@ def _print_agreement(done: "Quickstart") -> None:
 
 
 def _print_questions(done: "Quickstart") -> None:
-    from salon_bench.consensus import QUERIES
-
     click.echo("\nThree questions to ask next:")
-    for question, sql in QUERIES:
+    for question, sql in done.questions:
         click.echo(f'\n# {question}\nsalon store sql {shlex.quote(str(done.given))} "{sql}"')
     click.echo(f"\n{done.added:,} rows were new to the store. Open {done.report} in a browser.")

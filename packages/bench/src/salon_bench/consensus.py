@@ -20,25 +20,6 @@ PRIOR_TIES = 1.0
 """Virtual draws against an average opponent that each model plays, so that a sweep of one benchmark stays finite."""
 BOARD = "consensus"
 
-QUERIES = (
-    (
-        "Who leads, and how sure is that?",
-        "SELECT rank, model, round(rating) AS elo, round(ci_low) AS low, round(ci_high) AS high\n"
-        "FROM leaderboards WHERE board = 'consensus' ORDER BY rank LIMIT 10",
-    ),
-    (
-        "On which tracks does Qwen-Image beat FLUX.1 [dev], and by whose judgement?",
-        "SELECT suite, scenario, rater_id, winner FROM battles\n"
-        "WHERE model_a = 'flux.1-dev' AND model_b = 'qwen-image' ORDER BY suite, scenario",
-    ),
-    (
-        "How much harsher is one judge than another on the same pictures?",
-        "SELECT judge, task, round(avg(value), 1) AS mean, count(*) AS models FROM scores\n"
-        "WHERE suite = 'PRISM-Bench' AND dimension LIKE '%.average' GROUP BY ALL ORDER BY task, judge",
-    ),
-)
-"""Three questions with the SQL that answers them, to try next."""
-
 Progress = Callable[[str, int, int], None]
 """Called with a step's name, how much of it is done, and how much there is."""
 
@@ -107,4 +88,29 @@ def consensus(battles: pl.DataFrame, *, replicates: int = 1000, seed: int = 0, p
         names={name: model(name).name for name in models},
         benchmarks={name: sum(name in rated for rated in ratings.values()) for name in models},
         agreement=agreement(ratings),
+    )
+
+
+def questions(leaderboard_id: str) -> tuple[tuple[str, str], ...]:
+    """Three questions about the store, each with the SQL that answers it.
+
+    Args:
+        leaderboard_id: the board to ask about; a store may hold several.
+    """
+    return (
+        (
+            "Who leads, and how sure is that?",
+            "SELECT rank, model, round(rating) AS elo, round(ci_low) AS low, round(ci_high) AS high\n"
+            f"FROM leaderboards WHERE leaderboard_id = '{leaderboard_id}' ORDER BY rank LIMIT 10",
+        ),
+        (
+            "On which tracks does Qwen-Image beat FLUX.1 [dev], and by whose judgement?",
+            "SELECT suite, scenario, rater_id, winner FROM battles\n"
+            "WHERE model_a = 'flux.1-dev' AND model_b = 'qwen-image' ORDER BY suite, scenario",
+        ),
+        (
+            "How much harsher is one judge than another on the same pictures?",
+            "SELECT judge, task, round(avg(value), 1) AS mean, count(*) AS models FROM scores\n"
+            "WHERE suite = 'PRISM-Bench' AND dimension LIKE '%.average' GROUP BY ALL ORDER BY task, judge",
+        ),
     )

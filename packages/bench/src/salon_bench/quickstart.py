@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from salon_bench.consensus import BOARD, Consensus, Progress, consensus, generator_scores
+from salon_bench.consensus import BOARD, Consensus, Progress, consensus, generator_scores, questions
 from salon_bench.derived import derive_battles
 from salon_bench.published.rows import run_rows, score_rows
 from salon_bench.report.consensus import consensus_page
@@ -21,7 +21,7 @@ class Quickstart:
 
     ``given`` is the store's folder as it was named. ``added`` counts the rows that were new to the store: all of them the
     first time, none the second. ``scores`` is the frame of :func:`salon_bench.consensus.generator_scores`, from which
-    ``battles`` battles were derived.
+    ``battles`` battles were derived; ``questions`` are three to ask next, each with its SQL.
     """
 
     given: Path
@@ -30,6 +30,7 @@ class Quickstart:
     battles: int
     added: int
     consensus: Consensus
+    questions: tuple[tuple[str, str], ...]
 
 
 def quickstart(directory: str | Path, *, replicates: int = 1000, seed: int = 0, progress: Progress | None = None) -> Quickstart:
@@ -66,8 +67,10 @@ def quickstart(directory: str | Path, *, replicates: int = 1000, seed: int = 0, 
     rows = result.board.records(board=BOARD)
     added += store.append("leaderboards", rows, run_id=_IMPORT_RUN, on_duplicate="skip").rows_written
 
+    asked = questions(str(rows["leaderboard_id"][0]))
+
     tell("Writing the report", 0, 1)
     report = store.path / "report.html"
-    report.write_text(consensus_page(result, scores, directory=str(directory)), encoding="utf-8")
+    report.write_text(consensus_page(result, scores, asked, directory=str(directory)), encoding="utf-8")
     tell("Writing the report", 1, 1)
-    return Quickstart(Path(directory), report, scores, derived.height, added, result)
+    return Quickstart(Path(directory), report, scores, derived.height, added, result, asked)

@@ -1,9 +1,12 @@
 """The quickstart's page: the consensus leaderboard, how far benchmarks agree, and how ranks move between tracks."""
 
+import shlex
+from collections.abc import Sequence
+
 import polars as pl
 
 from salon_bench.agreement import FEWEST_IN_COMMON
-from salon_bench.consensus import BASELINE, QUERIES, Consensus
+from salon_bench.consensus import BASELINE, Consensus
 from salon_ranking.report import numbers
 from salon_ranking.report.charts import bump_chart, heat_map, interval_plot
 from salon_ranking.report.leaderboard import how_it_was_made
@@ -21,12 +24,13 @@ _HOW_TO_READ = (
 )
 
 
-def consensus_page(result: Consensus, scores: pl.DataFrame, *, directory: str) -> str:
+def consensus_page(result: Consensus, scores: pl.DataFrame, questions: Sequence[tuple[str, str]], *, directory: str) -> str:
     """The page as one string of self-contained HTML.
 
     Args:
         result: the leaderboard and the agreement of benchmarks.
         scores: the frame of :func:`salon_bench.consensus.generator_scores`, for the ranks by track.
+        questions: to ask next: a question and its SQL each.
         directory: the store's folder as a reader would type it, for the commands at the end.
     """
     board = result.board.table.with_columns(name=pl.col("model").replace_strict(result.names, return_dtype=pl.String))
@@ -35,7 +39,7 @@ def consensus_page(result: Consensus, scores: pl.DataFrame, *, directory: str) -
         Section("Do benchmarks agree?", (_agreement(result.agreement),)),
         Section("Ranks by track", (_ranks(scores, result.names),)),
         Section("What went in", (_raters(scores),)),
-        Section("Ask your own question", tuple(_questions(directory))),
+        Section("Ask your own question", tuple(_questions(questions, directory))),
     ]
     return render_page(
         "Salon: a consensus of image generators",
@@ -140,10 +144,10 @@ def _raters(scores: pl.DataFrame) -> Table:
     return Table(columns, rows, frozenset(columns[2:6]), "Every rater's benchmark, judge and source")
 
 
-def _questions(directory: str) -> list[str | Code]:
+def _questions(questions: Sequence[tuple[str, str]], directory: str) -> list[str | Code]:
     blocks: list[str | Code] = [
         f"Every row stands in the result store; the baseline {BASELINE} is fixed at 1,000. Three queries to try:"
     ]
-    for question, sql in QUERIES:
-        blocks += [question, Code(f'salon store sql {directory} "{sql}"')]
+    for question, sql in questions:
+        blocks += [question, Code(f'salon store sql {shlex.quote(directory)} "{sql}"')]
     return blocks
