@@ -146,7 +146,7 @@ def bump_chart(ranks: pl.DataFrame) -> Specification:
     return _specification(chart)
 
 
-def _specification(chart: alt.LayerChart) -> Specification:
+def _specification(chart: alt.LayerChart | alt.FacetChart) -> Specification:
     """The chart as a dictionary with its data inside, whatever the number of rows."""
     with alt.data_transformers.disable_max_rows():
         specification: Specification = chart.to_dict()

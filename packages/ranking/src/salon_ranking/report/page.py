@@ -99,7 +99,8 @@ def _inline_json(value: object) -> str:
 
 @cache
 def _runtime() -> str:
-    bundle: str = vl_convert.javascript_bundle(vl_version=_VEGA_LITE)
+    """Vega, Vega-Lite and Vega-Embed in one script, without the network; the snippet hands the last to the page."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_VEGA_LITE)
     return bundle
 
 
