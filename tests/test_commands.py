@@ -33,8 +33,8 @@ def manual() -> str:
     """The manual as it should be: a heading and the plain help text of every command."""
     parts = ["# Commands\n\nEvery command with its help, as `salon … --help` prints it. Written by `tests/test_commands.py`.\n"]
     for words, command in ALL:
-        # The settings of the whole command, which its parts inherit: -h as well as --help.
-        context = click.Context(command, info_name=" ".join(words), **main.context_settings)
+        # What every part inherits from the whole command.
+        context = click.Context(command, info_name=" ".join(words), help_option_names=["-h", "--help"])
         formatter = click.HelpFormatter(width=100)
         click.Command.format_usage(command, context, formatter)
         click.Command.format_help_text(command, context, formatter)
