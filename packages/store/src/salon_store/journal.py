@@ -249,7 +249,8 @@ def read_journal(path: Path) -> Contents:
             if number == 1 and "run_id" in entry:
                 contents = Contents(str(entry["run_id"]), contents.records, contents.bad)
                 continue
-            contents.records.setdefault(str(entry.get("table")), []).extend(_records(entry))
+            records = _records(entry)
+            contents.records.setdefault(str(entry["table"]), []).extend(records)
         except _BadLineError as problem:
             contents.bad.append((number, str(problem), raw))
     return contents

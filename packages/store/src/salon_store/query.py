@@ -55,8 +55,7 @@ def run_query(query: str, tables: LiveTables, *, mixed_versions: bool) -> pl.Dat
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         try:
-            _refuse_all_but_reading(query, connection)
-            return _collected(connection.sql(query))
+            return _collected(connection.sql(_checked(query, connection)))
         except duckdb.Error as error:
             for path in paths:
                 path.stat()
@@ -65,12 +64,13 @@ def run_query(query: str, tables: LiveTables, *, mixed_versions: bool) -> pl.Dat
             raise QueryError(f"the result has a type that cannot be shown ({error})", source="query") from error
 
 
-def _refuse_all_but_reading(query: str, connection: "duckdb.DuckDBPyConnection") -> None:
+def _checked(query: str, connection: "duckdb.DuckDBPyConnection") -> str:
+    """The query without a semicolon, or an error when it is not one that only reads."""
     statements = connection.extract_statements(query)
     if len(statements) != 1:
         raise QueryError(f"expected one statement, got {len(statements)}", source="query")
     kind = statements[0].type.name
-    ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    text = _syntax_tree(query, connection)
     tree = json.loads(text)
     if kind != "SELECT" or tree["error"]:
         raise QueryError(f"{kind} is not a query that only reads", source="query", hint=_READS)
@@ -86,6 +86,17 @@ def _refuse_all_but_reading(query: str, connection: "duckdb.DuckDBPyConnection")
                 raise QueryError(
                     "this table function is not offered here:", source="query", value=function, allowed=sorted(_TABLE_FUNCTIONS)
                 )
+
+    # DuckDB makes a subquery of it, for which a semicolon (and a remark behind it) would be in the way.
+    while (end := query.rfind(";")) >= 0 and _syntax_tree(query[:end], connection) == text:
+        query = query[:end]
+    return query
+
+
+def _syntax_tree(query: str, connection: "duckdb.DuckDBPyConnection") -> str:
+    """The query's syntax tree as JSON, with ``"error": true`` when it is no selection."""
+    ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    return str(text)
 
 
 def _objects(tree: object) -> Iterator[dict[str, object]]:
@@ -106,14 +117,20 @@ def _collected(result: "duckdb.DuckDBPyRelation | None") -> pl.DataFrame:
     names = _distinct(result.columns)
     kinds = [str(kind) for kind in result.types]
     shown = ", ".join(
-        f"{f'CAST(#{place} AS VARCHAR)' if _INTERVAL in kind else f'#{place}'} AS {identifier(name)}"
+        f"{f'CAST(#{place} AS VARCHAR)' if _INTERVAL in kind or kind in _BIG else f'#{place}'} AS {identifier(name)}"
         for place, (name, kind) in enumerate(zip(names, kinds, strict=True), start=1)
     )
     frame = pl.DataFrame(_Stream(result.project(shown)))
-    fitting = [
-        pl.col(name).cast(pl.Int64) for name, kind in zip(names, kinds, strict=True) if kind in _BIG and _fits(frame[name])
-    ]
-    return frame.with_columns(fitting)
+    return frame.with_columns(_whole_numbers(frame[name]) for name, kind in zip(names, kinds, strict=True) if kind in _BIG)
+
+
+def _whole_numbers(texts: pl.Series) -> pl.Series:
+    """Numbers of up to 128 bits: in 64 bits where all of them fit, otherwise in 128, otherwise as they are, as text."""
+    for kind in (pl.Int64, pl.Int128):
+        numbers = texts.cast(kind, strict=False)
+        if numbers.null_count() == texts.null_count():
+            return numbers
+    return texts
 
 
 class _Stream:
@@ -128,10 +145,6 @@ class _Stream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._result.__arrow_c_stream__(requested_schema)
-
-
-def _fits(series: pl.Series) -> bool:
-    return series.cast(pl.Int64, strict=False).null_count() == series.null_count()
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -1,0 +1,78 @@
+"""``catalog.duckdb`` shows plain DuckDB what Salon sees."""
+
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from salon_store import SCHEMAS, ResultStore
+
+Battles = Callable[..., pl.DataFrame]
+
+
+def counted(store: ResultStore, table: str = "battles") -> int:
+    with duckdb.connect(str(store.path / "catalog.duckdb"), read_only=True) as connection:
+        return int(connection.execute(f'SELECT count(*) FROM "{table}"').fetchall()[0][0])
+
+
+def test_the_catalog_follows_every_append_and_compaction(store: ResultStore, battles: Battles) -> None:
+    assert counted(store) == 0
+    for number in range(3):
+        store.append("battles", battles(2, f"{number}-"), run_id="r")
+        assert counted(store) == 2 * (number + 1)
+    store.compact()
+    assert counted(store) == 6
+    store.compact(remove_after=timedelta(0))
+    assert counted(store) == 6
+
+
+def test_the_catalog_has_the_columns_of_the_schemas(store: ResultStore) -> None:
+    with duckdb.connect(str(store.path / "catalog.duckdb"), read_only=True) as connection:
+        for name, schema in SCHEMAS.items():
+            described = connection.execute(f'DESCRIBE "{name}"').fetchall()
+            assert [row[0] for row in described] == list(schema.columns)
+
+
+def test_a_shell_that_has_the_catalog_open_hinders_nobody(store: ResultStore, battles: Battles) -> None:
+    with duckdb.connect(str(store.path / "catalog.duckdb")) as shell:
+        assert shell.execute("SELECT count(*) FROM battles").fetchall() == [(0,)]
+        store.append("battles", battles(2), run_id="r")
+        assert store.sql("SELECT count(*) AS n FROM battles")["n"].item() == 2
+    assert counted(store) == 2
+
+
+def test_a_store_that_was_moved_has_a_catalog_of_its_new_place(store: ResultStore, battles: Battles, tmp_path: Path) -> None:
+    store.append("battles", battles(2), run_id="r")
+    shutil.move(store.path, tmp_path / "moved")
+    assert counted(ResultStore.open(tmp_path / "moved")) == 2
+
+
+def test_a_lost_or_spoiled_catalog_is_made_again(store: ResultStore, battles: Battles) -> None:
+    (store.path / "catalog.duckdb").unlink()
+    ResultStore.open(store.path)
+    assert counted(store) == 0
+    (store.path / "catalog.duckdb").write_bytes(b"nonsense")
+    store.append("battles", battles(2), run_id="r")
+    assert counted(store) == 2
+
+
+def test_an_unchanged_store_keeps_its_catalog(store: ResultStore) -> None:
+    before = (store.path / "catalog.duckdb").stat().st_ino
+    ResultStore.open(store.path)
+    assert (store.path / "catalog.duckdb").stat().st_ino == before
+
+
+def test_a_table_with_a_damaged_part_says_so_and_the_others_are_shown(store: ResultStore, battles: Battles) -> None:
+    name = store.append("battles", battles(2), run_id="r").part
+    part = store.path / "battles" / str(name)
+    part.chmod(0o644)
+    part.write_bytes(b"PAR1 nothing")
+    (store.path / "catalog.duckdb").unlink()
+    ResultStore.open(store.path)
+    assert counted(store, "runs") == 0
+    with pytest.raises(duckdb.Error, match=r"r-1\.parquet"):
+        counted(store)

@@ -1,0 +1,105 @@
+"""A store of an older version is opened and read; its rows are brought up to date once."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from salon_store import NotAStoreError, ResultStore
+from salon_store.migrations import MIGRATIONS, Migration
+from salon_store.parts import publish_part
+
+Battles = Callable[..., pl.DataFrame]
+
+
+def spelled_anew(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(winner=pl.col("winner").replace("draw", "tie"))
+
+
+FIRST = Migration(1, "first-tables", "the tables as they were once")
+ADDS_A_COLUMN = Migration(2, "battles-have-suites", "battles gain a column: suite")
+CHANGES_VALUES = Migration(3, "draws-are-ties", "the outcome 'draw' is called 'tie'", {"battles": spelled_anew})
+
+
+@pytest.fixture
+def old(tmp_path: Path, battles: Battles) -> Path:
+    """A store of version 1, from before battles had a suite, when a tie was a draw."""
+    store = ResultStore.open(tmp_path / "old", migrations=(FIRST,))
+    store.append("battles", battles(2, "x"), run_id="r")
+    directory = store.path / "battles"
+    rows = store.read("battles").collect().drop("suite").with_columns(winner=pl.lit("draw"))
+    for part in directory.glob("*.parquet"):
+        part.unlink()
+    publish_part(rows, directory, "r", version=1)
+    publish_part(rows.with_columns(pl.col("battle_id") + "y"), directory, "r", version=1)
+    return store.path
+
+
+def test_steps_have_ascending_versions_and_names_of_their_own() -> None:
+    assert [step.version for step in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
+    assert len({step.name for step in MIGRATIONS}) == len(MIGRATIONS)
+
+
+def test_a_new_store_notes_the_steps_it_begins_with(tmp_path: Path) -> None:
+    store = ResultStore.open(tmp_path / "new")
+    assert store.schema_version == MIGRATIONS[-1].version
+    assert json.loads((store.path / "store.json").read_text())["migrations"] == [step.name for step in MIGRATIONS]
+
+
+def test_a_column_that_old_parts_lack_is_null(old: Path, battles: Battles) -> None:
+    store = ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN))
+    assert store.schema_version == 2
+    store.append("battles", battles(1, "new").with_columns(suite=pl.lit("arena")), run_id="r")
+    assert store.read("battles").collect()["suite"].to_list() == [None] * 4 + ["arena"]
+    assert store.sql("SELECT suite, count(*) AS n FROM battles GROUP BY suite ORDER BY n").rows() == [("arena", 1), (None, 4)]
+    with duckdb.connect(str(old / "catalog.duckdb"), read_only=True) as connection:
+        assert connection.execute("SELECT count(*), count(suite) FROM battles").fetchall() == [(5, 1)]
+
+
+def test_a_step_that_only_adds_columns_may_be_read_without_writing(old: Path) -> None:
+    before = (old / "store.json").read_bytes()
+    reader = ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN), read_only=True)
+    assert reader.read("battles").collect()["suite"].to_list() == [None] * 4
+    assert reader.sql("SELECT count(suite) AS n FROM battles")["n"].item() == 0
+    assert (old / "store.json").read_bytes() == before
+
+
+def test_a_step_that_changes_values_rewrites_the_parts_once(old: Path) -> None:
+    steps = (FIRST, ADDS_A_COLUMN, CHANGES_VALUES)
+    with pytest.raises(NotAStoreError, match="must be brought to 3"):
+        ResultStore.open(old, migrations=steps, read_only=True)
+    store = ResultStore.open(old, migrations=steps)
+    assert store.read("battles").collect()["winner"].to_list() == ["tie"] * 4
+    files = sorted(path.name for path in (old / "battles").glob("*.parquet"))
+    assert ResultStore.open(old, migrations=steps).schema_version == 3
+    assert sorted(path.name for path in (old / "battles").glob("*.parquet")) == files
+    note = json.loads((old / "store.json").read_text())
+    assert (note["schema_version"], note["made_with"]) == (3, 1)
+    assert note["migrations"] == ["first-tables", "battles-have-suites", "draws-are-ties"]
+    assert store.verify().sound
+
+
+def test_an_interrupted_rewrite_is_taken_up_again(old: Path) -> None:
+    calls = []
+
+    def fails_at_the_second_part(rows: pl.DataFrame) -> pl.DataFrame:
+        calls.append(rows.height)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return spelled_anew(rows)
+
+    broken = Migration(3, "draws-are-ties", "", {"battles": fails_at_the_second_part})
+    with pytest.raises(KeyboardInterrupt):
+        ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN, broken))
+    store = ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN, broken))
+    assert store.read("battles").collect()["winner"].to_list() == ["tie"] * 4
+    assert calls == [2, 2, 2]
+
+
+def test_a_store_of_a_newer_version_is_refused(old: Path) -> None:
+    ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN))
+    with pytest.raises(NotAStoreError, match="schema version 2, this Salon knows versions up to 1"):
+        ResultStore.open(old, migrations=(FIRST,))

@@ -1,0 +1,187 @@
+"""SQL reads the tables, and can do nothing else whatever it says."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from salon_store import QueryError, ResultStore
+from salon_store.query import run_query
+from salon_store.schemas import SCHEMAS
+from salon_store.views import identifier, literal
+
+Battles = Callable[..., pl.DataFrame]
+
+
+@pytest.fixture
+def filled(store: ResultStore, battles: Battles, tmp_path: Path) -> ResultStore:
+    store.append("battles", battles(3), run_id="r")
+    (tmp_path / "secret.csv").write_text("password\nhunter2\n")
+    return store
+
+
+ATTACKS = [
+    "SELECT * FROM read_csv('{secret}')",
+    "SELECT * FROM read_text('{secret}')",
+    "SELECT * FROM read_blob('{part}')",
+    "SELECT * FROM read_parquet('{part}')",
+    "SELECT * FROM parquet_metadata('{part}')",
+    "SELECT * FROM '{secret}'",
+    "SELECT * FROM glob('{root}/*')",
+    "SELECT * FROM sniff_csv('{secret}')",
+    "SELECT * FROM (FROM read_text('{secret}'))",
+    "SELECT (SELECT content FROM read_text('{secret}'))",
+    "WITH x AS (FROM read_text('{secret}')) FROM x",
+    "SELECT * FROM query('SELECT * FROM read_text(''{secret}'')')",
+    "SELECT * FROM query_table('battles')",
+    "SELECT * FROM json_execute_serialized_sql('{{}}')",
+    "SELECT * FROM duckdb_settings()",
+    "SELECT * FROM duckdb_secrets()",
+    "COPY battles TO '{root}/stolen.csv'",
+    "COPY (SELECT 1) TO '{part}'",
+    "COPY (SELECT 1 AS a) TO '{part}' (FORMAT parquet, USE_TMP_FILE false)",
+    "WITH x AS (COPY (SELECT 1 AS a) TO '{part}' (FORMAT parquet, USE_TMP_FILE false)) SELECT 1",
+    "WITH y AS (WITH x AS (COPY (SELECT 1 AS a) TO '{part}' (FORMAT parquet, USE_TMP_FILE false)) SELECT 1) FROM y",
+    "SELECT (WITH x AS (COPY (SELECT 1 AS a) TO '{part}' (FORMAT parquet, USE_TMP_FILE false)) SELECT 1)",
+    "SELECT 1 UNION ALL (WITH x AS (COPY (SELECT 1 AS a) TO '{part}' (FORMAT parquet, USE_TMP_FILE false)) SELECT 1)",
+    "FROM query('WITH x AS (COPY (SELECT 1 AS a) TO ''{part}'' (FORMAT parquet, USE_TMP_FILE false)) SELECT 1')",
+    "WITH x AS (INSERT INTO battles SELECT * FROM battles) SELECT 1",
+    "WITH x AS (DELETE FROM battles) SELECT 1",
+    "WITH x AS (UPDATE battles SET weight = 0) SELECT 1",
+    "ATTACH '{root}/other.duckdb'",
+    "ATTACH '{root}/catalog.duckdb' AS catalog",
+    "EXPORT DATABASE '{root}/export'",
+    "IMPORT DATABASE '{root}'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "LOAD '{secret}'",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "RESET allowed_paths",
+    "PRAGMA database_list",
+    "CALL pragma_version()",
+    "CREATE TABLE t AS SELECT 1",
+    "CREATE OR REPLACE VIEW battles AS SELECT 1",
+    "CREATE TEMP MACRO f(x) AS x",
+    "CREATE SECRET s (TYPE s3)",
+    "DROP VIEW battles",
+    "INSERT INTO battles SELECT * FROM battles",
+    "DELETE FROM battles",
+    "UPDATE battles SET weight = 0",
+    "EXPLAIN ANALYZE COPY (SELECT 1 AS a) TO '{part}' (FORMAT parquet, USE_TMP_FILE false)",
+    "PREPARE p AS SELECT 1",
+    "SELECT 1; DROP VIEW battles",
+    "SELECT 1; SELECT 2",
+    "CHECKPOINT",
+    "VACUUM",
+    "BEGIN",
+    "USE memory",
+    "",
+    "-- nothing",
+    "SELEKT 1",
+    "SELECT",
+    "SELECT '\x00'; DROP",
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_query_that_would_do_more_than_read_tables_is_refused(filled: ResultStore, tmp_path: Path, attack: str) -> None:
+    part = next((filled.path / "battles").glob("*.parquet"))
+    everything = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    query = attack.format(secret=tmp_path / "secret.csv", part=part, root=filled.path)
+    with pytest.raises(QueryError) as caught:
+        filled.sql(query)
+    assert "hunter2" not in str(caught.value)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == everything
+
+
+def test_a_python_variable_is_out_of_reach(filled: ResultStore) -> None:
+    secret_frame = pl.DataFrame({"password": ["hunter2"]})
+    with pytest.raises(QueryError, match="does not exist"):
+        filled.sql("SELECT * FROM secret_frame")
+    assert secret_frame.height == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "height"),
+    [
+        ("SELECT * FROM battles", 3),
+        ("FROM battles LIMIT 2", 2),
+        ("SELECT winner, count(*) FROM battles GROUP BY ALL", 1),
+        ("WITH x AS (SELECT * FROM battles) SELECT * FROM x UNION ALL SELECT * FROM x", 6),
+        ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4) SELECT i FROM n", 4),
+        ("SELECT * FROM range(5)", 5),
+        ("SELECT unnest(labels) FROM battles", 0),
+        ("SHOW TABLES", len(SCHEMAS)),
+        ("DESCRIBE battles", len(SCHEMAS["battles"].columns)),
+        ("SUMMARIZE battles", len(SCHEMAS["battles"].columns)),
+        ("VALUES (1), (2)", 2),
+        ('SELECT "group", model FROM leaderboards; -- a remark', 0),
+        ("PIVOT (SELECT winner, weight FROM battles) ON winner IN ('tie', 'model_a') USING sum(weight)", 1),
+    ],
+)
+def test_a_query_that_reads_is_answered(filled: ResultStore, query: str, height: int) -> None:
+    assert filled.sql(query).height == height
+
+
+def test_results_have_types_that_can_be_shown(filled: ResultStore) -> None:
+    result = filled.sql(
+        "SELECT sum(length(model_a)) AS total, INTERVAL 1 DAY AS pause, 1 AS a, 2 AS a, 3 AS A_1, "
+        "170141183460469231731687303715884105727::HUGEINT AS huge, "
+        "TIMESTAMPTZ '2026-01-01 00:00:00+02' AS moment, [1, 2] AS many "
+        "FROM battles"
+    )
+    assert result["total"].to_list() == [12]
+    assert result.schema["total"] == pl.Int64
+    assert result["pause"].item() == "1 day"
+    assert result.columns[2:5] == ["a", "a_1", "A_1_1"]
+    assert str(result["huge"].item()) == "170141183460469231731687303715884105727"
+    assert result.schema["moment"] == pl.Datetime("us", "UTC")
+    assert result["many"].to_list() == [[1, 2]]
+
+
+def test_an_error_shows_where_and_what_there_is_instead(filled: ResultStore) -> None:
+    with pytest.raises(QueryError, match="modell"):
+        filled.sql("SELECT modell FROM battles")
+    with pytest.raises(QueryError, match="The tables are runs"):
+        filled.sql("SELECT * FROM votes")
+
+
+def test_a_part_that_disappears_during_the_query_is_listed_again(filled: ResultStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def first_stale(query: str, tables: dict[str, list[Path]], **options: bool) -> pl.DataFrame:
+        calls.append(tables)
+        if len(calls) == 1:
+            tables = tables | {"battles": [filled.path / "battles" / "gone-1.parquet"]}
+        return run_query(query, tables, **options)
+
+    monkeypatch.setattr("salon_store.store.run_query", first_stale)
+    assert filled.sql("SELECT count(*) AS n FROM battles")["n"].item() == 3
+    assert len(calls) == 2
+
+
+def test_a_damaged_part_spoils_its_own_table_only(filled: ResultStore) -> None:
+    part = next((filled.path / "battles").glob("*.parquet"))
+    part.chmod(0o644)
+    part.write_bytes(b"PAR1 nothing")
+    for query in ("SELECT * FROM battles", "SELECT count(*) FROM battles", "SELECT 1 FROM battles WHERE model_a = 'x'"):
+        with pytest.raises(QueryError, match=r"r-1\.parquet"):
+            filled.sql(query)
+    assert filled.sql("SELECT * FROM runs").is_empty()
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+@settings(max_examples=30, deadline=None)
+def test_any_text_is_one_literal_and_one_identifier(text: str) -> None:
+    import duckdb
+
+    if "\x00" in text:
+        return
+    with duckdb.connect(":memory:") as connection:
+        result = connection.sql(f"SELECT {literal(text)} AS {identifier(text + 'x')}")
+        assert result.columns == [text + "x"]
+        assert result.fetchall() == [(text,)]

@@ -1,0 +1,185 @@
+"""The command line: what it prints, writes and refuses."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from salon_store import ResultStore
+from salon_taxonomy.cli import main
+
+VOTES = "battle_id,model_a,model_b,winner,rater_id,mode\n1,flux,sdxl,tie,ann,public\n2,flux,sdxl,model_a,bob,public\n"
+
+
+def salon(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["store", *map(str, arguments)])
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    path = tmp_path / "results"
+    assert salon("init", path).exit_code == 0
+    return path
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    path = tmp_path / "votes.csv"
+    path.write_text(VOTES)
+    return path
+
+
+def test_init_says_what_to_do_next_and_may_be_repeated(tmp_path: Path) -> None:
+    for _ in range(2):
+        done = salon("init", tmp_path / "results")
+        assert done.exit_code == 0
+        assert "salon store import" in done.stderr
+        assert done.stdout == ""
+
+
+def test_a_file_is_imported_listed_and_queried(results: Path, votes: Path) -> None:
+    done = salon("import", results, "battles", votes)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "2 rows written to battles" in done.stderr
+    listed = salon("ls", results)
+    assert any(line.split()[:3] == ["battles", "2", "1"] for line in listed.stdout.splitlines())
+    asked = salon("sql", results, "SELECT winner, count(*) AS n FROM battles GROUP BY ALL ORDER BY winner")
+    assert [line.split() for line in asked.stdout.splitlines()] == [["winner", "n"], ["model_a", "1"], ["tie", "1"]]
+
+
+def test_importing_again_is_refused_or_skipped(results: Path, votes: Path, tmp_path: Path) -> None:
+    salon("import", results, "battles", votes)
+    more = tmp_path / "more.csv"
+    more.write_text(VOTES.replace("\n1,", "\n3,"))
+    again = salon("import", results, "battles", more, votes)
+    assert again.exit_code == 2
+    assert f"{more}, table battles, row 2" in again.stderr
+    skipped = salon("import", results, "battles", more, votes, "--on-duplicate", "skip")
+    assert skipped.exit_code == 0
+    assert "1 row written to battles, 3 skipped" in skipped.stderr
+
+
+def test_nothing_is_written_when_one_of_several_files_is_wrong(results: Path, votes: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text(VOTES.replace("\n1,", "\n3,").replace("\n2,", "\n4,").replace("model_a,bob", "A,bob"))
+    done = salon("import", results, "battles", votes, wrong)
+    assert done.exit_code == 2
+    assert f"{wrong}, table battles, row 2, column 'winner': unknown value 'A'" in done.stderr
+    assert ResultStore.open(results).read("battles").collect().is_empty()
+
+
+def test_a_run_id_names_the_part_and_stays_in_the_store(results: Path, votes: Path) -> None:
+    assert salon("import", results, "battles", votes, "--run-id", "../../monday").exit_code == 0
+    assert [path.name for path in (results / "battles").glob("*.parquet")] == ["%2E.%2F..%2Fmonday-1.parquet"]
+
+
+def test_results_come_as_csv_json_and_parquet(results: Path, votes: Path, tmp_path: Path) -> None:
+    salon("import", results, "battles", votes)
+    query = "SELECT battle_id, labels, started_at, 1.5::DECIMAL(4,1) AS d, weight FROM battles ORDER BY battle_id LIMIT 1"
+    assert salon("sql", results, query, "--format", "csv").stdout.splitlines()[1] == "1,[],,1.5,1.0"
+    (row,) = json.loads(salon("sql", results, query, "--format", "json").stdout)
+    assert row == {"battle_id": "1", "labels": [], "started_at": None, "d": "1.5", "weight": 1.0}
+    raw = salon("sql", results, query, "--format", "parquet").stdout_bytes
+    assert raw.startswith(b"PAR1")
+    for suffix in ("csv", "json", "parquet"):
+        file = tmp_path / f"out.{suffix}"
+        done = salon("sql", results, query, "--output", file)
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert file.stat().st_size > 0
+    assert pl.read_parquet(tmp_path / "out.parquet").height == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("SELECT 1", "--output", "out.xlsx"), "suffix"),
+        (("SELECT 1", "--output", "out.csv", "--format", "table"), "for the screen"),
+        (("SELECT 1", "--output", "missing/out.csv"), "cannot be written"),
+        (("DROP VIEW battles",), "only reads"),
+        (("SELEKT",), "syntax error"),
+        (("SELECT * FROM votes; --'",), "does not exist"),
+    ],
+)
+def test_a_wrong_query_or_output_is_explained(results: Path, arguments: tuple[str, ...], words: str) -> None:
+    done = salon("sql", results, *arguments)
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ls", "nowhere"),
+        ("sql", "nowhere", "SELECT 1"),
+        ("compact", "nowhere"),
+        ("verify", "nowhere"),
+        ("import", "nowhere", "battles", "votes.csv"),
+        ("import", "{results}", "votes", "votes.csv"),
+        ("import", "{results}", "battles", "missing.csv"),
+        ("import", "{results}", "battles"),
+        ("schema", "battels"),
+    ],
+)
+def test_a_wrong_name_is_an_error_that_makes_nothing(results: Path, arguments: tuple[str, ...]) -> None:
+    done = salon(*(argument.format(results=results) for argument in arguments))
+    assert done.exit_code == 2
+    assert "Traceback" not in done.output
+    assert not Path("nowhere").exists()
+
+
+def test_schema_shows_columns_keys_and_vocabularies() -> None:
+    lines = salon("schema", "battles").stdout.splitlines()
+    assert any(line.startswith("battle_id*") and "always" in line for line in lines)
+    assert any(line.startswith("winner") and "model_a, model_b, both_good, both_bad, tie" in line for line in lines)
+    assert lines[-1] == "model_a and model_b must differ"
+
+
+def test_what_a_model_wrote_cannot_act_upon_the_terminal(results: Path, tmp_path: Path) -> None:
+    file = tmp_path / "prompts.jsonl"
+    file.write_text(json.dumps({"prompt_id": "p", "suite": "s", "text": "\x1b[2J[bold red]x[/]\n\x07", "labels": []}) + "\n")
+    assert salon("import", results, "prompts", file).exit_code == 0
+    shown = salon("sql", results, "SELECT text FROM prompts").stdout
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "[bold red]x[/]" in shown
+
+
+def test_compact_merges_and_verify_finds_nothing(results: Path, votes: Path) -> None:
+    salon("import", results, "battles", votes)
+    assert "Nothing to merge" in salon("compact", results).stderr
+    votes.write_text(VOTES.replace("\n1,", "\n3,").replace("\n2,", "\n4,"))
+    salon("import", results, "battles", votes)
+    done = salon("compact", results, "--remove-after", "0")
+    assert "battles: 2 parts merged into 1, 2 removed" in done.stderr
+    checked = salon("verify", results)
+    assert checked.exit_code == 0
+    assert "1 part, 4 rows: sound" in checked.stderr
+
+
+def test_verify_names_what_is_damaged_and_fails(results: Path, votes: Path) -> None:
+    salon("import", results, "battles", votes)
+    (part,) = (results / "battles").glob("*.parquet")
+    part.chmod(0o644)
+    part.write_bytes(part.read_bytes()[:-9])
+    done = salon("verify", results)
+    assert done.exit_code == 1
+    assert part.name in done.stdout
+    assert "moved to" in salon("verify", results, "--set-aside").stdout
+    assert not part.exists()
+
+
+def test_a_journal_left_behind_is_mentioned_and_folded(results: Path) -> None:
+    from salon_taxonomy.records import Prompt
+
+    journal = ResultStore.open(results).journal("night")
+    journal.add("prompts", Prompt(prompt_id="p", suite="s", text="t"))
+    journal._file.write(b"torn")
+    journal._file.close()
+    assert "night.jsonl" in salon("ls", results).stderr
+    done = salon("compact", results)
+    assert "journal of run night" in done.stderr
+    assert "line 3: the line breaks off" in done.stderr
+    assert salon("sql", results, "SELECT count(*) AS n FROM prompts", "--format", "csv").stdout == "n\n1\n"

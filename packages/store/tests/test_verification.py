@@ -1,0 +1,112 @@
+"""Verify names everything that is not as it was written."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from salon_store import Problem, ResultStore
+from salon_store.checks import checked
+from salon_store.parts import publish_part
+from salon_store.schemas import SCHEMAS
+
+Battles = Callable[..., pl.DataFrame]
+
+
+@pytest.fixture
+def filled(store: ResultStore, battles: Battles) -> ResultStore:
+    for number in range(3):
+        store.append("battles", battles(4, f"{number}-"), run_id="r")
+    return store
+
+
+def spoiled(store: ResultStore, name: str, change: Callable[[bytes], bytes]) -> Path:
+    part = store.path / "battles" / name
+    part.chmod(0o644)
+    part.write_bytes(change(part.read_bytes()))
+    return part
+
+
+def only(store: ResultStore, **options: bool) -> Problem:
+    (problem,) = ResultStore.open(store.path).verify(**options).problems
+    return problem
+
+
+def test_a_store_as_it_was_written_is_sound(filled: ResultStore) -> None:
+    outcome = filled.verify()
+    assert outcome.sound
+    assert (outcome.parts, outcome.rows, outcome.journals_waiting) == (3, 12, ())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content[:-100],
+        lambda content: content[:3],
+        lambda content: b"",
+        lambda content: content[:60] + bytes([content[60] ^ 1]) + content[61:],
+        lambda content: content + b"x",
+    ],
+)
+def test_a_part_that_was_cut_or_changed_is_named_and_moved_only_when_asked(
+    filled: ResultStore, change: Callable[[bytes], bytes]
+) -> None:
+    part = spoiled(filled, "r-2.parquet", change)
+    problem = only(filled)
+    assert (problem.path, problem.kind, problem.moved_to) == (part, "altered", None)
+    assert part.exists()
+    moved = only(filled, set_aside=True).moved_to
+    assert moved == filled.path / "set-aside" / "battles" / "r-2.parquet"
+    assert moved.exists()
+    assert not part.exists()
+    assert sorted(filled.read("battles").collect()["battle_id"]) == sorted(f"{n}-{k}" for n in (0, 2) for k in range(4))
+    assert filled.append("battles", filled.read("battles").collect(), run_id="r", on_duplicate="skip").rows_skipped == 8
+    assert (only(filled).path, only(filled).kind) == (moved, "set_aside")
+
+
+def test_a_part_without_a_checksum_is_still_read_and_named(filled: ResultStore) -> None:
+    (filled.path / "battles" / "checksums.jsonl").write_text("")
+    kinds = [problem.kind for problem in filled.verify(set_aside=True).problems]
+    assert kinds == ["unlisted"] * 3
+    spoiled(filled, "r-2.parquet", lambda content: content[:-100])
+    assert [problem.kind for problem in filled.verify().problems] == ["unlisted", "unreadable", "unlisted"]
+
+
+def test_a_key_that_stands_twice_is_named(filled: ResultStore, battles: Battles) -> None:
+    rows = checked(battles(2, "0-"), SCHEMAS["battles"])
+    publish_part(rows, filled.path / "battles", "smuggled", version=1)
+    problem = only(filled)
+    assert problem.kind == "duplicates"
+    assert "2 keys" in problem.detail
+    assert "0-1 × 2" in problem.detail
+
+
+def test_a_row_that_the_table_does_not_allow_is_named(filled: ResultStore, battles: Battles) -> None:
+    rows = checked(battles(1, "z"), SCHEMAS["battles"]).with_columns(winner=pl.lit("A"))
+    publish_part(rows, filled.path / "battles", "smuggled", version=1)
+    problem = only(filled)
+    assert problem.kind == "rows"
+    assert "'A'" in problem.detail
+
+
+def test_a_part_of_another_schema_is_named(filled: ResultStore, battles: Battles) -> None:
+    publish_part(battles(1).with_columns(weight=pl.lit("heavy")), filled.path / "battles", "smuggled", version=1)
+    problem = only(filled)
+    assert problem.kind == "schema"
+    assert "weight" in problem.detail
+
+
+def test_a_foreign_file_is_named(filled: ResultStore) -> None:
+    foreign = filled.path / "battles" / "votes.parquet"
+    foreign.write_bytes(b"x")
+    assert (only(filled).path, only(filled).kind) == (foreign, "foreign")
+
+
+def test_a_second_part_of_the_same_name_is_set_aside_beside_the_first(filled: ResultStore, battles: Battles) -> None:
+    for content in (b"first", b"second"):
+        spoiled(filled, "r-3.parquet", lambda _, content=content: content)
+        ResultStore.open(filled.path).verify(set_aside=True)
+        filled.append("battles", battles(1, content.decode()), run_id="r")
+    aside = filled.path / "set-aside" / "battles"
+    assert [(aside / name).read_bytes() for name in ("r-3.parquet", "r-3.parquet.1")] == [b"first", b"second"]
