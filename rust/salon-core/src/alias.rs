@@ -84,7 +84,9 @@ impl AliasTables {
         // Two shifts, so that a table of one slot needs no shift by 64.
         let index = (bits >> table.shift >> 1) as u32;
         let slot = self.slots[table.start + index as usize];
-        table.offset + u64::from(if (bits as u32) < slot.threshold { index } else { slot.alias })
+        // Chosen by a mask: which of the two it is cannot be predicted, so a branch would be wrong half the time.
+        let stays = u32::from((bits as u32) < slot.threshold).wrapping_neg();
+        table.offset + u64::from(slot.alias ^ ((slot.alias ^ index) & stays))
     }
 }
 

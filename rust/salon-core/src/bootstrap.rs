@@ -79,6 +79,8 @@ pub fn bootstrap(
     if plan.by_cluster && cells.clusters() == 0 {
         return Err(CoreError::BadArgument("the battles have no clusters"));
     }
+    let plain = (!plan.by_cluster && cells.clusters() > 0).then(|| cells.without_clusters());
+    let cells = plain.as_ref().unwrap_or(cells);
     let scores = cells.scores();
     let work = Work {
         cells,

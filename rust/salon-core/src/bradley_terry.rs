@@ -140,8 +140,9 @@ impl<'a> Likelihood<'a> {
                 break;
             }
             self.advance(&mut theta, &step, 1.0);
-            // A chord step leaves an error that is smaller than itself by the ratio of two steps.
-            if reach <= settings.tolerance {
+            // Steps shrink like a geometric series, so that is what all later ones would add together.
+            let ratio = reach / previous;
+            if reach <= settings.tolerance || reach * ratio / (1.0 - ratio) <= settings.tolerance && iterations > 2 {
                 return Ok(self.fit(theta, iterations, true));
             }
             previous = reach;

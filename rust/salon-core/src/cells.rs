@@ -200,6 +200,19 @@ impl Cells {
         records
     }
 
+    /// The same battles without their clusters: what a bootstrap over battles should see, so that its draws do not
+    /// depend on clusters that it does not use.
+    pub fn without_clusters(&self) -> Self {
+        let mut cells: Vec<Cell> = self.cells.iter().map(|cell| Cell { cluster: 0, ..*cell }).collect();
+        cells.sort_by_key(|cell| (cell.first, cell.second, cell.outcome, cell.weight.to_bits()));
+        cells.dedup_by(|next, kept| {
+            let alike = *kept == Cell { count: kept.count, ..*next };
+            kept.count += if alike { next.count } else { 0 };
+            alike
+        });
+        Self::from_ordered(self.pairs.models, 0, cells)
+    }
+
     /// Only the battles among `models` (ascending indices), which are renumbered from 0 in that order.
     pub fn among(&self, models: &[usize]) -> Self {
         let mut number = vec![u32::MAX; self.pairs.models];

@@ -29,6 +29,10 @@ impl Laplacian<'_> {
         diagonal
     }
 
+    fn is_singular(&self) -> bool {
+        self.extra.iter().all(|&extra| extra == 0.0)
+    }
+
     fn times(&self, vector: &[f64], product: &mut [f64]) {
         for ((out, &extra), &value) in product.iter_mut().zip(&self.extra).zip(vector) {
             *out = extra * value;
@@ -43,8 +47,9 @@ impl Laplacian<'_> {
 
     /// Solve by conjugate gradients until the residual is below `tolerance` times the right side.
     ///
-    /// Without `extra` the matrix is singular; the right side must then sum to 0, and the solution has mean 0 (models
-    /// without any weight stay at 0).
+    /// Without `extra` the matrix is singular, and the right side should sum to 0: what rounding adds to that sum is
+    /// taken off, as no solution could account for it. The solution is then known up to a constant. Models without any
+    /// weight stay at 0.
     ///
     /// # Errors
     /// [`CoreError::Cancelled`].
@@ -53,6 +58,11 @@ impl Laplacian<'_> {
         let mut solution = vec![0.0; right.len()];
         let mut product = vec![0.0; right.len()];
         let mut residual = right.to_vec();
+        if self.is_singular() {
+            let present = inverse.iter().filter(|&&d| d > 0.0).count().max(1);
+            let mean = right.iter().sum::<f64>() / present as f64;
+            residual.iter_mut().zip(&inverse).filter(|(_, d)| **d > 0.0).for_each(|(value, _)| *value -= mean);
+        }
         let mut scaled: Vec<f64> = residual.iter().zip(&inverse).map(|(r, d)| r * d).collect();
         let mut direction = scaled.clone();
         let mut energy = dot(&residual, &scaled);
@@ -88,8 +98,7 @@ impl Laplacian<'_> {
     pub fn factor(&self) -> Factor {
         let size = self.pairs.models;
         let diagonal = self.diagonal();
-        let singular = self.extra.iter().all(|&extra| extra == 0.0);
-        let lift = if singular { diagonal.iter().sum::<f64>() / (size * size) as f64 } else { 0.0 };
+        let lift = if self.is_singular() { diagonal.iter().sum::<f64>() / (size * size) as f64 } else { 0.0 };
         let mut lower = vec![lift; size * size];
         for (model, &value) in diagonal.iter().enumerate() {
             // A model without battles gets a harmless equation of its own.

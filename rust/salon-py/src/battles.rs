@@ -5,8 +5,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use salon_core::aggregate::{Aggregator as CoreAggregator, Batch};
 use salon_core::bradley_terry::Likelihood;
-use salon_core::cells::{Cells as CoreCells, Outcome};
+use salon_core::cells::{Cells as CoreCells, Outcome, PairScores};
 use salon_core::graph::Graph;
+use salon_core::resample::Resampler;
 
 use crate::door::raised;
 
@@ -136,6 +137,25 @@ impl Cells {
             cells.iter().map(|cell| cell.count).collect::<Vec<_>>().into_pyarray(py),
             cells.iter().map(|cell| cell.weight).collect::<Vec<_>>().into_pyarray(py),
         )
+    }
+
+    /// The pairs that met, as columns: first, second; in ascending order.
+    fn met<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>) {
+        let pairs = self.inner.pairs();
+        (PyArray1::from_slice(py, &pairs.first), PyArray1::from_slice(py, &pairs.second))
+    }
+
+    /// One bootstrap replicate as `bootstrap` draws it, per pair that met: sum of weights, and score of the first model.
+    #[pyo3(signature = (seed, index, by_cluster))]
+    fn resampled<'py>(&self, py: Python<'py>, seed: u64, index: u64, by_cluster: bool) -> PyResult<Columns<'py, 2>> {
+        if by_cluster && self.inner.clusters() == 0 {
+            return Err(PyValueError::new_err("the battles have no clusters"));
+        }
+        let plain = if by_cluster { self.inner.clone() } else { self.inner.without_clusters() };
+        let mut lanes = [PairScores::zeros(plain.pairs().len())];
+        Resampler::new(&plain, by_cluster).draw(seed, index, &mut lanes);
+        let [scores] = lanes;
+        Ok([scores.matches, scores.score].map(|column| column.into_pyarray(py)))
     }
 
     /// Per model, by weight: matches, wins, ties, losses.

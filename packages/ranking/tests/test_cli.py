@@ -1,0 +1,90 @@
+"""`salon rank` on the command line."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from salon_taxonomy.cli import main
+
+ROWS = {
+    "model_a": ["x", "y", "z", "x", "[red]z", "y\x1b[31m"],
+    "model_b": ["y", "z", "x", "[red]z", "x", "x"],
+    "winner": ["model_a", "model_a", "model_a", "tie", "both_bad", "both_good"],
+    "scenario": ["art"] * 6,
+    "prompt": [1, 2, 3, 4, 5, 6],
+}
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    path = tmp_path / "votes.csv"
+    pl.DataFrame(ROWS).write_csv(path)
+    return path
+
+
+def salon(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["rank", *map(str, arguments)])
+
+
+def test_the_table_shows_the_ranking_and_how_it_was_made(votes: Path):
+    result = salon(votes, "--bootstrap", 50)
+    assert result.exit_code == 0
+    for part in ("6 battles", "seed 0", "rank", "Elo", "95 % CI", "win rate", "fixed at 1000"):
+        assert part in result.stdout
+
+
+def test_names_reach_the_terminal_as_plain_text(votes: Path):
+    result = salon(votes, "--bootstrap", 0)
+    assert "[red]z" in result.stdout
+    assert "\x1b[31m" not in result.stdout
+
+
+def test_json_and_csv_are_for_programs(votes: Path):
+    assert len(json.loads(salon(votes, "--bootstrap", 5, "--format", "json").stdout)[0]["rows"]) == 5
+    assert salon(votes, "--bootstrap", 5, "--format", "csv").stdout.startswith("group,rank,model,rating")
+
+
+def test_groups_clusters_and_files_are_asked_for_by_options(votes: Path, tmp_path: Path):
+    output = tmp_path / "board.json"
+    result = salon(votes, "--by", "scenario", "--cluster", "prompt", "--bootstrap", 20, "--output", output, "--prior-ties", 1)
+    assert result.exit_code == 0
+    assert f"Wrote {output}" in result.stderr
+    board = json.loads(output.read_text(encoding="utf-8"))[0]
+    assert (board["group"], board["cluster"], board["prior_ties"]) == ("art", "prompt", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--baseline", "nobody"], "unknown baseline 'nobody'"),
+        (["--by", "genre"], "missing column to group by 'genre'"),
+        (["--cluster", "rater"], "missing column 'rater'"),
+        (["--seed", "-1"], "seed must lie"),
+        (["--confidence", "95"], "confidence must lie"),
+        (["--output", "board.pdf"], "unknown kind of output '.pdf'"),
+        (["--bootstrap", "many"], "not a valid integer"),
+        (["--components", "maybe"], "refuse"),
+    ],
+)
+def test_a_wrong_option_exits_2_and_says_what_is_allowed(votes: Path, arguments: list[str], said: str):
+    result = salon(votes, *arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+def test_an_empty_file_exits_2_with_its_name(tmp_path: Path):
+    path = tmp_path / "empty.csv"
+    path.write_text("model_a,model_b,winner\n", encoding="utf-8")
+    result = salon(path)
+    assert result.exit_code == 2
+    assert "empty.csv: there are no battles" in result.stderr
+
+
+def test_help_teaches_with_an_example():
+    result = salon("--help")
+    assert result.exit_code == 0
+    assert "salon rank votes.csv" in result.stdout
