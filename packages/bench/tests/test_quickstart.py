@@ -1,0 +1,124 @@
+"""The quickstart: from an empty folder to a ranked store and a report; twice is harmless; a wrong folder is refused."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from salon_bench.consensus import BASELINE, consensus, generator_scores
+from salon_bench.derived import derive_battles
+from salon_bench.published import tables
+from salon_bench.published.registry import model
+from salon_bench.quickstart import Quickstart, quickstart
+from salon_bench.report.consensus import consensus_page, track_ranks
+from salon_store import ResultStore
+from salon_taxonomy.cli import main
+from salon_taxonomy.errors import SalonError
+
+BENCHMARKS = {
+    "MagicBench": 14,
+    "GenEval++": 8,
+    "T2I-CompBench": 8,
+    "PRISM-Bench": 19,
+    "PRISM-Bench-ZH": 7,
+    "Magic-Bench-377": 12,
+    "Artificial Analysis": 11,
+}
+"""Each benchmark with the number of generators that the papers score on it."""
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Quickstart:
+    return quickstart(tmp_path_factory.mktemp("quickstart") / "store", replicates=60)
+
+
+def test_forty_two_generators_of_seven_benchmarks_are_scored() -> None:
+    scores = generator_scores()
+    counted = scores.group_by("benchmark").agg(pl.col("model").n_unique())
+    assert dict(counted.iter_rows()) == BENCHMARKS
+    assert scores["model"].n_unique() == 42
+    assert {model(name).kind for name in scores["model"].unique()} == {"generator"}
+
+
+def test_the_board_ranks_every_generator_and_fixes_the_baseline(first: Quickstart) -> None:
+    table = first.consensus.board.table
+    assert table.height == 42
+    baseline = table.row(by_predicate=pl.col("model") == BASELINE, named=True)
+    assert (baseline["rating"], baseline["ci_low"], baseline["ci_high"]) == (1000.0, 1000.0, 1000.0)
+    assert table["rating"].is_sorted(descending=True)
+    assert sum(first.consensus.benchmarks.values()) == sum(BENCHMARKS.values())
+
+
+def test_the_store_holds_every_row_and_every_battle_says_it_was_derived(first: Quickstart) -> None:
+    store = ResultStore.open(first.given, read_only=True)
+    rows = {info.table: info.rows for info in store.tables()}
+    assert rows["battles"] == first.battles
+    assert rows["leaderboards"] == 42
+    assert rows["runs"] == len(tables())
+    assert first.added == sum(rows.values())
+    assert store.sql("SELECT DISTINCT mode FROM battles").rows() == [("derived",)]
+
+
+def test_a_second_call_adds_nothing_and_writes_the_same_report(first: Quickstart) -> None:
+    before = first.report.read_bytes()
+    again = quickstart(first.given, replicates=60)
+    assert again.added == 0
+    assert again.report.read_bytes() == before
+
+
+def test_the_questions_have_answers(first: Quickstart) -> None:
+    store = ResultStore.open(first.given, read_only=True)
+    answers = [store.sql(sql) for _, sql in first.questions]
+    assert [answer.height > 0 for answer in answers] == [True, True, True]
+    assert answers[0]["rank"].to_list() == list(range(1, 11))
+
+
+def test_another_seed_moves_the_intervals_and_not_the_ratings(first: Quickstart) -> None:
+    other = consensus(derive_battles(generator_scores()), replicates=60, seed=1).board.table
+    table = first.consensus.board.table
+    assert other["rating"].to_list() == table["rating"].to_list()
+    assert other["ci_high"].to_list() != table["ci_high"].to_list()
+
+
+def test_the_command_prints_the_board_the_agreement_and_the_questions(first: Quickstart) -> None:
+    done = CliRunner().invoke(main, ["quickstart", "--dir", str(first.given), "--bootstrap", "60", "--top", "3"])
+    assert done.exit_code == 0, done.output
+    assert "GPT-Image-1" in done.stdout
+    assert "791 published scores, 0 unscored" in done.stdout
+    assert "MagicBench" in done.stdout
+    assert done.stdout.count("salon store sql") == 3
+    assert "0 rows were new" in done.stdout
+
+
+def test_a_folder_that_holds_other_things_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(SalonError, match=str(tmp_path)):
+        quickstart(tmp_path, replicates=0)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    done = CliRunner().invoke(main, ["quickstart", "--dir", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "thesis" not in done.stdout
+
+
+def test_ranks_share_the_best_place_when_scores_are_equal() -> None:
+    scores = pl.DataFrame(
+        {
+            "benchmark": "B",
+            "judge": "J",
+            "track": ["t", "t", "t", "u", "u", "u"],
+            "track_order": [0, 0, 0, 1, 1, 1],
+            "model": ["x", "y", "z"] * 2,
+            "value": [2.0, 2.0, 1.0, None, 1.0, 2.0],
+            "direction": ["higher"] * 3 + ["lower"] * 3,
+        }
+    )
+    ranks = track_ranks(scores)
+    assert ranks.filter(track="t").select("model", "rank").rows() == [("x", 1), ("y", 1), ("z", 3)]
+    assert ranks.filter(track="u").select("model", "rank").rows() == [("y", 1), ("z", 2)]
+
+
+def test_the_page_says_how_many_scores_it_stands_on(first: Quickstart) -> None:
+    page = consensus_page(first.consensus, first.scores, first.questions, directory="my results; rm -rf /")
+    assert "791 scored, 0 unscored" in page
+    assert "salon store sql &#39;my results; rm -rf /&#39;" in page
