@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from salon_store import DamagedPartError, JournalInUseError, ResultStore, RowError
+from salon_store import DamagedPartError, JournalInUseError, ResultStore, RowError, StoreError
 from salon_store.journal import _line, read_journal
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Rating
@@ -186,7 +186,7 @@ def test_a_disk_that_fills_up_spoils_no_other_line(store: ResultStore, monkeypat
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(type(journal._file), "write", half)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(StoreError, match="No space"):
             journal.add("prompts", prompts(1, 1))
         monkeypatch.undo()
         journal.add("prompts", prompts(1, 2))

@@ -40,6 +40,8 @@ ATTACKS = [
     "SELECT * FROM json_execute_serialized_sql('{{}}')",
     "SELECT * FROM duckdb_settings()",
     "SELECT * FROM duckdb_secrets()",
+    "DESCRIBE '{secret}'",
+    "SUMMARIZE '{secret}'",
     "COPY battles TO '{root}/stolen.csv'",
     "COPY (SELECT 1) TO '{part}'",
     "COPY (SELECT 1 AS a) TO '{part}' (FORMAT parquet, USE_TMP_FILE false)",

@@ -1,12 +1,14 @@
 """Verify names everything that is not as it was written."""
 
+import shutil
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from salon_store import Problem, ResultStore
+from salon_store import DamagedPartError, Problem, ResultStore
 from salon_store.checks import checked
 from salon_store.parts import publish_part
 from salon_store.schemas import SCHEMAS
@@ -103,10 +105,16 @@ def test_a_foreign_file_is_named(filled: ResultStore) -> None:
     assert (only(filled).path, only(filled).kind) == (foreign, "foreign")
 
 
-def test_a_second_part_of_the_same_name_is_set_aside_beside_the_first(filled: ResultStore, battles: Battles) -> None:
-    for content in (b"first", b"second"):
-        spoiled(filled, "r-3.parquet", lambda _, content=content: content)
-        ResultStore.open(filled.path).verify(set_aside=True)
-        filled.append("battles", battles(1, content.decode()), run_id="r")
-    aside = filled.path / "set-aside" / "battles"
-    assert [(aside / name).read_bytes() for name in ("r-3.parquet", "r-3.parquet.1")] == [b"first", b"second"]
+def test_the_number_of_a_part_that_was_moved_away_is_not_given_again(filled: ResultStore, battles: Battles) -> None:
+    spoiled(filled, "r-3.parquet", lambda _: b"x")
+    filled.verify(set_aside=True)
+    filled.compact(remove_after=timedelta(0))
+    shutil.rmtree(filled.path / "set-aside")
+    assert filled.append("battles", battles(1, "new"), run_id="r").part == "r-5.parquet"
+
+
+def test_the_tables_of_a_store_with_a_damaged_part_name_it(filled: ResultStore) -> None:
+    spoiled(filled, "r-2.parquet", lambda content: content[:-100])
+    for read in (filled.tables, lambda: filled.read("battles")):
+        with pytest.raises(DamagedPartError, match=r"r-2\.parquet"):
+            read()

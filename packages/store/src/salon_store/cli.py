@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _DIRECTORY = click.Path(path_type=Path)
 _MEBIBYTE = 1 << 20
 _LONG_FILE = 4 * _MEBIBYTE
+_MOST_ROWS = 200  # that a table on the screen shows
 _UNLIMITED = 10_000  # columns: a pipe has no edge to wrap at
 
 
@@ -305,10 +306,11 @@ def _print_frame(frame: "pl.DataFrame") -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name, kind in frame.schema.items():
         table.add_column(Text(_shown(name)), justify="right" if kind.is_numeric() else "left", overflow="fold")
-    for row in frame.iter_rows():
+    for row in frame.head(_MOST_ROWS).iter_rows():
         table.add_row(*(Text("" if cell is None else _cell(cell)) for cell in row))
     _print(table)
-    click.echo(_count(frame.height, "row"), err=True)
+    rest = f", {_MOST_ROWS} of them shown; --format csv shows all" if frame.height > _MOST_ROWS else ""
+    click.echo(_count(frame.height, "row") + rest, err=True)
 
 
 def _cell(value: object) -> str:

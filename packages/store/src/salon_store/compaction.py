@@ -22,6 +22,7 @@ from salon_store.parts import (
     all_parts,
     checksum_line,
     checksums,
+    collected,
     live_parts,
     next_part,
     publish_written,
@@ -102,21 +103,12 @@ def _write_merged(
 ) -> None:
     noted = checksums(layout.table(schema.name))
     for part in group:
-        if part.path.name in noted and file_sha256(part.path) != noted[part.path.name]:
-            raise DamagedPartError(part.path, "its bytes are not those that were written", layout.root)
+        _refuse_when_damaged(part.path, noted.get(part.path.name), schema, layout.root)
     try:
         write_rows(scanned([part.path for part in group], schema), temporary, version=version, supersedes=supersedes)
     except pl.exceptions.PolarsError as error:
-        for part in group:
-            _read_whole(part.path, schema, layout.root)
+        collected([part.path for part in group], schema, layout.root, lambda rows: rows)
         raise DamagedPartError(group[0].path, str(error).splitlines()[0], layout.root) from error
-
-
-def _read_whole(path: Path, schema: TableSchema, store: Path) -> None:
-    try:
-        scanned([path], schema).collect()
-    except pl.exceptions.PolarsError as error:
-        raise DamagedPartError(path, str(error).splitlines()[0], store) from error
 
 
 def remove_superseded(layout: Layout, schema: TableSchema, *, after: timedelta) -> tuple[int, int]:
@@ -126,25 +118,32 @@ def remove_superseded(layout: Layout, schema: TableSchema, *, after: timedelta) 
     """
     directory = layout.table(schema.name)
     noted = checksums(directory)
-    removed = waiting = 0
-    everything = {part.path.name: part for part in all_parts(directory)}
+    removed: set[str] = set()
+    waiting: set[str] = set()
     with locked(layout.table_lock(schema.name)):
-        for successor in [part for part in everything.values() if part.made_from_others]:
-            if not successor.path.exists():
+        for successor in [part for part in all_parts(directory) if part.made_from_others]:
+            if successor.path.name in removed:
                 continue
-            names = [name for name in superseded_by(successor.path, layout.root) if (directory / name).exists()]
+            names = {name for name in superseded_by(successor.path, layout.root) if (directory / name).exists()}
             if names and time.time() - successor.path.stat().st_mtime < after.total_seconds():
-                waiting += len(names)
+                waiting |= names
                 continue
-            if names and file_sha256(successor.path) != noted.get(successor.path.name):
-                raise DamagedPartError(successor.path, "its bytes are not those that were written", layout.root)
+            if names:
+                _refuse_when_damaged(successor.path, noted.get(successor.path.name), schema, layout.root)
             for name in names:
                 (directory / name).unlink()
-            removed += len(names)
+            removed |= names
         if removed:
             flush_directory(directory)
         _tidy(directory)
-    return removed, waiting
+    return len(removed), len(waiting - removed)
+
+
+def _refuse_when_damaged(path: Path, noted: str | None, schema: TableSchema, store: Path) -> None:
+    if noted is None:
+        collected([path], schema, store, lambda rows: rows)
+    elif file_sha256(path) != noted:
+        raise DamagedPartError(path, "its bytes are not those that were written", store)
 
 
 def _tidy(directory: Path) -> None:
@@ -152,6 +151,12 @@ def _tidy(directory: Path) -> None:
     for leftover in directory.glob(f".*{TEMPORARY}"):
         leftover.unlink(missing_ok=True)
     noted = checksums(directory)
-    standing = {name: digest for name, digest in noted.items() if (directory / name).exists()}
+    newest = next_part(directory, _STEM).stem.rpartition("-")[2]
+    # The line of the highest number stays, also when its part was moved away: its number must not be given again.
+    standing = {
+        name: digest
+        for name, digest in noted.items()
+        if (directory / name).exists() or name.endswith(f"-{int(newest) - 1}.parquet")
+    }
     if len(standing) < len(noted):
         publish_text(directory / CHECKSUMS, "".join(checksum_line(name, digest) for name, digest in standing.items()))

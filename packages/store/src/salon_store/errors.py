@@ -14,7 +14,8 @@
 An ``InputError`` means that nothing was written.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from salon_taxonomy.errors import InputError, SalonError
@@ -74,3 +75,12 @@ class JournalInUseError(StoreError):
 
 class ReadOnlyError(StoreError):
     """The store was opened for reading, and this would write."""
+
+
+@contextmanager
+def explained(path: str | Path) -> Iterator[None]:
+    """Let what the operating system refuses come out as a :class:`StoreError` that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{error.filename or path}: {error.strerror or error}") from error

@@ -28,7 +28,7 @@ from urllib.parse import unquote
 from pydantic import ValidationError
 
 from salon_store.checks import checked, frame_of
-from salon_store.errors import JournalInUseError
+from salon_store.errors import JournalInUseError, explained
 from salon_store.files import flush_directory
 from salon_store.parts import file_stem
 from salon_store.schemas import table_schema
@@ -108,6 +108,8 @@ class Journal:
         Raises:
             InputError: for an unknown table.
             RowError: for a record of another table, or one that its table cannot hold; nothing was written.
+            StoreError: when the operating system refuses (a full disk); these rows are not acknowledged, the journal can
+                still be used.
             ValueError: after the journal was closed.
         """
         batch = [rows] if isinstance(rows, Record) else list(rows)
@@ -118,18 +120,20 @@ class Journal:
         body = f'"table":{json.dumps(table)},"rows":[{",".join(row.model_dump_json() for row in batch)}]'
         with self._lock:
             self._refuse_when_closed()
-            self._lines += 1
-            self._write(_line(self._lines, body))
-            self._unsynced += 1
-            if self._unsynced >= self._sync_every:
-                self._flush()
+            with explained(self.path):
+                self._lines += 1
+                self._write(_line(self._lines, body))
+                self._unsynced += 1
+                if self._unsynced >= self._sync_every:
+                    self._flush()
         return len(batch)
 
     def sync(self) -> None:
         """Flush to the disk: every row added so far is acknowledged when this returns."""
         with self._lock:
             self._refuse_when_closed()
-            self._flush()
+            with explained(self.path):
+                self._flush()
 
     def close(self) -> Folded:
         """Fold the rows into parts and remove the file; a second call returns the first one's result.
@@ -140,8 +144,9 @@ class Journal:
             if self.folded is None:
                 self._refuse_when_closed()
                 try:
-                    self._flush()
-                    self.folded = self._fold(self.path, self.run_id)
+                    with explained(self.path):
+                        self._flush()
+                        self.folded = self._fold(self.path, self.run_id)
                 finally:
                     self._file.close()
         return self.folded

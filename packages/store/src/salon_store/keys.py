@@ -10,8 +10,8 @@ from pathlib import Path
 
 import polars as pl
 
-from salon_store.errors import DamagedPartError, DuplicateKeyError
-from salon_store.parts import Part, scanned
+from salon_store.errors import DuplicateKeyError
+from salon_store.parts import Part, collected
 from salon_store.schemas import TableSchema
 
 
@@ -48,17 +48,19 @@ class KeyIndex:
         )
         if candidates.is_empty():
             return none
-        held = scanned([part.path for part in parts], self._schema).select(self._schema.key)
-        found = candidates.lazy().join(held, on=self._schema.key, how="semi", nulls_equal=True).collect()
+        key = self._schema.key
+        found = collected(
+            [part.path for part in parts],
+            self._schema,
+            self._store,
+            lambda rows: candidates.lazy().join(rows.select(key), on=key, how="semi", nulls_equal=True),
+        )
         return none.scatter(found["row_of_frame"], True)
 
     def _hashed(self, path: Path) -> pl.Series:
         if path in self._hashes:
             return self._hashes[path]
-        try:
-            return scanned([path], self._schema).select(self._schema.key).collect().hash_rows()
-        except pl.exceptions.PolarsError as error:
-            raise DamagedPartError(path, str(error).splitlines()[0], self._store) from error
+        return collected([path], self._schema, self._store, lambda rows: rows.select(self._schema.key)).hash_rows()
 
 
 class Duplicate:

@@ -8,7 +8,7 @@ parts that it supersedes: the rename that gives it its name is the instant at wh
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -164,6 +164,38 @@ def scanned(paths: Iterable[Path], schema: TableSchema) -> pl.LazyFrame:
     )
 
 
+def sound(paths: Sequence[Path], store: Path) -> Sequence[Path]:
+    """The same paths, when the footer of each can be read.
+
+    Raises:
+        DamagedPartError: for the first whose footer cannot.
+        FileNotFoundError: when a part is gone.
+    """
+    for path in paths:
+        _footer(path, store)
+    return paths
+
+
+def collected(
+    paths: Sequence[Path], schema: TableSchema, store: Path, query: Callable[[pl.LazyFrame], pl.LazyFrame]
+) -> pl.DataFrame:
+    """The outcome of a polars query over parts.
+
+    Raises:
+        DamagedPartError: when a part cannot be read; says which.
+        FileNotFoundError: when a part is gone.
+    """
+    try:
+        return query(scanned(paths, schema)).collect()
+    except pl.exceptions.PolarsError as error:
+        for path in paths:
+            try:
+                scanned([path], schema).collect()
+            except pl.exceptions.PolarsError as found:
+                raise DamagedPartError(path, str(found).splitlines()[0], store) from error
+        raise
+
+
 def publish_part(
     rows: pl.DataFrame | pl.LazyFrame, directory: Path, stem: str, *, version: int, supersedes: Iterable[str] = ()
 ) -> Path:
@@ -179,9 +211,14 @@ def publish_part(
 
 
 def next_part(directory: Path, stem: str) -> Path:
-    """The name of the table's next part. The caller holds the table's lock."""
-    number = 1 + max((part.number for part in _listed(directory)), default=0)
-    return directory / f"{stem}-{number}.parquet"
+    """The name of the table's next part. The caller holds the table's lock.
+
+    Its number is above every number in the directory and in the checksums, where those of parts that were moved away
+    are remembered.
+    """
+    taken = [part.number for part in _listed(directory)]
+    taken += [int(match["number"]) for name in checksums(directory) if (match := _NAME.fullmatch(name))]
+    return directory / f"{stem}-{1 + max(taken, default=0)}.parquet"
 
 
 def write_rows(rows: pl.DataFrame | pl.LazyFrame, path: Path, *, version: int, supersedes: Iterable[str] = ()) -> None:

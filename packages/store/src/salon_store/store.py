@@ -5,8 +5,7 @@ This file is the front door; what happens behind it stands in ``parts.py`` (file
 ``migrations.py``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -17,14 +16,14 @@ import polars as pl
 
 from salon_store import catalog, compaction, journal, verification
 from salon_store.checks import checked, frame_of
-from salon_store.errors import DamagedPartError, NotAStoreError, ReadOnlyError, StoreError
-from salon_store.files import locked
+from salon_store.errors import DamagedPartError, NotAStoreError, ReadOnlyError, explained
+from salon_store.files import flush_directory, locked
 from salon_store.journal import Folded, Journal, LockedFile
 from salon_store.keys import KeyIndex
 from salon_store.layout import Layout
 from salon_store.migrations import MIGRATIONS, Migration, rewrite_parts
 from salon_store.note import Note, read_note, write_note
-from salon_store.parts import Part, file_stem, live_parts, live_tables, publish_part, retried, scanned
+from salon_store.parts import Part, collected, file_stem, live_parts, live_tables, publish_part, retried, scanned, sound
 from salon_store.query import run_query
 from salon_store.schemas import SCHEMAS, table_schema
 from salon_taxonomy.errors import InputError
@@ -96,7 +95,7 @@ class ResultStore:
                 is older in a way that needs rewriting.
             StoreError: when the operating system refuses (permissions, a full disk).
         """
-        with _explained(path):
+        with explained(path):
             layout = Layout(Path(path).absolute())
             if read_only:
                 return cls._opened_for_reading(layout, migrations)
@@ -107,6 +106,7 @@ class ResultStore:
             for name in SCHEMAS:
                 layout.table(name).mkdir(exist_ok=True)
             layout.journals.mkdir(exist_ok=True)
+            flush_directory(layout.root)
             store = cls(layout, note, read_only=False)
             store.recovered = store.recover()
             store._refresh_catalog()
@@ -167,7 +167,7 @@ class ResultStore:
         if frame.is_empty():
             return Appended(table, run_id, 0, 0, None)
         directory = self._layout.table(table)
-        with _explained(self.path):
+        with explained(self.path):
             with locked(self._layout.table_lock(table)):
                 new, duplicate = self._keys[table].split(frame, live_parts(directory, self.path))
                 if duplicate is not None and on_duplicate == "refuse":
@@ -192,7 +192,7 @@ class ResultStore:
         if sync_every < 1:
             raise InputError("sync_every counts calls, from 1, not", value=sync_every)
         path = journal.journal_path(self._layout.journals, run_id)
-        with _explained(self.path):
+        with explained(self.path):
             while True:
                 file = LockedFile.opened(path, create=True)
                 if file is None:
@@ -238,10 +238,10 @@ class ResultStore:
 
         Raises:
             InputError: for an unknown table.
-            DamagedPartError: for a part whose footer cannot be read.
+            DamagedPartError: for a part whose footer cannot be read, as when it was cut off.
         """
         schema = table_schema(table)
-        return scanned([part.path for part in self._live(table)], schema)
+        return retried(lambda: scanned(sound([part.path for part in self._live(table)], self.path), schema))
 
     def sql(self, query: str) -> pl.DataFrame:
         """The result of one reading SQL query (DuckDB's dialect) over the tables; it can do nothing but read them.
@@ -249,7 +249,7 @@ class ResultStore:
         Raises:
             QueryError: for a query that is wrong, or would do more than read.
         """
-        with _explained(self.path):
+        with explained(self.path):
             return retried(self._query(query))
 
     def _query(self, query: str) -> Callable[[], pl.DataFrame]:
@@ -258,13 +258,17 @@ class ResultStore:
         return lambda: run_query(query, live_tables(directories, self.path), mixed_versions=mixed)
 
     def tables(self) -> tuple[TableInfo, ...]:
-        """Rows, parts and bytes of every table, empty ones too."""
+        """Rows, parts and bytes of every table, empty ones too.
+
+        Raises:
+            DamagedPartError: for a part that cannot be read.
+        """
         return tuple(retried(partial(self._info, name)) for name in SCHEMAS)
 
     def _info(self, table: str) -> TableInfo:
         parts = self._live(table)
-        rows = scanned([part.path for part in parts], SCHEMAS[table]).select(pl.len()).collect().item()
-        return TableInfo(table, rows, len(parts), sum(part.path.stat().st_size for part in parts))
+        frame = collected([part.path for part in parts], SCHEMAS[table], self.path, lambda rows: rows.select(pl.len()))
+        return TableInfo(table, frame.item(), len(parts), sum(part.path.stat().st_size for part in parts))
 
     def compact(
         self,
@@ -285,7 +289,7 @@ class ResultStore:
         """
         self._refuse_when_read_only()
         merged = {}
-        with _explained(self.path), locked(self._layout.compaction_lock):
+        with explained(self.path), locked(self._layout.compaction_lock):
             for name, schema in SCHEMAS.items():
                 if on_table is not None:
                     on_table(name)
@@ -302,7 +306,7 @@ class ResultStore:
         """Check every part: bytes, schema, values, keys. ``set_aside`` moves what cannot be read out of the tables."""
         if set_aside:
             self._refuse_when_read_only()
-        with _explained(self.path):
+        with explained(self.path):
             outcome = verification.verify_store(self._layout, set_aside=set_aside)
             if set_aside:
                 self._refresh_catalog()
@@ -330,6 +334,7 @@ def _make(layout: Layout, migrations: Sequence[Migration], *, create: bool) -> N
     if layout.root.exists() and not layout.root.is_dir():
         raise NotAStoreError("this is a file, not a directory", source=layout.root)
     layout.root.mkdir(parents=True, exist_ok=True)
+    flush_directory(layout.root.parent)
     foreign = next((path for path in sorted(layout.root.iterdir()) if not path.name.startswith(".")), None)
     if foreign is not None and not layout.note.exists():
         raise NotAStoreError(
@@ -348,12 +353,3 @@ def _migrated(layout: Layout, note: Note, migrations: Sequence[Migration]) -> No
         return note
     rewrite_parts(layout, missing)
     return write_note(layout, migrations, made_with=note.made_with)
-
-
-@contextmanager
-def _explained(path: str | Path) -> Iterator[None]:
-    """Let what the operating system refuses come out as a :class:`StoreError` that names the file."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"{error.filename or path}: {error.strerror or error}") from error
