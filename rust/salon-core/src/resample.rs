@@ -11,6 +11,7 @@
 //! often as it was drawn (Efron & Tibshirani 1993, chapter 8). Eight replicates are summed in one pass over the cells.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::alias::AliasTables;
 use crate::cells::{Cells, PairScores};
@@ -29,13 +30,13 @@ pub enum Resampler<'a> {
     /// Battles are drawn.
     Battles(BattleSampler<'a>),
     /// Whole clusters are drawn.
-    Clusters(&'a Cells),
+    Clusters(ClusterSampler),
 }
 
 impl<'a> Resampler<'a> {
     /// A sampler of battles, or of clusters.
     pub fn new(cells: &'a Cells, by_cluster: bool) -> Self {
-        if by_cluster { Self::Clusters(cells) } else { Self::Battles(BattleSampler::new(cells)) }
+        if by_cluster { Self::Clusters(ClusterSampler::new(cells)) } else { Self::Battles(BattleSampler::new(cells)) }
     }
 
     /// Fill `lanes` (at most [`LANES`]) with the replicates `first, first + 1, …` of `seed`.
@@ -46,7 +47,7 @@ impl<'a> Resampler<'a> {
                     sampler.draw(&mut Stream::new(seed, first + lane as u64), scores);
                 }
             }
-            Self::Clusters(cells) => draw_clusters(cells, seed, first, lanes),
+            Self::Clusters(sampler) => sampler.draw(seed, first, lanes),
         }
     }
 }
@@ -152,29 +153,94 @@ impl<'a> BattleSampler<'a> {
     }
 }
 
-fn draw_clusters(cells: &Cells, seed: u64, first: u64, lanes: &mut [PairScores]) {
-    let clusters = cells.clusters();
-    let mut times = vec![[0.0_f64; LANES]; clusters];
-    for (lane, _) in lanes.iter().enumerate() {
-        let mut stream = Stream::new(seed, first + lane as u64);
-        for _ in 0..clusters {
-            times[stream.below(clusters as u64) as usize][lane] += 1.0;
+/// Draws clusters with replacement; see the module's description.
+#[derive(Debug)]
+pub struct ClusterSampler {
+    clusters: usize,
+    /// The runs of pair `p` are `first_run[p]..first_run[p + 1]`.
+    first_run: Vec<usize>,
+    /// One run per pair and outcome: what it is worth to the first model, and where its entries end.
+    runs: Vec<(f64, usize)>,
+    /// The cluster of every entry: a cell, or, without weights, a battle.
+    cluster: Vec<u32>,
+    /// The weight of every entry; empty when all weigh 1.
+    weight: Vec<f64>,
+}
+
+impl ClusterSampler {
+    fn new(cells: &Cells) -> Self {
+        let all = cells.cells();
+        // Four bytes per entry instead of twelve: the cells are read once for every eight replicates.
+        let plain = cells.battles() <= 2 * all.len() as u64 && all.iter().all(|cell| cell.weight == 1.0);
+        let mut sampler = Self {
+            clusters: cells.clusters(),
+            first_run: vec![0],
+            runs: Vec::new(),
+            cluster: Vec::with_capacity(all.len()),
+            weight: Vec::new(),
+        };
+        for pair in 0..cells.pairs().len() {
+            for run in cells.of_pair(pair).chunk_by(|one, next| one.outcome == next.outcome) {
+                for cell in run {
+                    let entries = if plain { cell.count as usize } else { 1 };
+                    sampler.cluster.extend(std::iter::repeat_n(cell.cluster, entries));
+                    if !plain {
+                        sampler.weight.push(cell.count as f64 * cell.weight);
+                    }
+                }
+                sampler.runs.push((run[0].outcome.score(), sampler.cluster.len()));
+            }
+            sampler.first_run.push(sampler.runs.len());
         }
+        sampler
     }
-    for pair in 0..cells.pairs().len() {
-        let (mut matches, mut score) = ([0.0; LANES], [0.0; LANES]);
-        for cell in cells.of_pair(pair) {
-            let (weight, share) = (cell.count as f64 * cell.weight, cell.outcome.score());
-            let times = &times[cell.cluster as usize];
-            for lane in 0..LANES {
-                let drawn = weight * times[lane];
-                matches[lane] += drawn;
-                score[lane] += drawn * share;
+
+    fn draw(&self, seed: u64, first: u64, lanes: &mut [PairScores]) {
+        // How often each cluster was drawn: small whole numbers, exact as 32-bit floats.
+        let mut times = vec![[0.0_f32; LANES]; self.clusters];
+        for (lane, _) in lanes.iter().enumerate() {
+            let mut stream = Stream::new(seed, first + lane as u64);
+            for _ in 0..self.clusters {
+                times[stream.below(self.clusters as u64) as usize][lane] += 1.0;
             }
         }
-        for (lane, scores) in lanes.iter_mut().enumerate() {
-            scores.matches[pair] = matches[lane];
-            scores.score[pair] = score[lane];
+        let mut begin = 0;
+        for pair in 0..self.first_run.len() - 1 {
+            let (mut matches, mut score) = ([0.0; LANES], [0.0; LANES]);
+            for &(share, end) in &self.runs[self.first_run[pair]..self.first_run[pair + 1]] {
+                let sums = self.sums(begin..end, &times);
+                for lane in 0..LANES {
+                    matches[lane] += sums[lane];
+                    score[lane] += share * sums[lane];
+                }
+                begin = end;
+            }
+            for (lane, scores) in lanes.iter_mut().enumerate() {
+                scores.matches[pair] = matches[lane];
+                scores.score[pair] = score[lane];
+            }
         }
+    }
+
+    /// The weight that some entries have in each lane.
+    fn sums(&self, entries: Range<usize>, times: &[[f32; LANES]]) -> [f64; LANES] {
+        let mut sums = [0.0; LANES];
+        let clusters = &self.cluster[entries.clone()];
+        if self.weight.is_empty() {
+            for &cluster in clusters {
+                let times = &times[cluster as usize];
+                for lane in 0..LANES {
+                    sums[lane] += f64::from(times[lane]);
+                }
+            }
+        } else {
+            for (&cluster, &weight) in clusters.iter().zip(&self.weight[entries]) {
+                let times = &times[cluster as usize];
+                for lane in 0..LANES {
+                    sums[lane] += weight * f64::from(times[lane]);
+                }
+            }
+        }
+        sums
     }
 }

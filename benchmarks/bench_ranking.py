@@ -1,0 +1,155 @@
+"""How long ranking takes, from a zstd Parquet file of strings to ratings and intervals; beside its peers.
+
+Not part of the tests; run with ``pytest benchmarks/bench_ranking.py --benchmark-only``. Peers (``evalica``, ``arena-rank``:
+the dependency group ``benchmark``) run in the same process when they are installed; ratios are printed at the end. Every
+timing begins with the file, because turning names into numbers is most of the work.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from salon_ranking import Battles, fit, rank
+
+Benchmark = Callable[..., Any]
+
+WINNERS = pl.Series(["model_a", "model_b", "both_good", "both_bad", "tie"])
+
+
+def write_votes(path: Path, battles: int, models: int) -> Path:
+    """Votes among models of random strength, a tenth of them ties; over 20,000 prompts."""
+    rng = np.random.default_rng(0)
+    strength = rng.normal(size=models)
+    a = rng.integers(0, models, battles)
+    b = (a + rng.integers(1, models, battles)) % models
+    lost = rng.random(battles) > 1 / (1 + np.exp(strength[b] - strength[a]))
+    winner = np.where(rng.random(battles) < 0.1, rng.integers(2, 5, battles), lost)
+    names = pl.Series([f"vendor-{number % 17}/image-model-{number:04}" for number in range(models)])
+    prompts = pl.Series([f"prompt-{number:05}" for number in range(20_000)])
+    columns = {
+        "model_a": names[a],
+        "model_b": names[b],
+        "winner": WINNERS[winner],
+        "prompt_id": prompts[rng.integers(0, 20_000, battles)],
+    }
+    pl.DataFrame(columns).write_parquet(path, compression="zstd")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("votes")
+
+
+@pytest.fixture(scope="module")
+def ten_million(folder: Path) -> Path:
+    return write_votes(folder / "10m-200.parquet", 10_000_000, 200)
+
+
+@pytest.fixture(scope="module")
+def million(folder: Path) -> Path:
+    return write_votes(folder / "1m-50.parquet", 1_000_000, 50)
+
+
+@pytest.fixture(scope="module")
+def sparse(folder: Path) -> Path:
+    return write_votes(folder / "1m-1000.parquet", 1_000_000, 1000)
+
+
+@pytest.fixture(scope="module")
+def medians(request: pytest.FixtureRequest) -> Iterator[dict[str, float]]:
+    """Medians in seconds by "what/who"; at the end, how many times longer each peer took is printed."""
+    found: dict[str, float] = {}
+    yield found
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    for name, seconds in found.items():
+        what, _, who = name.partition("/")
+        ours = found.get(f"{what}/salon")
+        if who != "salon" and ours and reporter:
+            reporter.write_line(f"\n{what}: salon {ours:.3f} s, {who} {seconds:.3f} s, ratio {seconds / ours:.0f}")
+
+
+@pytest.fixture
+def timed(benchmark: Any, medians: dict[str, float]) -> Callable[..., None]:
+    def run(name: str, work: Callable[[], object], rounds: int = 5) -> None:
+        benchmark.pedantic(work, rounds=rounds, warmup_rounds=1 if rounds > 1 else 0)
+        medians[name] = benchmark.stats.stats.median
+
+    return run
+
+
+def test_point_estimate_of_ten_million_battles(timed: Benchmark, ten_million: Path) -> None:
+    timed("10 M x 200, ratings/salon", lambda: fit(Battles.read(ten_million)))
+
+
+def test_intervals_of_ten_million_battles(timed: Benchmark, ten_million: Path) -> None:
+    timed("10 M x 200, ratings and intervals/salon", lambda: rank(Battles.read(ten_million), replicates=1000))
+
+
+def test_intervals_of_ten_million_battles_clustered_by_prompt(timed: Benchmark, ten_million: Path) -> None:
+    timed(
+        "10 M x 200, clustered by 20,000 prompts/salon",
+        lambda: rank(Battles.read(ten_million, cluster_by="prompt_id"), replicates=1000, cluster=True),
+        rounds=3,
+    )
+
+
+def test_intervals_of_a_million_battles(timed: Benchmark, million: Path) -> None:
+    timed("1 M x 50, B = 1000/salon", lambda: rank(Battles.read(million), replicates=1000))
+
+
+def test_a_hundred_replicates_of_a_million_battles(timed: Benchmark, million: Path) -> None:
+    timed("1 M x 50, B = 100/salon", lambda: rank(Battles.read(million), replicates=100))
+
+
+def test_intervals_of_a_sparse_million_battles(timed: Benchmark, sparse: Path) -> None:
+    timed("1 M x 1000, B = 100/salon", lambda: rank(Battles.read(sparse), replicates=100))
+
+
+def evalica_columns(path: Path, evalica: Any) -> tuple[list[str], list[str], list[Any]]:
+    frame = pl.read_parquet(path, columns=["model_a", "model_b", "winner"])
+    outcome = {"model_a": evalica.Winner.X, "model_b": evalica.Winner.Y}
+    winners = [outcome.get(winner, evalica.Winner.Draw) for winner in frame["winner"].to_list()]
+    return frame["model_a"].to_list(), frame["model_b"].to_list(), winners
+
+
+def test_evalica_point_estimate(timed: Benchmark, ten_million: Path) -> None:
+    evalica = pytest.importorskip("evalica")
+    timed(
+        "10 M x 200, ratings/evalica",
+        lambda: evalica.bradley_terry(*evalica_columns(ten_million, evalica), tolerance=1e-9, limit=1000),
+        rounds=1,
+    )
+
+
+def test_evalica_bootstrap(timed: Benchmark, million: Path) -> None:
+    evalica = pytest.importorskip("evalica")
+    timed(
+        "1 M x 50, B = 100/evalica",
+        lambda: evalica.bootstrap(
+            evalica.bradley_terry,
+            *evalica_columns(million, evalica),
+            n_resamples=100,
+            bootstrap_method="percentile",
+            random_state=0,
+        ),
+        rounds=1,
+    )
+
+
+def arena_rank_board(path: Path) -> object:
+    import pandas as pd
+    from arena_rank.models.bradley_terry import BradleyTerry
+    from arena_rank.utils.data_utils import PairDataset
+
+    dataset = PairDataset.from_pandas(pd.read_parquet(path, columns=["model_a", "model_b", "winner"]))
+    return BradleyTerry(n_competitors=len(dataset.competitors)).compute_ratings_and_cis(dataset)
+
+
+def test_arena_rank_with_sandwich_intervals(timed: Benchmark, ten_million: Path) -> None:
+    pytest.importorskip("arena_rank")
+    timed("10 M x 200, ratings and intervals/arena-rank (sandwich)", lambda: arena_rank_board(ten_million), rounds=1)
