@@ -69,7 +69,7 @@ def acknowledged_until_killed(code: str, path: Path, first: int, seconds: float)
 def test_no_acknowledged_row_is_lost_and_none_is_doubled(tmp_path: Path, code: str, table: str, key: str, seed: int) -> None:
     draw = random.Random(seed)
     first = 0
-    for _ in range(4 if seed == 0 else 15):
+    for _ in range(3 if seed == 0 else 15):
         acknowledged = acknowledged_until_killed(code, tmp_path / "results", first, draw.uniform(0.0, 0.4))
         store = ResultStore.open(tmp_path / "results")
         ids = store.read(table).collect()[key].to_list()

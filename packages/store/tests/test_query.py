@@ -1,6 +1,5 @@
 """SQL reads the tables, and can do nothing else whatever it says."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -13,13 +12,26 @@ from salon_store.query import run_query
 from salon_store.schemas import SCHEMAS
 from salon_store.views import identifier, literal
 
-Battles = Callable[..., pl.DataFrame]
+
+def votes(prefix: str = "b") -> pl.DataFrame:
+    return pl.DataFrame({"battle_id": [f"{prefix}{number}" for number in range(3)]}).with_columns(
+        model_a=pl.lit("flux"), model_b=pl.lit("sdxl"), winner=pl.lit("model_a"), rater_id=pl.lit("ann"), mode=pl.lit("public")
+    )
 
 
 @pytest.fixture
-def filled(store: ResultStore, battles: Battles, tmp_path: Path) -> ResultStore:
-    store.append("battles", battles(3), run_id="r")
-    (tmp_path / "secret.csv").write_text("password\nhunter2\n")
+def filled(store: ResultStore) -> ResultStore:
+    store.append("battles", votes(), run_id="r")
+    return store
+
+
+@pytest.fixture(scope="module")
+def queried(tmp_path_factory: pytest.TempPathFactory) -> ResultStore:
+    """A store that many queries share, beside a secret file; none of them may change anything."""
+    directory = tmp_path_factory.mktemp("queried")
+    (directory / "secret.csv").write_text("password\nhunter2\n")
+    store = ResultStore.open(directory / "results")
+    store.append("battles", votes(), run_id="r")
     return store
 
 
@@ -90,14 +102,15 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_query_that_would_do_more_than_read_tables_is_refused(filled: ResultStore, tmp_path: Path, attack: str) -> None:
-    part = next((filled.path / "battles").glob("*.parquet"))
-    everything = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    query = attack.format(secret=tmp_path / "secret.csv", part=part, root=filled.path)
+def test_a_query_that_would_do_more_than_read_tables_is_refused(queried: ResultStore, attack: str) -> None:
+    beside = queried.path.parent
+    part = next((queried.path / "battles").glob("*.parquet"))
+    everything = {path: path.read_bytes() for path in beside.rglob("*") if path.is_file()}
+    query = attack.format(secret=beside / "secret.csv", part=part, root=queried.path)
     with pytest.raises(QueryError) as caught:
-        filled.sql(query)
+        queried.sql(query)
     assert "hunter2" not in str(caught.value)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == everything
+    assert {path: path.read_bytes() for path in beside.rglob("*") if path.is_file()} == everything
 
 
 def test_a_python_variable_is_out_of_reach(filled: ResultStore) -> None:
@@ -125,8 +138,8 @@ def test_a_python_variable_is_out_of_reach(filled: ResultStore) -> None:
         ("PIVOT (SELECT winner, weight FROM battles) ON winner IN ('tie', 'model_a') USING sum(weight)", 1),
     ],
 )
-def test_a_query_that_reads_is_answered(filled: ResultStore, query: str, height: int) -> None:
-    assert filled.sql(query).height == height
+def test_a_query_that_reads_is_answered(queried: ResultStore, query: str, height: int) -> None:
+    assert queried.sql(query).height == height
 
 
 def test_results_have_types_that_can_be_shown(filled: ResultStore) -> None:
@@ -143,6 +156,26 @@ def test_results_have_types_that_can_be_shown(filled: ResultStore) -> None:
     assert str(result["huge"].item()) == "170141183460469231731687303715884105727"
     assert result.schema["moment"] == pl.Datetime("us", "UTC")
     assert result["many"].to_list() == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("union_value(a := 1)", "1"),
+        ("'x'::VARIANT", "x"),
+        ("'0101'::BIT", "0101"),
+        ("[INTERVAL 1 DAY]", "[1 day]"),
+        ("{'a': INTERVAL 1 DAY}", "{'a': 1 day}"),
+    ],
+)
+def test_a_type_that_polars_lacks_comes_as_text(queried: ResultStore, value: str, text: str) -> None:
+    assert queried.sql(f"SELECT {value} AS v")["v"].to_list() == [text]
+
+
+@pytest.mark.parametrize("value", ["DATE 'infinity'", "TIMESTAMPTZ '-infinity'", "TIMESTAMP '99999-01-01 00:00:00'"])
+def test_a_time_that_python_has_no_value_for_is_refused(queried: ResultStore, value: str) -> None:
+    with pytest.raises(QueryError, match="years 1 to 9999"):
+        queried.sql(f"SELECT {value} AS v")
 
 
 def test_an_error_shows_where_and_what_there_is_instead(filled: ResultStore) -> None:

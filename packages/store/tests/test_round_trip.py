@@ -63,7 +63,7 @@ def keys(rows: list[Record], table: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("table", TABLES)
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_rows_come_back_as_they_went_in(table: str, data: st.DataObject) -> None:
     rows = data.draw(records(table))

@@ -7,6 +7,7 @@ tree is looked at first: one statement, made of nothing but selections, calling 
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import date
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -29,15 +30,16 @@ _SETTINGS = (
     "SET temp_directory = ''",
 )
 _BIG = frozenset({"HUGEINT", "UHUGEINT"})
-_INTERVAL = "INTERVAL"
+_AS_TEXT = ("INTERVAL", "UNION", "VARIANT", "BIT", "TIME WITH TIME ZONE", "GEOMETRY")
+_FIRST_DAY, _LAST_DAY = pl.lit(date.min), pl.lit(date.max)
 _READS = "Write one SELECT (or WITH … SELECT, FROM, SHOW TABLES, DESCRIBE, SUMMARIZE); plain `duckdb` can do the rest."
 
 
 def run_query(query: str, tables: LiveTables, *, mixed_versions: bool) -> pl.DataFrame:
     """The result of one reading query over the tables.
 
-    Times come back in UTC, sums of whole numbers as 64-bit integers where they fit, intervals as text; of columns with
-    the same name all but the first get a number.
+    Times come back in UTC; sums of whole numbers as 64-bit integers where they fit; intervals, and other types that
+    polars lacks, as text; of columns with the same name all but the first get a number.
 
     Raises:
         QueryError: when DuckDB does not understand the query, cannot finish it, or it would do more than read tables.
@@ -117,11 +119,30 @@ def _collected(result: "duckdb.DuckDBPyRelation | None") -> pl.DataFrame:
     names = _distinct(result.columns)
     kinds = [str(kind) for kind in result.types]
     shown = ", ".join(
-        f"{f'CAST(#{place} AS VARCHAR)' if _INTERVAL in kind or kind in _BIG else f'#{place}'} AS {identifier(name)}"
+        f"{f'CAST(#{place} AS VARCHAR)' if _shown_as_text(kind) else f'#{place}'} AS {identifier(name)}"
         for place, (name, kind) in enumerate(zip(names, kinds, strict=True), start=1)
     )
     frame = pl.DataFrame(_Stream(result.project(shown)))
+    _refuse_strange_times(frame)
     return frame.with_columns(_whole_numbers(frame[name]) for name, kind in zip(names, kinds, strict=True) if kind in _BIG)
+
+
+def _shown_as_text(kind: str) -> bool:
+    return kind in _BIG or any(name in kind for name in _AS_TEXT)
+
+
+def _refuse_strange_times(frame: pl.DataFrame) -> None:
+    """Refuse infinite times and those beyond the year 9999, which Python has no values for."""
+    for name, kind in frame.schema.items():
+        if kind in (pl.Date, pl.Datetime):
+            days = pl.col(name).dt.date() if kind == pl.Datetime else pl.col(name)
+            if not frame.select(days.is_between(_FIRST_DAY, _LAST_DAY).all()).item():
+                raise QueryError(
+                    "the result holds a time outside the years 1 to 9999",
+                    source="query",
+                    column=name,
+                    hint="CAST it to VARCHAR.",
+                )
 
 
 def _whole_numbers(texts: pl.Series) -> pl.Series:
