@@ -1,0 +1,55 @@
+"""Values as arrays of finite numbers, or an error that names the first that is none."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from salon_ranking.agreement.errors import AgreementError, UndefinedError
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def numbers(values: ArrayLike, name: str, *, dimensions: int = 1, missing: bool = False) -> Floats:
+    """The values as float64.
+
+    Args:
+        name: what an error calls them.
+        dimensions: 1 for a list, 2 for a table.
+        missing: whether NaN (and None) may stand for what is not known.
+
+    Raises:
+        AgreementError: another number of dimensions, text, an infinity, or NaN where nothing may be missing.
+    """
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in found.flat):
+            found = found.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise AgreementError("must be numbers, all rows of one length:", source=name, value=str(error)) from error
+    if found.dtype.kind not in "biuf":
+        raise AgreementError("must be numbers, not", source=name, value=str(found.dtype))
+    if found.ndim != dimensions:
+        raise AgreementError(f"must have {dimensions} dimension(s), not", source=name, value=found.ndim)
+    result = found.astype(np.float64)
+    wrong = np.isinf(result) if missing else ~np.isfinite(result)
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        hint = "Leave out what is not known, in both lists." if np.isnan(result[place]) else None
+        raise AgreementError("not a finite number:", source=name, row=place[0] + 1, value=float(result[place]), hint=hint)
+    return result
+
+
+def pair(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
+    """Two lists of equal length.
+
+    Raises:
+        AgreementError: as :func:`numbers`, or unequal lengths.
+        UndefinedError: fewer than two pairs.
+    """
+    x, y = numbers(first, "first"), numbers(second, "second")
+    if len(x) != len(y):
+        raise AgreementError("the lists have different lengths:", value=(len(x), len(y)))
+    if len(x) < 2:
+        raise UndefinedError("at least two pairs are needed, not", value=len(x))
+    return x, y
