@@ -1,0 +1,133 @@
+"""Tables of ratings, checks and prompts: read from files or stores, and checked row by row.
+
+A CSV file is text until a column is needed as something else, so a model may be called ``007``. A directory is offered
+to the entry points ``salon.sources``, as for battles; this package knows no store.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import polars as pl
+
+from salon_ranking.errors import RankingError
+from salon_ranking.sources import GROUP, Source
+
+
+def _csv(path: Path) -> pl.LazyFrame:
+    return pl.scan_csv(path, infer_schema=False)
+
+
+def _json_lines(path: Path) -> pl.LazyFrame:
+    return pl.scan_ndjson(path, infer_schema_length=None)
+
+
+_READERS: dict[str, Callable[[Path], pl.LazyFrame]] = {
+    ".csv": _csv,
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".parquet": pl.scan_parquet,
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame, what errors call it, and which error they are."""
+
+    frame: pl.DataFrame
+    source: str
+    error: type[RankingError]
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Refuse a frame in which a column is missing."""
+        for name in columns:
+            if name not in self.frame.columns:
+                raise self.error("missing column", source=self.source, value=name, allowed=self.frame.columns)
+
+    def refuse(
+        self,
+        wrong: pl.Expr | pl.Series,
+        problem: str,
+        column: str,
+        *,
+        allowed: Sequence[object] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        """Raise for the first row where ``wrong`` is true (null is not); the offending value is that of ``column``."""
+        mask = self.frame.select(wrong=wrong)["wrong"].fill_null(False)
+        if mask.any():
+            row = int(mask.arg_max() or 0)
+            value = self.frame[column][row]
+            raise self.error(problem, source=self.source, row=row + 1, column=column, value=value, allowed=allowed, hint=hint)
+
+    def with_names(self, columns: Sequence[str]) -> "Table":
+        """The same with ``columns`` as text, none of it null or blank.
+
+        Integers are accepted as names; other types (lists, floats, times) are not.
+        """
+        self.require(columns)
+        for name in columns:
+            dtype = self.frame.schema[name]
+            text = dtype == pl.String or dtype == pl.Categorical or dtype == pl.Enum or dtype == pl.Null
+            if not text and not dtype.is_integer():
+                raise self.error("must hold names, not", source=self.source, column=name, value=str(dtype))
+        table = Table(self.frame.with_columns(pl.col(columns).cast(pl.String)), self.source, self.error)
+        for name in columns:
+            table.refuse(pl.col(name).is_null(), "is not given", name)
+            table.refuse(pl.col(name).str.strip_chars() == "", "is blank:", name)
+        return table
+
+    def with_numbers(self, columns: Sequence[str], *, nullable: bool = False) -> "Table":
+        """The same with ``columns`` as finite floats; blank text is null, and null is refused unless ``nullable``."""
+        self.require(columns)
+        for name in columns:
+            dtype = self.frame.schema[name]
+            if not (dtype.is_numeric() or dtype in (pl.String, pl.Null, pl.Boolean)):
+                raise self.error("must hold numbers, not", source=self.source, column=name, value=str(dtype))
+        numbers = self.frame.select(pl.col(columns).cast(pl.Float64, strict=False))
+        for name in columns:
+            given, number = self.frame[name], numbers[name]
+            absent = given.str.strip_chars() == "" if given.dtype == pl.String else given.is_null()
+            if not nullable:
+                self.refuse(given.is_null() | absent, "is not given", name)
+            self.refuse(number.is_null() & given.is_not_null() & ~absent, "is no number:", name)
+            self.refuse(~number.is_finite(), "is not finite:", name)
+        return Table(self.frame.with_columns(numbers), self.source, self.error)
+
+
+def read_table(path: str | Path, table: str, error: type[RankingError]) -> pl.DataFrame:
+    """A CSV, JSON Lines or Parquet file, or the table named ``table`` of a result store (a directory).
+
+    Raises:
+        error: nothing is there, the ending is unknown, the file cannot be read, or no package knows the directory.
+    """
+    path = Path(path)
+    try:
+        return _scan(path, table, error).collect()
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as problem:
+        reason = str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__
+        hint = "Check that the file is complete and is what its ending says."
+        raise error("cannot be read:", source=path, value=reason, hint=hint) from problem
+
+
+def _scan(path: Path, table: str, error: type[RankingError]) -> pl.LazyFrame:
+    if path.is_dir():
+        return _scan_directory(path, table, error)
+    if not path.exists():
+        raise error("there is no such file", source=path)
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        hint = "Give a file with one of these endings, or the directory of a result store."
+        raise error("unknown kind of file", source=path, value=path.suffix, allowed=_READERS, hint=hint)
+    return reader(path)
+
+
+def _scan_directory(path: Path, table: str, error: type[RankingError]) -> pl.LazyFrame:
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        source: Source = entry.load()
+        frame = source(path, table)
+        if frame is not None:
+            return frame
+    hint = "A result store needs the package salon-store; a new one is made by: salon store init"
+    raise error(f"is no directory that an installed package can read {table} from", source=path, hint=hint)

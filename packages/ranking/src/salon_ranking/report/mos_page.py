@@ -1,0 +1,263 @@
+"""The pages of mean opinion scores, of the weights of dimensions, and of test points."""
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from salon_ranking.mos.checks import Checks
+from salon_ranking.mos.summary import MosSummary
+from salon_ranking.mos.weights import Weights
+from salon_ranking.report import numbers
+from salon_ranking.report.mos_charts import dot_plot, share_wheel, value_map
+from salon_ranking.report.page import Block, Figure, Section, Table, render_page
+
+ALL = "all"
+"""How a null group is written for people."""
+
+
+def mos_page(summary: MosSummary, *, title: str) -> str:
+    """One self-contained HTML page: scores per dimension, comparisons, stability and raters."""
+    lead = (
+        "Points are mean opinion scores, bars their intervals. The intervals take the prompts as they are: they tell what "
+        "other pictures for the same prompts would have changed, not what other prompts would."
+    )
+    sections = [Section(dimension, tuple(_dimension(summary, dimension))) for dimension in summary.scales]
+    if summary.comparisons.height:
+        sections.append(Section("Which models differ", (_compared(summary),)))
+    if summary.stability.height:
+        sections.append(Section("How many samples per prompt are enough", (_stability(summary),)))
+    if summary.correlations.height:
+        sections.append(Section("Do raters keep the dimensions apart", tuple(_raters(summary))))
+    return render_page(title, lead=lead, facts=[("How", summary.header)], sections=sections)
+
+
+def weights_page(weights: Weights, *, title: str) -> str:
+    """One self-contained HTML page: rises per group, and the coefficients behind them."""
+    lead = (
+        "Of two pictures that are equal in every dimension, let one stand one standard deviation higher in one of them: "
+        "its win rate rises above 50 % by this much."
+    )
+    rows = weights.table.with_columns(
+        pl.Series("group", [group_name(*names) for names in weights.table.select("persona", "scenario").iter_rows()]),
+        pl.col("rise", "ci_low", "ci_high") * 100.0,
+    )
+    caption = "Rise of the win rate above 50 %, in percentage points; groups as rows, dimensions as colours."
+    figure = Figure(
+        dot_plot(rows, label="group", value="rise", title="Rise of the win rate (points)", colour="dimension", line=0.0),
+        caption,
+        _table(
+            ("Group", "Dimension", "Rise", _interval_name(weights.confidence), "Battles", "Ties", "Prompts"),
+            [
+                (
+                    row["group"],
+                    row["dimension"],
+                    numbers_signed(row["rise"]),
+                    f"{numbers_signed(row['ci_low'])} – {numbers_signed(row['ci_high'])}",
+                    *(numbers.count(row[name]) for name in ("battles", "ties", "prompts")),
+                )
+                for row in rows.iter_rows(named=True)
+            ],
+            {"Group", "Dimension"},
+        ),
+    )
+    standards = _table(
+        ("Dimension", "Mean", "Standard deviation"),
+        [(name, f"{mean:.2f}", f"{deviation:.2f}") for name, mean, deviation in weights.standards.iter_rows()],
+        {"Dimension"},
+    )
+    sections = [
+        Section("Weights", (figure,)),
+        Section("What one standard deviation is", ("In marks, over all rated pictures.", standards)),
+        Section("Coefficients", ("Logits per standard deviation.", _coefficients(weights))),
+    ]
+    if weights.unfitted.height:
+        left = [
+            (group_name(*row[:2]), numbers.count(row[2]), str(row[3]))
+            for row in weights.unfitted.select("persona", "scenario", "battles", "reason").iter_rows()
+        ]
+        sections.append(Section("Groups without weights", (_table(("Group", "Battles", "Why"), left, {"Group", "Why"}),)))
+    return render_page(title, lead=lead, facts=[("How", weights.header)], sections=sections)
+
+
+def checks_page(points: Checks, *, title: str, confidence: float = 0.95) -> str:
+    """One self-contained HTML page: a map of model × test point, a wheel to compare two models, and every interval."""
+    shares = points.shares(confidence=confidence)
+    named = shares.with_columns(pl.col("test_point").fill_null("all checks"))
+    rows = [
+        (
+            row["test_point"],
+            row["model"],
+            numbers.share(row["share"]),
+            f"{numbers.share(row['ci_low'])} – {numbers.share(row['ci_high'])}",
+            *(numbers.count(row[name]) for name in ("satisfied", "checks", "unscored")),
+        )
+        for row in named.iter_rows(named=True)
+    ]
+    columns = ("Test point", "Model", "Share", _interval_name(confidence), "Satisfied", "Checks", "Unscored")
+    table = _table(columns, rows, {"Test point", "Model"})
+    grid = value_map(
+        named, row="test_point", column="model", value="share", title="Share of satisfied checks", domain=(0.0, 1.0)
+    )
+    wheel = share_wheel(shares.filter(pl.col("test_point").is_not_null()))
+    blocks = (
+        Figure(grid, "Share of satisfied checks; models by their share of all checks, best first.", table),
+        Figure(wheel, "Two models around the circle; the outer ring is 1. Choose them below the chart."),
+    )
+    return render_page(
+        title,
+        lead="A check asks one thing of one picture; it is fully met or not.",
+        facts=[("How", points.header)],
+        sections=[Section("Test points", blocks)],
+    )
+
+
+def group_name(persona: str | None, scenario: str | None) -> str:
+    """How a group of voters is called: ``expert · Art``; all of them are ``all``."""
+    return " · ".join(name for name in (persona, scenario) if name is not None) or ALL
+
+
+def numbers_signed(points: float) -> str:
+    """Percentage points with one digit and their sign.
+
+    Example:
+        >>> numbers_signed(37.66)
+        '+37.7'
+    """
+    return f"{points:+.1f}"
+
+
+def _dimension(summary: MosSummary, dimension: str) -> Iterable[Block]:
+    rows = summary.scores.filter(dimension=dimension)
+    whole = rows.filter(pl.col("scenario").is_null() & pl.col("mean").is_not_null())
+    low, high = summary.scales[dimension]
+    caption = f"Mean over {whole['prompts'].sum() // max(whole.height, 1):,} prompts, on a scale from {low:g} to {high:g}."
+    chart = dot_plot(
+        whole.select("model", "mean", "ci_low", "ci_high"), label="model", value="mean", title="Mean opinion score"
+    )
+    yield Figure(chart, caption, _scores(rows, summary.confidence))
+    scenarios = rows.filter(pl.col("scenario").is_not_null())
+    if scenarios.height:
+        ranked = {name: number for number, name in enumerate(whole["model"])}
+        cells = scenarios.filter(pl.col("model").is_in(list(ranked))).sort(
+            pl.col("model").replace_strict(ranked, return_dtype=pl.Int64), "scenario"
+        )
+        grid = value_map(
+            cells.select("model", "scenario", "mean"),
+            row="model",
+            column="scenario",
+            value="mean",
+            title="Mean opinion score",
+            domain=(low, high),
+        )
+        yield Figure(grid, f"{dimension} by scenario.")
+
+
+def _scores(rows: pl.DataFrame, confidence: float) -> Table:
+    columns = ("Scenario", "Model", "Mean", _interval_name(confidence), "Prompts", "Missing", "Evaluations", "Raters")
+    return _table(
+        columns,
+        [
+            (
+                row["scenario"] or ALL,
+                row["model"],
+                score(row["mean"]),
+                f"{score(row['ci_low'])} – {score(row['ci_high'])}" if row["ci_low"] is not None else numbers.MISSING,
+                *(numbers.count(row[name]) for name in ("prompts", "missing_prompts", "evaluations", "raters")),
+            )
+            for row in rows.iter_rows(named=True)
+        ],
+        {"Scenario", "Model"},
+    )
+
+
+def _compared(summary: MosSummary) -> Table:
+    columns = ("Scenario", "Dimension", "Higher", "Lower", "Difference", "Prompts", "p (Holm)", f"p < {summary.alpha:g}")
+    return _table(
+        columns,
+        [
+            (
+                row["scenario"] or ALL,
+                row["dimension"],
+                row["model_a"],
+                row["model_b"],
+                score(row["difference"]),
+                numbers.count(row["prompts"]),
+                p_value(row["p_holm"]),
+                {True: "yes", False: "no", None: numbers.MISSING}[row["significant"]],
+            )
+            for row in summary.comparisons.iter_rows(named=True)
+        ],
+        {"Scenario", "Dimension", "Higher", "Lower", f"p < {summary.alpha:g}"},
+    )
+
+
+def _stability(summary: MosSummary) -> Figure:
+    mean = summary.stability.group_by("dimension", "samples").agg(pl.col("probability").mean()).sort("dimension", "samples")
+    rows = mean.select(
+        "dimension",
+        "probability",
+        label=pl.format("{} per prompt", "samples"),
+        ci_low=pl.lit(None, pl.Float64),
+        ci_high=pl.lit(None, pl.Float64),
+    )
+    title = f"Probability of a gap above {summary.threshold:g}"
+    caption = f"{title} when a model is compared with itself, mean over models."
+    table = _table(
+        ("Dimension", "Model", "Samples", "Probability", "Mean gap"),
+        [
+            (dimension, model, str(samples), numbers.share(probability), f"{gap:.3f}")
+            for dimension, model, samples, probability, gap in summary.stability.iter_rows()
+        ],
+        {"Dimension", "Model"},
+    )
+    return Figure(dot_plot(rows, label="label", value="probability", title=title, colour="dimension"), caption, table)
+
+
+def _raters(summary: MosSummary) -> Iterable[Block]:
+    flagged = int(summary.correlations["flagged"].sum())
+    yield f"Pearson's r between dimensions; {flagged:,} of {summary.correlations.height:,} reach {summary.correlation_limit:g}."
+    rows = [
+        (who, one, other, numbers.count(count), numbers.correlation(r), "look" if flag else "")
+        for who, one, other, count, r, flag in summary.correlations.iter_rows()
+    ]
+    columns = ("Rater", "Dimension", "Dimension 2", "Generations", "r", "Flag")
+    yield _table(columns, rows, {"Rater", "Dimension", "Dimension 2", "Flag"})
+
+
+def _coefficients(weights: Weights) -> Table:
+    rows = [
+        (group_name(persona, scenario), term, f"{estimate:+.3f}", f"{error:.3f}", f"{low:+.3f} – {high:+.3f}")
+        for persona, scenario, term, estimate, error, low, high in weights.coefficients.iter_rows()
+    ]
+    columns = ("Group", "Term", "Estimate", "Standard error", _interval_name(weights.confidence))
+    return _table(columns, rows, {"Group", "Term"})
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[Sequence[str]], words: set[str]) -> Table:
+    return Table(columns, rows, frozenset(columns) - words)
+
+
+def _interval_name(confidence: float) -> str:
+    return f"{100 * confidence:.4g} % interval"
+
+
+def score(value: float | None) -> str:
+    """A mark with two digits.
+
+    Example:
+        >>> score(3.387), score(None)
+        ('3.39', '–')
+    """
+    return numbers.MISSING if value is None else f"{value:.2f}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value with two significant digits.
+
+    Example:
+        >>> p_value(0.0312), p_value(1e-9), p_value(None)
+        ('0.031', '< 0.0001', '–')
+    """
+    if value is None:
+        return numbers.MISSING
+    return "< 0.0001" if value < 0.0001 else f"{value:.2g}"
