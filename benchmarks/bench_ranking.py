@@ -65,12 +65,12 @@ def medians(request: pytest.FixtureRequest) -> Iterator[dict[str, float]]:
     """Medians in seconds by "what/who"; at the end, how many times longer each peer took is printed."""
     found: dict[str, float] = {}
     yield found
-    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
-    for name, seconds in found.items():
-        what, _, who = name.partition("/")
-        ours = found.get(f"{what}/salon")
-        if who != "salon" and ours and reporter:
-            reporter.write_line(f"\n{what}: salon {ours:.3f} s, {who} {seconds:.3f} s, ratio {seconds / ours:.0f}")
+    with request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled():
+        for name, seconds in found.items():
+            what, _, who = name.partition("/")
+            ours = found.get(f"{what}/salon")
+            if who != "salon" and ours:
+                print(f"\n{what}: salon {ours:.3f} s, {who} {seconds:.3f} s, ratio {seconds / ours:.0f}")
 
 
 @pytest.fixture

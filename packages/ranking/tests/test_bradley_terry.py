@@ -152,6 +152,12 @@ def test_options_out_of_range_are_refused(option: dict[str, float]):
         fit(two(1, 1), **option)
 
 
+@pytest.mark.parametrize("option", [{"solver": "numpy"}, {"components": "drop"}])
+def test_unknown_choices_are_refused(option: dict[str, str]):
+    with pytest.raises(OptionError, match="allowed"):
+        fit(two(1, 1), **option)
+
+
 def test_running_out_of_iterations_is_said():
     assert not fit(two(50, 1), max_iterations=1).converged
 

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -152,6 +153,14 @@ def test_groups_are_ranked_each_from_its_own_battles_with_a_shared_baseline():
     assert {board.baselines for board in boards} == {fit(VOTES).baselines}
     alone = Battles.from_frame(league().filter(pl.col("scenario") == "art"))
     assert rank(alone, replicates=20, baseline=boards[0].baselines[0]).table.equals(boards[0].table)
+
+
+def test_groups_of_a_text_file_keep_their_weights(tmp_path: Path):
+    path = tmp_path / "votes.csv"
+    league().with_columns(weight=pl.when(pl.col("model_a") == "m0").then(2.5).otherwise(1)).write_csv(path)
+    boards = rank_by(Battles.read(path, weight="weight"), "scenario", replicates=0)
+    weights = pl.read_csv(path)["weight"].sum()
+    assert sum(board.table["matches"].sum() for board in boards) == pytest.approx(2 * weights)
 
 
 def test_battles_without_a_group_form_their_own():

@@ -142,10 +142,11 @@ impl Work<'_> {
         if self.settings.prior_ties == 0.0 && !self.graph.is_strongly_connected(scores, &present) {
             return Ok(Ending::Degenerate);
         }
-        let fit = likelihood.maximise_nearby(self.estimate, self.chord.as_ref(), &self.settings, watch)?;
-        for ((to, value), is) in row.iter_mut().zip(fit.log_strengths).zip(present) {
+        let (log_strengths, converged) =
+            likelihood.maximise_nearby(self.estimate, self.chord.as_ref(), &self.settings, watch)?;
+        for ((to, value), is) in row.iter_mut().zip(log_strengths).zip(present) {
             *to = if is { value } else { f64::NAN };
         }
-        Ok(if fit.converged { Ending::Converged } else { Ending::Unconverged })
+        Ok(if converged { Ending::Converged } else { Ending::Unconverged })
     }
 }

@@ -117,6 +117,7 @@ impl<'a> Likelihood<'a> {
     }
 
     /// Maximise by steps with the curvature of a nearby likelihood; full Newton steps when these are slow to shrink.
+    /// Returns θ and whether the last step was within the tolerance.
     ///
     /// # Errors
     /// [`CoreError::Cancelled`].
@@ -126,9 +127,10 @@ impl<'a> Likelihood<'a> {
         chord: Option<&Factor>,
         settings: &Settings,
         watch: &Watch,
-    ) -> Result<Fit, CoreError> {
+    ) -> Result<(Vec<f64>, bool), CoreError> {
+        let newton = || self.maximise(start, settings, watch).map(|fit| (fit.log_strengths, fit.converged));
         let Some(chord) = chord else {
-            return self.maximise(start, settings, watch);
+            return newton();
         };
         let mut theta = start.to_vec();
         let mut previous = f64::INFINITY;
@@ -143,11 +145,11 @@ impl<'a> Likelihood<'a> {
             // Steps shrink like a geometric series, so that is what all later ones would add together.
             let ratio = reach / previous;
             if reach <= settings.tolerance || reach * ratio / (1.0 - ratio) <= settings.tolerance && iterations > 2 {
-                return Ok(self.fit(theta, iterations, true));
+                return Ok((theta, true));
             }
             previous = reach;
         }
-        self.maximise(start, settings, watch)
+        newton()
     }
 
     fn advance(&self, theta: &mut [f64], step: &[f64], damping: f64) {

@@ -1,6 +1,6 @@
 //! `salon_ranking._core`: the numeric core for Python.
 //!
-//! Thin on purpose: arrays come in without copies, [`door`] runs the work without the interpreter lock, results go out
+//! Thin on purpose: arrays come in without copies, `door` runs the work without the interpreter lock, results go out
 //! as arrays. All checks of what users hand in happen in `salon_ranking`; what is checked again here guards memory.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

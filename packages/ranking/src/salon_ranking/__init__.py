@@ -18,8 +18,10 @@ from salon_ranking.errors import (
     UnknownModelError,
     UnratableError,
 )
+from salon_ranking.groups import rank_by
 from salon_ranking.intervals import percentile_interval
-from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard, rank, rank_by
+from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard
+from salon_ranking.ranking import rank
 
 __all__ = [
     "NOT_GIVEN",

@@ -19,6 +19,7 @@ from salon_taxonomy.records import Winner
 
 _BATCH_ROWS = 1 << 18
 _OUTCOMES = {Winner.MODEL_A: 0, Winner.MODEL_B: 1, Winner.BOTH_GOOD: 2, Winner.BOTH_BAD: 2, Winner.TIE: 2}
+_LABELS = [label.value for label in _OUTCOMES]
 _MODELS = ("model_a", "model_b")
 
 
@@ -32,7 +33,8 @@ class Columns:
     @property
     def names(self) -> list[str]:
         """All columns that are read."""
-        return [*_MODELS, "winner", *(name for name in (self.weight, self.cluster) if name is not None)]
+        optional = [name for name in (self.weight, self.cluster) if name is not None]
+        return list(dict.fromkeys([*_MODELS, "winner", *optional]))
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def reading(source: str) -> Iterator[None]:
     """Polars' and the system's complaints about a file become a :class:`BattleError` that names it."""
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeDecodeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         hint = "Check that the file is complete and is what its ending says."
         raise BattleError("cannot be read:", source=source, value=reason, hint=hint) from error
@@ -110,7 +112,7 @@ def _check_schema(schema: pl.Schema, columns: Columns, source: str) -> None:
         is_text = dtype == pl.String or dtype == pl.Categorical or dtype == pl.Enum
         if name in text and not is_text and dtype != pl.Null:
             raise BattleError("must hold text, not", source=source, column=name, value=str(dtype))
-        if name == columns.weight and not (dtype.is_numeric() or is_text):
+        if name == columns.weight and not (dtype.is_numeric() or dtype == pl.String):
             raise BattleError("must hold numbers, not", source=source, column=name, value=str(dtype))
         if name == columns.cluster and dtype.is_nested():
             raise BattleError("must hold one value per row, not", source=source, column=name, value=str(dtype))
@@ -174,7 +176,8 @@ class _Batch:
 
 def _menu(winners: _Names, known: int, largest: int) -> list[int]:
     """The outcome of each winner code from ``known`` to ``largest``; 3 is none."""
-    return [_OUTCOMES.get(label, 3) for label in winners.first(largest + 1)[known:]]  # type: ignore[call-overload]
+    codes: dict[str, int] = {label.value: code for label, code in _OUTCOMES.items()}
+    return [codes.get(label, 3) for label in winners.first(largest + 1)[known:]]
 
 
 def _by_name(names: list[str]) -> NDArray[np.uint32]:
@@ -191,8 +194,8 @@ def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleEr
     checks: list[tuple[str, str, pl.Expr, list[str] | None]] = [
         *((name, "no model name", pl.col(name).is_null(), None) for name in _MODELS),
         *((name, "empty model name", pl.col(name).cast(pl.String).str.strip_chars() == "", None) for name in _MODELS),
-        ("winner", "no winner", winner.is_null(), list(_OUTCOMES)),
-        ("winner", "unknown winner", ~winner.is_in(list(_OUTCOMES)), list(_OUTCOMES)),
+        ("winner", "no winner", winner.is_null(), _LABELS),
+        ("winner", "unknown winner", ~winner.is_in(_LABELS), _LABELS),
         ("model_b", "a model against itself:", pl.col("model_a").cast(pl.String) == pl.col("model_b").cast(pl.String), None),
     ]
     if columns.weight is not None:

@@ -7,7 +7,7 @@ rate, linear map to Elo, baseline fixed at 1,000).
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,9 @@ def fit(
         [1190.8, 1000.0]
     """
     check_options(baseline_rating=baseline_rating, prior_ties=prior_ties, tolerance=tolerance, max_iterations=max_iterations)
+    for name, given, known in (("solver", solver, Solver), ("components", components, Components)):
+        if given not in get_args(known):
+            raise OptionError(f"unknown {name}", value=given, allowed=get_args(known))
     if baseline is not None and baseline not in battles.models:
         raise UnknownModelError("unknown baseline", source=battles.source, value=baseline, allowed=battles.models)
     count = len(battles.models)

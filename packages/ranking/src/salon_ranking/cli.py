@@ -79,9 +79,9 @@ def rank(
       salon rank salon-results --by scenario --cluster suite --format json
     """
     from salon_ranking.battles import Battles
-    from salon_ranking.leaderboard import rank as rank_battles
-    from salon_ranking.leaderboard import rank_by
+    from salon_ranking.groups import rank_by
     from salon_ranking.output import check_ending, combined, to_json, write
+    from salon_ranking.ranking import rank as rank_battles
 
     if output is not None:
         check_ending(output)
