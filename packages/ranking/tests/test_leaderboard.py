@@ -113,6 +113,25 @@ def test_a_model_is_left_out_of_replicates_in_which_it_did_not_play():
     assert used["m0"] == 300
 
 
+def test_a_prior_does_not_compare_models_that_no_battle_joins_to_the_baseline():
+    # Two leagues that meet in cluster c alone: where c is not drawn, the second league says nothing about the first.
+    frame = pl.DataFrame(
+        {
+            "model_a": ["a"] * 6 + ["x"] * 6 + ["a"] * 6,
+            "model_b": ["b"] * 6 + ["y"] * 6 + ["x"] * 6,
+            "winner": ["model_a", "model_b", "tie"] * 6,
+            "cluster": ["1"] * 6 + ["2"] * 6 + ["c"] * 6,
+        }
+    )
+    board = rank(
+        Battles.from_frame(frame, cluster_by="cluster"), baseline="b", cluster=True, prior_ties=1, replicates=300, seed=5
+    )
+    used = dict(board.table.select("model", "replicates_used").iter_rows())
+    assert used["b"] == used["a"] > used["x"] > used["y"] > 0
+    assert used["x"] < 0.65 * 300  # c and cluster 1 are both drawn in 12 of 27 resamples
+    assert board.degenerate == 0
+
+
 def test_a_prior_is_declared_in_the_header():
     assert "drawn battles per model" in rank(VOTES, replicates=0, prior_ties=0.5).header
 

@@ -23,6 +23,9 @@ pub struct Plan {
     pub seed: u64,
     /// Draw whole clusters instead of battles.
     pub by_cluster: bool,
+    /// The model that ratings are measured from. A replicate counts for the models that its battles join to this one,
+    /// directly or through others; a prior alone compares nobody.
+    pub baseline: usize,
     /// Number of threads; at least 1.
     pub threads: usize,
 }
@@ -30,8 +33,8 @@ pub struct Plan {
 /// All replicates.
 #[derive(Debug, Clone)]
 pub struct Replicates {
-    /// θ, `replicates × models`, row by row; NaN for a model without a battle in its replicate and for all models of a
-    /// degenerate one.
+    /// θ, `replicates × models`, row by row; NaN for a model that no chain of battles joins to the baseline in its
+    /// replicate, and for all models of a degenerate one.
     pub log_strengths: Vec<f64>,
     /// Replicates without a finite maximum likelihood estimate: some models won all, or lost all, of their battles
     /// against the rest, or never met it. Never with a prior.
@@ -61,8 +64,8 @@ struct Work<'a> {
 /// Resample, and fit each replicate from `estimate`, the fit to all battles.
 ///
 /// # Errors
-/// [`CoreError::Cancelled`]; [`CoreError::BadArgument`] for an estimate of the wrong length, no threads, or clusters
-/// that are asked for but not there.
+/// [`CoreError::Cancelled`]; [`CoreError::BadArgument`] for an estimate of the wrong length, a baseline that is no
+/// model, no threads, or clusters that are asked for but not there.
 pub fn bootstrap(
     cells: &Cells,
     estimate: &[f64],
@@ -72,6 +75,9 @@ pub fn bootstrap(
 ) -> Result<Replicates, CoreError> {
     if estimate.len() != cells.pairs().models {
         return Err(CoreError::BadArgument("the estimate has another number of models"));
+    }
+    if plan.baseline >= estimate.len() {
+        return Err(CoreError::BadArgument("the baseline is no model"));
     }
     if plan.threads == 0 {
         return Err(CoreError::BadArgument("at least one thread is needed"));
@@ -144,7 +150,10 @@ impl Work<'_> {
         }
         let (log_strengths, converged) =
             likelihood.maximise_nearby(self.estimate, self.chord.as_ref(), &self.settings, watch)?;
-        for ((to, value), is) in row.iter_mut().zip(log_strengths).zip(present) {
+        // Without a prior, all who are present are joined: that was just asked.
+        let all = self.settings.prior_ties == 0.0 && present[self.plan.baseline];
+        let joined = if all { present } else { self.graph.joined_to(self.plan.baseline, scores) };
+        for ((to, value), is) in row.iter_mut().zip(log_strengths).zip(joined) {
             *to = if is { value } else { f64::NAN };
         }
         Ok(if converged { Ending::Converged } else { Ending::Unconverged })

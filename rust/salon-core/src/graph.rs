@@ -84,6 +84,22 @@ impl Graph {
         found == wanted
     }
 
+    /// Which models a chain of battles joins to `root`, whoever won them; nobody when `root` has no battle.
+    pub fn joined_to(&self, root: usize, scores: &PairScores) -> Vec<bool> {
+        let mut joined = vec![false; self.start.len() - 1];
+        let mut queue = vec![root];
+        while let Some(model) = queue.pop() {
+            for entry in self.start[model]..self.start[model + 1] {
+                let other = self.neighbour[entry] as usize;
+                if !joined[other] && scores.matches[self.pair[entry] as usize] > 0.0 {
+                    joined[other] = true;
+                    queue.push(other);
+                }
+            }
+        }
+        joined
+    }
+
     /// Whether the entry's model beat its neighbour (or lost to it, on the way from the loser); a tie is both.
     fn has_arrow(&self, entry: usize, scores: &PairScores, way: Way) -> bool {
         let pair = self.pair[entry] as usize;

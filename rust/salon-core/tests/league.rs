@@ -214,7 +214,7 @@ fn the_bootstrap_is_the_same_on_any_number_of_threads() {
     let estimate = fit(&cells, &SETTINGS).log_strengths;
     for by_cluster in [false, true] {
         let run = |threads| {
-            let plan = Plan { replicates: 53, seed: 9, by_cluster, threads };
+            let plan = Plan { replicates: 53, seed: 9, by_cluster, baseline: 0, threads };
             bootstrap(&cells, &estimate, &SETTINGS, &plan, &Watch::default()).unwrap().log_strengths
         };
         let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
@@ -228,7 +228,7 @@ fn the_bootstrap_is_the_same_on_any_number_of_threads() {
 fn degenerate_replicates_are_counted_and_not_a_number() {
     // One win each: half of all replicates draw the same battle twice.
     let cells = cells_of(2, &[vec![0, 1], vec![1, 0], vec![0, 0]], None, 0);
-    let plan = Plan { replicates: 400, seed: 0, by_cluster: false, threads: 2 };
+    let plan = Plan { replicates: 400, seed: 0, by_cluster: false, baseline: 0, threads: 2 };
     let found = bootstrap(&cells, &[0.0, 0.0], &SETTINGS, &plan, &Watch::default()).unwrap();
     let missing = found.log_strengths.iter().filter(|value| value.is_nan()).count();
     assert_eq!(missing, 2 * found.degenerate);
@@ -240,7 +240,7 @@ fn cancelled_work_stops() {
     let cells = cells_of(5, &columns(5, 1_000, 8), None, 0);
     let watch = Watch::default();
     watch.cancel();
-    let plan = Plan { replicates: 1_000_000, seed: 0, by_cluster: false, threads: 2 };
+    let plan = Plan { replicates: 1_000_000, seed: 0, by_cluster: false, baseline: 0, threads: 2 };
     let outcome = bootstrap(&cells, &[0.0; 5], &SETTINGS, &plan, &watch);
     assert_eq!(outcome.err(), Some(CoreError::Cancelled));
 }

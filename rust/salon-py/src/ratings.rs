@@ -99,13 +99,14 @@ pub fn fit(py: Python<'_>, cells: &Cells, prior_ties: f64, tolerance: f64, max_i
 ///
 /// `progress(done)` is called now and then with the number of finished replicates.
 #[pyfunction]
-#[pyo3(signature = (cells, estimate, replicates, seed, by_cluster, threads, prior_ties, tolerance, max_iterations,
-    progress=None))]
+#[pyo3(signature = (cells, estimate, baseline, replicates, seed, by_cluster, threads, prior_ties, tolerance,
+    max_iterations, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn bootstrap(
     py: Python<'_>,
     cells: &Cells,
     estimate: PyReadonlyArray1<'_, f64>,
+    baseline: usize,
     replicates: usize,
     seed: u64,
     by_cluster: bool,
@@ -116,7 +117,7 @@ pub fn bootstrap(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Replicates> {
     let settings = settings(prior_ties, tolerance, max_iterations)?;
-    let plan = Plan { replicates, seed, by_cluster, threads };
+    let plan = Plan { replicates, seed, by_cluster, baseline, threads };
     let estimate = estimate.as_slice()?.to_vec();
     let (models, cells) = (estimate.len(), &cells.inner);
     let inner = through(py, progress, |watch| core_bootstrap(cells, &estimate, &settings, &plan, watch))?;

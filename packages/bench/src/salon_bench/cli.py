@@ -286,6 +286,12 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
     click.echo(board.header)
     _print_table(header, lines, right=[name for name in header if name != "model"])
     click.echo(f"{done.scores.height - blank} published scores, {blank} unscored; {done.battles:,} derived battles.")
+    if board.replicates:
+        used = board.table["replicates_used"]
+        click.echo(
+            f"Intervals: a model counts in the resamples where battles join it to the baseline, {used.min():,} to {used.max():,} "
+            f"of {board.replicates:,}. For a model in one or two suites they say little."
+        )
 
 
 def _print_agreement(done: "Quickstart") -> None:

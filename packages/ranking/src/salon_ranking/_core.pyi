@@ -80,6 +80,7 @@ def fit(cells: Cells, prior_ties: float, tolerance: float, max_iterations: int) 
 def bootstrap(
     cells: Cells,
     estimate: NDArray[np.float64],
+    baseline: int,
     replicates: int,
     seed: int,
     by_cluster: bool,

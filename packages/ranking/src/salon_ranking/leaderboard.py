@@ -22,7 +22,8 @@ class Leaderboard:
         table: one row per model, best first, with the columns ``rank`` (1 is best; equal ratings share a rank; counted
             within a component), ``model``, ``rating``, ``ci_low``, ``ci_high`` (Elo points; null where there is none),
             ``matches``, ``wins``, ``ties``, ``losses`` (sums of weights), ``win_rate`` ((wins + ties/2) / matches),
-            ``replicates_used`` (replicates in which the model had a battle and a finite rating) and ``component``.
+            ``replicates_used`` (replicates in which the model had a finite rating and a chain of battles joined it to the
+            baseline) and ``component``.
         source: where the battles came from.
         group: the value of the grouping column; None is all battles.
         battles: number of battles.

@@ -69,9 +69,9 @@ def rank(
 
     The rating is the fit to all battles, never an average of replicates. Every replicate resamples battles (or, with
     ``cluster``, whole clusters) with replacement and is fitted anew; its uncertainty includes that of the baseline.
-    A model without a battle in a replicate is left out of that replicate (``replicates_used``); a replicate without a
-    finite estimate is left out whole and counted (``degenerate``). The same seed gives the same intervals, bit for
-    bit, on any number of threads. Ctrl-C stops at once.
+    A model that no chain of battles joins to the baseline in a replicate is left out of that replicate
+    (``replicates_used``): a prior compares nobody. A replicate without a finite estimate is left out whole and counted
+    (``degenerate``). The same seed gives the same intervals, bit for bit, on any number of threads. Ctrl-C stops at once.
 
     Args:
         replicates: 0 for no intervals.
@@ -121,8 +121,8 @@ def rank(
     if replicates:
         _, leagues = leagues_of(battles, prior_ties, components)
         for league, base in zip(leagues, ratings.baselines, strict=True):
-            drawn = _resample(league, ratings, options, threads or _processors(), progress)
             base_number = [battles.models[number] for number in league.members].index(base)
+            drawn = _resample(league, base_number, ratings, options, threads or _processors(), progress)
             points = elo(drawn.log_strengths, base_number, baseline_rating)
             members = league.members
             low[members], high[members], used[members] = percentile_interval(points, confidence)
@@ -169,13 +169,14 @@ def _check(battles: Battles, options: _Options, threads: int | None) -> None:
 
 
 def _resample(
-    league: League, ratings: Ratings, options: _Options, threads: int, progress: Progress | None
+    league: League, baseline: int, ratings: Ratings, options: _Options, threads: int, progress: Progress | None
 ) -> _core.Replicates | reference.Replicates:
     estimate = np.ascontiguousarray(ratings.log_strengths[league.members])
     told = None if progress is None else lambda done: progress(done, options.replicates)
     if options.solver == "reference":
         return reference.bootstrap(
             league.cells,
+            baseline,
             options.replicates,
             options.seed,
             options.cluster,
@@ -186,6 +187,7 @@ def _resample(
     return _core.bootstrap(
         league.cells,
         estimate,
+        baseline,
         options.replicates,
         options.seed,
         options.cluster,

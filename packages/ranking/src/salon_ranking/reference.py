@@ -44,6 +44,7 @@ def fit(cells: _core.Cells, prior_ties: float, tolerance: float, max_iterations:
 
 def bootstrap(
     cells: _core.Cells,
+    baseline: int,
     replicates: int,
     seed: int,
     by_cluster: bool,
@@ -67,7 +68,7 @@ def bootstrap(
             continue
         fitted = fit_matrix(score, prior_ties, tolerance, max_iterations)
         unconverged += not fitted.converged
-        row[:] = np.where((score + score.T).sum(axis=1) > 0, fitted.log_strengths, np.nan)
+        row[:] = np.where(joined_to(baseline, score), fitted.log_strengths, np.nan)
     return Replicates(log_strengths, degenerate, unconverged)
 
 
@@ -78,6 +79,15 @@ def is_strongly_connected(score: Floats) -> bool:
     for _ in range(len(reach).bit_length()):
         reach = (reach.astype(np.float64) @ reach.astype(np.float64)) > 0
     return bool(reach.all())
+
+
+def joined_to(baseline: int, score: Floats) -> NDArray[np.bool_]:
+    """Which models a chain of battles joins to the baseline, whoever won them; nobody when it has no battle."""
+    met = (score + score.T) > 0
+    joined = met[baseline]
+    for _ in range(len(met)):
+        joined = joined | met[joined].any(axis=0)
+    return joined
 
 
 def score_matrix(
