@@ -1,0 +1,141 @@
+"""``salon raters``: who answers without looking, and why that is said of them."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from salon_ranking.raters.rater_report import RaterReport
+
+_MOST_LINES = 50
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("battles", metavar="INPUT", type=click.Path(path_type=Path))
+@click.option("--consensus", type=click.Choice(["majority", "model"]), help="What others think. Default: majority.")
+@click.option("--anchor-share", type=float, metavar="SHARE", help="Anchors to be answered as expected. Default: 0.75.")
+@click.option("--speed-sigmas", type=float, metavar="NUMBER", help="Deviations below the cohort's log time. Default: 3.")
+@click.option(
+    "--speed-scale",
+    type=click.Choice(["robust", "classic"]),
+    help="Deviations by median and MAD, or by mean and standard deviation. Default: robust.",
+)
+@click.option("--run-length", type=int, metavar="NUMBER", help="Same option in a row; 0: judge by probability. Default: 24.")
+@click.option("--side-alpha", type=float, metavar="LEVEL", help="Level of the test of left against right. Default: 0.01.")
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path),
+    help="Answers that experts must know: prompt_id, model_a, model_b, winner (a file like INPUT).",
+)
+@click.option("--all", "everybody", is_flag=True, help=f"Show more than {_MOST_LINES} raters.")
+@click.option("--audit", type=click.Path(dir_okay=False, path_type=Path), help="Write battles to be judged again: a .csv file.")
+@click.option("--audit-share", type=float, default=0.25, show_default=True, help="Share of each rater's battles for --audit.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same sample.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Also write .csv, .parquet, .json or .html.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
+)
+def raters(
+    battles: Path,
+    consensus: str | None,
+    anchor_share: float | None,
+    speed_sigmas: float | None,
+    speed_scale: str | None,
+    run_length: int | None,
+    side_alpha: float | None,
+    reference: Path | None,
+    everybody: bool,
+    audit: Path | None,
+    audit_share: float,
+    seed: int,
+    output: Path | None,
+    format_: str,
+) -> None:
+    """Look at raters: missed anchors, too fast, one option again and again, one-sided, against everybody else.
+
+    INPUT is a CSV, JSON Lines or Parquet file, or the directory of a result store, with the columns rater_id, model_a,
+    model_b and winner. The checks also use prompt_id, mode, side_a_shown, started_at, answered_at, is_anchor and
+    expected_winner; a check whose columns are missing is left out and said to be.
+
+    A flag is a finding, so the exit code is 0. Nothing is deleted.
+
+    \b
+    Example:
+      salon raters votes.csv
+      salon raters salon-results --output raters.html
+      salon raters votes.parquet --run-length 30 --format json
+      salon raters votes.parquet --reference exam.csv --audit again.csv --audit-share 0.25
+    """
+    from salon_ranking.output import check_ending
+    from salon_ranking.raters.output import check_audit, to_csv, to_json, write, write_audit
+    from salon_ranking.raters.policy import RaterPolicy
+    from salon_ranking.raters.rater_report import check_raters
+    from salon_ranking.raters.votes import Votes
+    from salon_ranking.sources import scan
+
+    if output is not None:
+        check_ending(output)
+    if audit is not None:
+        check_audit(audit)
+    named = {
+        "consensus": consensus,
+        "anchor_share": anchor_share,
+        "speed_sigmas": speed_sigmas,
+        "speed_scale": speed_scale,
+        "side_alpha": side_alpha,
+    }
+    options = {name: value for name, value in named.items() if value is not None}
+    if run_length is not None:
+        options["run_length"] = run_length or None  # type: ignore[assignment]
+    policy = RaterPolicy(**options)  # type: ignore[arg-type]
+    votes = Votes.read(battles)
+    report = check_raters(votes, policy, reference=None if reference is None else scan(reference))
+    if format_ == "json":
+        click.echo(to_json(report))
+    elif format_ == "csv":
+        click.echo(to_csv(report), nl=False)
+    else:
+        _show(report, None if everybody else _MOST_LINES)
+    if output is not None:
+        write(report, output)
+        click.echo(f"Wrote {output}", err=True)
+    if audit is not None:
+        from salon_ranking.raters.audit import audit_sample
+
+        sample = audit_sample(scan(battles).collect(), share=audit_share, seed=seed, source=str(battles))
+        write_audit(sample, audit)
+        click.echo(f"Wrote {audit} ({sample.height:,} battles)", err=True)
+
+
+def _show(report: "RaterReport", most: int | None) -> None:
+    """The report as a table under a header that says what was looked at."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from salon_ranking.raters.columns import headings, lines
+
+    # Piped into a file or a program, a table keeps its columns.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    console.print(_plain(report.header), style="dim")
+    table = Table(box=None)
+    for heading in headings(report):
+        table.add_column(heading, justify="left" if heading in ("Rater", "Mode", "Reason") else "right", overflow="fold")
+    for line in lines(report, most):
+        table.add_row(*map(_plain, line))
+    console.print(table)
+    if most is not None and report.table.height > most:
+        click.echo(f"{report.table.height - most:,} more; --all shows them.", err=True)
+
+
+def _plain(text: str) -> str:
+    """Text as it is: no markup, and nothing that a terminal could act on."""
+    from rich.markup import escape
+
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))

@@ -1,0 +1,153 @@
+"""All checks together: one row per rater, and the reason for every flag.
+
+Nothing is deleted: a flag is a finding. ``exclusion.py`` leaves flagged raters out of a leaderboard and counts them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from salon_ranking.errors import OptionError
+from salon_ranking.raters import anchors, consensus, repetition, side, speed
+from salon_ranking.raters.anchors import answered_anchors
+from salon_ranking.raters.check import Check
+from salon_ranking.raters.policy import RaterPolicy, RaterReason
+from salon_ranking.raters.qualification import qualification_check
+from salon_ranking.raters.votes import Votes
+
+CHECKS = (anchors.CHECK, speed.CHECK, repetition.CHECK, side.CHECK, consensus.CHECK)
+"""Checks that need the battles alone, in the order of reports."""
+
+_FINDINGS = {
+    "rater_id": pl.String,
+    "reason": pl.String,
+    "value": pl.Float64,
+    "threshold": pl.Float64,
+    "explanation": pl.String,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RaterReport:
+    """What is known about every rater.
+
+    Attributes:
+        table: one row per rater, flagged ones first, then by id: ``rater_id``, ``modes`` (joined by commas; null: not
+            given), ``battles``, ``flagged``, ``reasons`` (a list, empty when not flagged), ``explanation`` (else null), and
+            per check ``<reason>`` (flagged or not; null: too little to decide), ``<reason>_value``, ``<reason>_threshold`` and
+            details. Values and thresholds: shares; standard deviations below the cohort; the length of a run; the
+            distance of the share of left from one half.
+        findings: one row per flag: ``rater_id``, ``reason``, ``value``, ``threshold``, ``explanation``; for the store.
+        policy: the thresholds.
+        source: where the battles came from.
+        battles: number of battles.
+        anchor_rate: share of battles that are anchors with an expected answer.
+        not_checked: pairs of a check that could not be made for anybody, and why.
+    """
+
+    table: pl.DataFrame
+    findings: pl.DataFrame
+    policy: RaterPolicy
+    source: str
+    battles: int
+    anchor_rate: float
+    not_checked: tuple[tuple[RaterReason, str], ...]
+
+    @cached_property
+    def flagged(self) -> tuple[str, ...]:
+        """The ids of flagged raters, in ascending order."""
+        return tuple(sorted(self.table.filter("flagged")["rater_id"].to_list()))
+
+    @property
+    def header(self) -> str:
+        """One or two sentences on what was looked at, and what could not be."""
+        count = len(self.flagged)
+        left = int(self.table.filter("flagged")["battles"].sum())
+        parts = [f"{self.source}: {self.battles:,} battles by {self.table.height:,} raters"]
+        parts.append(f"{count:,} flagged, with {left:,} battles ({left / self.battles:.1%})")
+        if RaterReason.AGAINST_CONSENSUS in self.policy.checks:
+            parts.append(f"consensus: {self.policy.consensus}")
+        if 0.0 < self.anchor_rate < self.policy.anchor_wanted / 2.0:
+            parts.append(f"only {self.anchor_rate:.1%} of battles are anchors ({self.policy.anchor_wanted:.0%} wanted)")
+        parts += [f"not checked: {reason} ({why})" for reason, why in self.not_checked]
+        return "; ".join(parts) + "."
+
+
+def check_raters(
+    battles: Votes | pl.DataFrame | pl.LazyFrame,
+    policy: RaterPolicy | None = None,
+    *,
+    reference: pl.DataFrame | pl.LazyFrame | None = None,
+) -> RaterReport:
+    """Look at every rater by every check that the columns allow.
+
+    Args:
+        battles: columns of the record ``Battle``; ``rater_id``, ``model_a``, ``model_b`` and ``winner`` must be there. A check
+            whose columns are missing is not made, and says so in ``not_checked``.
+        reference: answers that experts must know; see :func:`qualify`. None: nobody is examined.
+
+    Raises:
+        BattleError: as :meth:`Votes.from_frame`, and :func:`qualify` for the reference.
+
+    Example:
+        >>> rows = {"rater_id": ["lazy"] * 30 + ["keen"] * 4, "model_a": ["x"] * 34, "model_b": ["y"] * 34}
+        >>> battles = pl.DataFrame({**rows, "winner": ["model_a"] * 34, "side_a_shown": ["left"] * 30 + ["left", "right"] * 2})
+        >>> report = check_raters(battles)
+        >>> report.flagged, report.findings["reason"].to_list()
+        (('lazy',), ['repeated_option', 'one_sided'])
+    """
+    policy = policy or RaterPolicy()
+    votes = battles if isinstance(battles, Votes) else Votes.from_frame(battles)
+    checks = [check for check in CHECKS if check.reason in policy.checks]
+    if reference is not None and RaterReason.UNQUALIFIED in policy.checks:
+        checks.append(qualification_check(reference))
+    if not checks:
+        raise OptionError("there is no check to make", allowed=RaterReason)
+    table, not_checked = _base(votes), []
+    for check in checks:
+        outcome = check.run(votes, policy)
+        if outcome.frame is None:
+            not_checked.append((check.reason, outcome.why_not or ""))
+            absent = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in check.columns.items()]
+            table = table.with_columns(absent)
+        else:
+            typed = [pl.col(name).cast(dtype) for name, dtype in check.columns.items()]
+            table = table.join(outcome.frame.select("rater_id", *typed), on="rater_id", how="left")
+    findings = _findings(table, checks, policy)
+    return RaterReport(
+        table=_ordered(table, findings),
+        findings=findings,
+        policy=policy,
+        source=votes.source,
+        battles=len(votes.frame),
+        anchor_rate=len(answered_anchors(votes)) / len(votes.frame),
+        not_checked=tuple(not_checked),
+    )
+
+
+def _base(votes: Votes) -> pl.DataFrame:
+    modes = pl.col("mode").drop_nulls().unique().sort().str.join(", ")
+    rows = votes.frame.group_by("rater_id").agg(modes.alias("modes"), battles=pl.len().cast(pl.Int64))
+    return rows.with_columns(pl.when(pl.col("modes") != "").then("modes").alias("modes")).sort("rater_id")
+
+
+def _findings(table: pl.DataFrame, checks: Sequence[Check], policy: RaterPolicy) -> pl.DataFrame:
+    rows = []
+    for check in checks:
+        for row in table.filter(pl.col(check.reason)).iter_rows(named=True):
+            numbers = (row[f"{check.reason}_value"], row[f"{check.reason}_threshold"])
+            rows.append((row["rater_id"], str(check.reason), *numbers, check.explain(row, policy)))
+    return pl.DataFrame(rows, schema=_FINDINGS, orient="row").sort("rater_id", maintain_order=True)
+
+
+def _ordered(table: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
+    why = findings.group_by("rater_id", maintain_order=True).agg(
+        reasons=pl.col("reason"), explanation=pl.col("explanation").str.join("; ")
+    )
+    whole = table.join(why, on="rater_id", how="left").with_columns(
+        flagged=pl.col("reasons").is_not_null(), reasons=pl.col("reasons").fill_null(pl.lit([], dtype=pl.List(pl.String)))
+    )
+    front = ["rater_id", "modes", "battles", "flagged", "reasons", "explanation"]
+    return whole.select(*front, pl.all().exclude(front)).sort("flagged", "rater_id", descending=[True, False])

@@ -1,0 +1,57 @@
+"""The small statistics of the checks: Wilson's interval, the exact sign test, Holm's correction. NumPy alone."""
+
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """Wilson's score interval of shares (Wilson 1927, doi:10.1080/01621459.1927.10502953); NaN without trials.
+
+    Example:
+        >>> low, high = wilson_interval([8], [10])
+        >>> low.round(3).tolist(), high.round(3).tolist()
+        ([0.49], [0.943])
+    """
+    n = np.asarray(trials, dtype=np.float64)
+    z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.asarray(successes, dtype=np.float64) / n
+        centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+        half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+
+
+def sign_test(heads: ArrayLike, tosses: ArrayLike) -> Floats:
+    """Two-sided exact p-values of a fair coin, shape (n,); 1 without tosses.
+
+    Example:
+        >>> sign_test([8, 5, 0], [10, 10, 0]).round(4).tolist()
+        [0.1094, 1.0, 1.0]
+    """
+    n, k = np.asarray(tosses, dtype=np.int64), np.asarray(heads, dtype=np.int64)
+    log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n.max(initial=0) + 1)))))
+    found = np.ones(len(n))
+    for place, (all_, few) in enumerate(zip(n, np.minimum(k, n - k), strict=True)):
+        i = np.arange(few + 1)
+        terms = log_factorial[all_] - log_factorial[i] - log_factorial[all_ - i] - all_ * np.log(2.0)
+        found[place] = min(1.0, 2.0 * float(np.exp(terms).sum()))
+    return found
+
+
+def holm(p_values: ArrayLike) -> Floats:
+    """Holm's correction for several tests (Holm 1979): adjusted p-values in the given order.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+        [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted

@@ -1,0 +1,175 @@
+"""Battles as raters saw them: who answered what, on which side of the screen, when, and what was expected.
+
+The columns are those of the record ``Battle``. Four must be there; of the others, checks use what is given and say what they
+miss. Text is read as truth values and times, since that is what CSV files hold.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from salon_ranking._index import reading
+from salon_ranking.battles import Battles
+from salon_ranking.errors import BattleError
+from salon_ranking.sources import scan
+from salon_taxonomy.records import Mode, Side, Winner
+
+REQUIRED = ("rater_id", "model_a", "model_b", "winner")
+TEXTS = ("prompt_id", "generation_a", "generation_b", "mode", "side_a_shown", "expected_winner")
+TIMES = ("started_at", "answered_at")
+FLAGS = ("is_anchor",)
+TIES = [Winner.BOTH_GOOD.value, Winner.BOTH_BAD.value, Winner.TIE.value]
+_TRUTH = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+_INSTANT = pl.Datetime("us", "UTC")
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """All answers, one row each, in the order given.
+
+    Attributes:
+        frame: ``row`` (from 1), ``rater_id``, ``mode`` (null: not given), ``prompt_id``, ``model_a``, ``model_b``, ``winner``,
+            ``expected_winner``, ``is_anchor``, ``started_at``, ``answered_at``, ``generation_a``, ``generation_b``,
+            ``side_a_shown``; a column that was not given is null, ``is_anchor`` false.
+        given: the columns that were given.
+        battles: the same rows for fitting.
+        source: what errors and headers call them.
+    """
+
+    frame: pl.DataFrame
+    given: frozenset[str]
+    battles: Battles
+    source: str
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Votes":
+        """Read a CSV, JSON Lines or Parquet file, or the ``battles`` table of a result store (a directory).
+
+        Raises:
+            BattleError: as :meth:`from_frame`, or the file cannot be read.
+        """
+        return cls.from_frame(scan(Path(path)), source=str(path))
+
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame | pl.LazyFrame, source: str = "battles") -> "Votes":
+        """Check the rows of a frame with the columns of ``Battle``.
+
+        Raises:
+            BattleError: a required column is missing, or a row is wrong: no rater, an unknown winner, side or mode, a model
+                against itself, a time or truth value that is none, an answer before its start; or there are no rows.
+
+        Example:
+            >>> rows = {"rater_id": ["r"], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"]}
+            >>> sorted(Votes.from_frame(pl.DataFrame(rows)).given)
+            ['model_a', 'model_b', 'rater_id', 'winner']
+        """
+        lazy = frame.lazy()
+        with reading(source):
+            schema = lazy.collect_schema()
+        missing = [name for name in REQUIRED if name not in schema]
+        if missing:
+            hint = "Each row is one answer of one rater; see the record Battle."
+            raise BattleError("missing column", source=source, value=missing[0], allowed=schema.names(), hint=hint)
+        battles = Battles.from_frame(lazy, source)
+        given = [name for name in (*REQUIRED, *TEXTS, *TIMES, *FLAGS) if name in schema]
+        with reading(source):
+            raw = lazy.select(given).collect().with_row_index("row", offset=1)
+        if not len(raw):
+            raise BattleError("there are no battles", source=source)
+        for name in given:
+            _check_type(name, raw.schema[name], source)
+        parsed = raw.with_columns(_parsed(name, raw.schema[name]) for name in given)
+        _check_rows(raw, parsed, source)
+        absent = [pl.lit(None, dtype=pl.String).alias(name) for name in TEXTS if name not in given]
+        absent += [pl.lit(None, dtype=_INSTANT).alias(name) for name in TIMES if name not in given]
+        absent += [pl.lit(False).alias(name) for name in FLAGS if name not in given]
+        whole = parsed.with_columns(absent).with_columns(pl.col("is_anchor").fill_null(False))
+        return cls(whole.select("row", *REQUIRED, *TEXTS, *TIMES, *FLAGS), frozenset(given), battles, source)
+
+    def lacks(self, *columns: str) -> str | None:
+        """Why a check that needs these columns cannot be made; None when it can."""
+        absent = [name for name in columns if name not in self.given]
+        return f"no column {' or '.join(absent)}" if absent else None
+
+
+def option() -> pl.Expr:
+    """What was chosen on the screen: ``left``, ``right``, a kind of tie; null when the side is not known."""
+    a_won, a_left = pl.col("winner") == Winner.MODEL_A.value, pl.col("side_a_shown") == Side.LEFT.value
+    side = pl.when(a_won == a_left).then(pl.lit(Side.LEFT.value)).otherwise(pl.lit(Side.RIGHT.value))
+    decisive = pl.when(pl.col("side_a_shown").is_not_null()).then(side)
+    return pl.when(pl.col("winner").is_in(TIES)).then(pl.col("winner")).otherwise(decisive)
+
+
+def oriented(column: str) -> pl.Expr:
+    """An outcome that does not depend on which model was called A: ``first`` is the one whose name comes first."""
+    a_first = pl.col("model_a") < pl.col("model_b")
+    first_won = (pl.col(column) == Winner.MODEL_A.value) == a_first
+    decisive = pl.when(first_won).then(pl.lit("first")).otherwise(pl.lit("second"))
+    return pl.when(pl.col(column).is_in(TIES)).then(pl.col(column)).when(pl.col(column).is_not_null()).then(decisive)
+
+
+def pair_columns() -> list[pl.Expr]:
+    """Models and generations as :func:`oriented` has them: ``first``, ``second``, ``first_made``, ``second_made``."""
+    a_first = pl.col("model_a") < pl.col("model_b")
+    columns = []
+    for name, a, b in (("", "model_a", "model_b"), ("_made", "generation_a", "generation_b")):
+        columns.append(pl.when(a_first).then(pl.col(a)).otherwise(pl.col(b)).alias(f"first{name}"))
+        columns.append(pl.when(a_first).then(pl.col(b)).otherwise(pl.col(a)).alias(f"second{name}"))
+    return columns
+
+
+def _check_type(name: str, dtype: pl.DataType, source: str) -> None:
+    text = dtype == pl.String or dtype == pl.Categorical or dtype == pl.Enum or dtype == pl.Null
+    fits = text or (dtype == pl.Boolean if name in FLAGS else dtype == pl.Datetime if name in TIMES else False)
+    if name in ("rater_id", "prompt_id", "generation_a", "generation_b"):
+        fits = fits or dtype.is_integer()
+    if not fits:
+        wanted = "truth values" if name in FLAGS else "times" if name in TIMES else "text"
+        raise BattleError(f"must hold {wanted}, not", source=source, column=name, value=str(dtype))
+
+
+def _parsed(name: str, dtype: pl.DataType) -> pl.Expr:
+    column = pl.col(name)
+    if name in TIMES and isinstance(dtype, pl.Datetime):
+        return (column.dt.replace_time_zone("UTC") if dtype.time_zone is None else column).cast(_INSTANT)
+    if name in FLAGS and dtype == pl.Boolean:
+        return column
+    text = column.cast(pl.String)
+    if name in TIMES:
+        iso = text.str.strip_chars().str.replace(r"^(\d{4}-\d\d-\d\d) ", "${1}T")
+        zoned, naive = (
+            iso.str.to_datetime(f"%Y-%m-%dT%H:%M:%S%.f{zone}", time_unit="us", time_zone="UTC", strict=False)
+            for zone in ("%#z", "")
+        )
+        return pl.coalesce(zoned, naive).alias(name)
+    if name in FLAGS:
+        return text.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
+    return text
+
+
+def _check_rows(raw: pl.DataFrame, parsed: pl.DataFrame, source: str) -> None:
+    """Raise for the first wrong row; model names and winners are checked already."""
+    menus = {"mode": [*map(str, Mode)], "side_a_shown": [*map(str, Side)], "expected_winner": [*map(str, Winner)]}
+    checks: list[tuple[str, str, pl.Expr, list[str] | None]] = [
+        ("rater_id", "no rater", pl.col("rater_id").is_null() | (pl.col("rater_id").str.strip_chars() == ""), None)
+    ]
+    for name, menu in menus.items():
+        if name in parsed.columns:
+            checks.append((name, "unknown value", ~pl.col(name).is_in(menu), menu))
+    for name in (*TIMES, *FLAGS):
+        if name in parsed.columns:
+            wanted = ["2026-01-31T12:00:00Z"] if name in TIMES else list(_TRUTH)
+            checks.append((name, "cannot be read:", pl.col(name).is_null() & raw[name].is_not_null(), wanted))
+    if set(TIMES) <= set(parsed.columns):
+        checks.append(("answered_at", "answered before it was started:", pl.col("answered_at") < pl.col("started_at"), None))
+    found = []
+    for column, problem, wrong, menu_or_none in checks:
+        first = parsed.filter(wrong.fill_null(False)).head(1)
+        if len(first):
+            found.append((int(first["row"][0]), column, problem, menu_or_none))
+    if found:
+        row, column, problem, allowed = min(found, key=lambda item: item[0])
+        value = raw[column][row - 1]
+        value = str(value) if column in TIMES else value
+        raise BattleError(problem, source=source, row=row, column=column, value=value, allowed=allowed)
