@@ -249,20 +249,24 @@ def _deliver(
 
 def _mos(summary: "MosSummary") -> None:
     _print(summary.header)
-    scenarios = summary.scores["scenario"].null_count() < summary.scores.height
-    heads = (*(["scenario"] if scenarios else []), "dimension", "model", "MOS", f"{100 * summary.confidence:.4g} % CI")
+    scenarios = [name for name in summary.scores["scenario"].unique().sort() if name is not None]
+    means = summary.scores.select("scenario", "dimension", "model", "mean")
+    there = {tuple(names): mean for *names, mean in means.iter_rows()}
     rows = [
         [
-            *([row["scenario"] or "all"] if scenarios else []),
             row["dimension"],
             row["model"],
             _mark(row["mean"]),
             f"{_mark(row['ci_low'])} – {_mark(row['ci_high'])}" if row["ci_low"] is not None else "–",
             *(f"{row[name]:,}" for name in ("prompts", "missing_prompts", "evaluations", "unscored")),
+            *(_mark(there.get((scenario, row["dimension"], row["model"]))) for scenario in scenarios),
         ]
         for row in summary.scores.iter_rows(named=True)
+        if row["scenario"] is None
     ]
-    _print(_table((*heads, "prompts", "missing", "evaluations", "unscored"), rows, words=3 if scenarios else 2))
+    interval = f"{100 * summary.confidence:.4g} % CI"
+    heads = ("dimension", "model", "MOS", interval, "prompts", "missing", "evaluations", "unscored", *scenarios)
+    _print(_table(heads, rows, words=2))
     compared, flagged = summary.comparisons, summary.correlations.filter("flagged")
     if compared.height:
         significant = int(compared["significant"].sum())

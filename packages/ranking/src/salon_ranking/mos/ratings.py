@@ -39,8 +39,8 @@ class Ratings:
     ) -> "Ratings":
         """Check the rows of a frame with the columns of ``records.Rating`` (``answered_at`` is not read).
 
-        A column ``scenario`` may stand beside them; else it is taken from ``prompts`` (columns ``prompt_id`` and
-        ``scenario``). A prompt without a scenario belongs to ``(not given)``. A null ``value`` is refused unless the
+        A column ``scenario`` may stand beside them; ``prompts`` (columns ``prompt_id`` and ``scenario``), when given, takes
+        its place. A prompt without a scenario belongs to ``(not given)``. A null ``value`` is refused unless the
         column ``unscored_reason`` says why there is none; such rows are counted, never scored.
 
         Raises:
@@ -127,14 +127,14 @@ def _reasons(frame: pl.DataFrame) -> dict[str, int]:
 def _with_scenario(table: Table, prompts: pl.DataFrame | pl.LazyFrame | None) -> pl.DataFrame:
     """The columns that are kept, with the scenario of each row's prompt where it is known."""
     frame = table.frame
-    if "scenario" not in frame.columns and prompts is not None:
+    if prompts is not None:
         known = Table(prompts.lazy().collect(), f"prompts of {table.source}", RatingError)
         known.require(["prompt_id", "scenario"])
         if not known.frame.is_empty():
             known = known.with_names(["prompt_id"])
         _one_scenario(known)
         scenarios = known.frame.select(pl.col("prompt_id").cast(pl.String), "scenario").unique("prompt_id", keep="first")
-        frame = frame.join(scenarios, on="prompt_id", how="left", maintain_order="left")
+        frame = frame.drop("scenario", strict=False).join(scenarios, on="prompt_id", how="left", maintain_order="left")
     elif "scenario" in frame.columns:
         _one_scenario(table)
     kept = ["prompt_id", "generation_id", "model", "dimension", "rater_id", "value"]

@@ -40,10 +40,11 @@ def dot_plot(
     base = alt.Chart(data).encode(tooltip=tooltip, **encodings)
     scale = alt.Scale(zero=False, nice=True)
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
-    bars = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=4, opacity=0.4, strokeCap="round")
-    bars = bars.encode(x=alt.X("ci_low:Q", title=title, scale=scale, axis=axis), x2="ci_high:Q")
-    points = base.mark_point(filled=True, size=45, opacity=1).encode(x=alt.X(f"{value}:Q", title=title, scale=scale))
-    layers = [bars, points]
+    points = base.mark_point(filled=True, size=45, opacity=1)
+    layers = [points.encode(x=alt.X(f"{value}:Q", title=title, scale=scale, axis=axis))]
+    if data["ci_low"].count():
+        bars = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=4, opacity=0.4, strokeCap="round")
+        layers.insert(0, bars.encode(x=alt.X("ci_low:Q", title=title, scale=scale, axis=axis), x2="ci_high:Q"))
     if line is not None:
         at = alt.Chart(alt.InlineData(values=[{"at": line}])).mark_rule(strokeDash=[3, 3], opacity=0.5)
         layers.insert(0, at.encode(x=alt.X("at:Q", title=title, scale=scale)))
@@ -82,7 +83,10 @@ def value_map(
     )
     dark = f"datum['{value}'] > {domain[0] + 0.6 * (domain[1] - domain[0])}"
     words = base.mark_text(fontSize=11).encode(
-        text=alt.Text(f"{value}:Q", format=f".{digits}f"), color=alt.condition(dark, alt.value("white"), alt.value("black"))
+        text=alt.Text(f"{value}:Q", format=f".{digits}f"),
+        color=alt.condition(dark, alt.value("white"), alt.value("black")),
+        # On a phone the colours stay, and the numbers are in the table beneath.
+        opacity=alt.condition(f"width / {max(len(columns), 1)} > 26", alt.value(1), alt.value(0)),
     )
     height = 26 * max(len(rows), 1)
     chart = alt.layer(squares, words).properties(
@@ -128,7 +132,7 @@ def share_wheel(shares: pl.DataFrame) -> Specification:
     ]
     sides: list[tuple[str, Literal["left", "right"]]] = [("datum.middle < PI", "left"), ("datum.middle >= PI", "right")]
     for side, align in sides:
-        words = alt.Chart(labels).transform_filter(side).mark_text(fontSize=10, align=align, limit=110)
+        words = alt.Chart(labels).transform_filter(side).mark_text(fontSize=10, align=align, limit=85)
         layers.append(
             words.encode(
                 text="name:N", theta=alt.Theta("middle:Q", scale=None, stack=None), radius=alt.Radius("at:Q", stack=None)

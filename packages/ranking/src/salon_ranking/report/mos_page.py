@@ -192,7 +192,8 @@ def _compared(summary: MosSummary) -> Table:
 
 
 def _stability(summary: MosSummary) -> Figure:
-    mean = summary.stability.group_by("dimension", "samples").agg(pl.col("probability").mean()).sort("dimension", "samples")
+    order = pl.col("dimension").replace_strict({name: number for number, name in enumerate(summary.scales)})
+    mean = summary.stability.group_by("dimension", "samples").agg(pl.col("probability").mean()).sort("samples", order)
     rows = mean.select(
         "dimension",
         "probability",

@@ -1,0 +1,175 @@
+"""`salon mos`, `salon weights` and `salon test-points`, and the files and pages that they write."""
+
+import builtins
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import rich_click as click
+import vl_convert
+from click.testing import CliRunner, Result
+
+from salon_ranking.errors import MissingExtraError
+from salon_ranking.mos import Checks, cli
+from salon_ranking.report.mos_charts import dot_plot, share_wheel, value_map
+from salon_taxonomy.errors import SalonError
+
+HOSTILE = "[red]<script>alert(1)</script>\x1b[31m"
+MODELS = ["x", "y", HOSTILE]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ratings in two dimensions and scenarios, votes that follow them, and checks, as CSV files."""
+    folder = tmp_path_factory.mktemp("files")
+    rng = np.random.default_rng(0)
+    model, prompt, sample, dimension = (grid.ravel() for grid in np.mgrid[:3, :30, :2, :2])
+    value = np.clip(np.rint(3 + 0.5 * model * dimension + rng.normal(0, 1, len(model))), 1, 5)
+    frame = pl.DataFrame({"m": model, "prompt_id": prompt, "s": sample, "d": dimension, "value": value}).with_row_index(
+        "rating_id"
+    )
+    ratings = frame.select(
+        "rating_id",
+        "prompt_id",
+        "value",
+        model=pl.Series([MODELS[number] for number in model]),
+        generation_id=pl.format("{}/{}/{}", "m", "prompt_id", "s"),
+        dimension=pl.Series([["beauty", "fit.to [prompt]"][number] for number in dimension]),
+        rater_id=pl.lit("ann"),
+        scale_min=pl.lit(1),
+        scale_max=pl.lit(5),
+        scenario=pl.format("scenario {}", pl.col("prompt_id") % 2),
+    )
+    ratings.write_csv(folder / "ratings.csv")
+    pairs = [(p, a, b) for p in range(30) for a in range(3) for b in range(3) if a != b]
+    votes = pl.DataFrame(pairs, schema=["prompt_id", "a", "b"], orient="row").select(
+        "prompt_id",
+        model_a=pl.col("a").replace_strict(dict(enumerate(MODELS)), return_dtype=pl.String),
+        model_b=pl.col("b").replace_strict(dict(enumerate(MODELS)), return_dtype=pl.String),
+        winner=pl.Series(rng.choice(["model_a", "model_b", "tie"], len(pairs))),
+        mode=pl.Series(rng.choice(["expert", "public"], len(pairs), p=[0.1, 0.9])),
+    )
+    votes.write_csv(folder / "votes.csv")
+    checks = [(m, t, bool(n % 3)) for m in MODELS for t in ("Text", "Size") for n in range(9)]
+    pl.DataFrame(checks, schema=["model", "test_point", "satisfied"], orient="row").write_csv(folder / "checks.csv")
+    return folder
+
+
+def ran(command: click.Command, *arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+CALLS = {"mos": ["ratings.csv"], "weights": ["votes.csv", "ratings.csv"], "test_points": ["checks.csv"]}
+
+
+def call(name: str, files: Path, *options: object) -> Result:
+    return ran(getattr(cli, name), *(files / file for file in CALLS[name]), *options)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("mos", ["360 scored, 0 unscored", "MOS", "scenario 0", "comparisons differ", "samples per prompt", "correlations"]),
+        ("weights", ["180 of 180 battles used", "public", "rise", "No weights for expert", "ties half a win"]),
+        ("test_points", ["54 checks scored, 0 unscored", "all checks", "66.7 %"]),
+    ],
+)
+def test_people_get_a_table_that_says_how_it_was_made(name: str, shown: list[str], files: Path):
+    result = call(name, files)
+    assert result.exit_code == 0, result.exception
+    for part in shown:
+        assert part in result.stdout
+    assert "\x1b[31m" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("mos", "scenario,dimension,model,mean"),
+        ("weights", "persona,scenario,dimension,rise"),
+        ("test_points", "model,test_point,satisfied"),
+    ],
+)
+def test_programs_get_csv_and_json(name: str, columns: str, files: Path):
+    assert call(name, files, "--format", "csv").stdout.startswith(columns)
+    document = json.loads(call(name, files, "--format", "json").stdout)
+    assert document["confidence"] == 0.95 and document["source"].endswith(CALLS[name][0])
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_kind_of_file_is_written(name: str, files: Path, tmp_path: Path):
+    for ending in ("csv", "parquet", "json", "html"):
+        result = call(name, files, "--output", tmp_path / f"out.{ending}")
+        assert result.exit_code == 0, result.exception
+        assert "Wrote" in result.stderr
+    assert pl.read_csv(tmp_path / "out.csv").columns == pl.read_parquet(tmp_path / "out.parquet").columns
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert page.count('class="chart"') >= 1
+    assert [path.name for path in tmp_path.iterdir() if "unfinished" in path.name] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("mos", ["--alpha", "2"], "alpha"),
+        ("mos", ["--confidence", "nan"], "confidence"),
+        ("mos", ["--output", "out.pdf"], "'.pdf'"),
+        ("mos", ["--output", "no/such/folder/out.csv"], "no such folder"),
+        ("mos", ["--prompts", "none.csv"], "none.csv: there is no such file"),
+        ("weights", ["--persona", "age"], "'age'"),
+        ("weights", ["--cluster", "age"], "'age'"),
+        ("test_points", ["--task", "t"], "'task'"),
+    ],
+)
+def test_mistakes_are_typed_errors(name: str, options: list[str], said: str, files: Path):
+    result = call(name, files, *options)
+    assert isinstance(result.exception, SalonError)
+    assert said in str(result.exception)
+
+
+def test_a_file_of_another_kind_is_refused(files: Path):
+    result = ran(cli.mos, files / "votes.csv")
+    assert isinstance(result.exception, SalonError)
+    assert "missing column 'rating_id'" in str(result.exception)
+
+
+def test_without_scipy_the_extra_is_named_and_scores_need_none(files: Path, monkeypatch: pytest.MonkeyPatch):
+    real = builtins.__import__
+
+    def without(name: str, *rest: object, **more: object) -> object:
+        if name.split(".")[0] == "scipy":
+            raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
+        return real(name, *rest, **more)  # type: ignore[arg-type]
+
+    def lacking(name: str) -> object:
+        raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr("salon_ranking.mos.extras.import_module", lacking)
+    result = call("mos", files)
+    assert isinstance(result.exception, MissingExtraError)
+    assert "salon-ranking[analysis]" in str(result.exception)
+    assert call("mos", files, "--test", "none").exit_code == 0
+    assert call("mos", files, "--test", "within-prompts").exit_code == 0
+    assert call("weights", files).exit_code == 0
+
+
+def test_charts_are_valid_and_show_the_names_of_strangers(files: Path):
+    # vl-convert aborts the process on control characters; a browser, for which pages are made, does not.
+    shares = Checks.read(files / "checks.csv").shares().with_columns(pl.col("model").str.replace_all("\x1b", ""))
+    points = shares.filter(pl.col("test_point").is_not_null())
+    dots = points.select("model", "share", "ci_low", "ci_high", kind="test_point")
+    charts = [
+        share_wheel(points),
+        value_map(points, row="test_point", column="model", value="share", title="Share", domain=(0.0, 1.0)),
+        dot_plot(dots, label="model", value="share", title="Share", colour="kind", line=0.5),
+        dot_plot(dots.with_columns(ci_low=pl.lit(None, pl.Float64)), label="model", value="share", title="Share"),
+    ]
+    for chart in charts:
+        svg = vl_convert.vegalite_to_svg({**chart, "width": 300})
+        assert svg.startswith("<svg") and "<script>" not in svg
+    grid = vl_convert.vegalite_to_svg({**charts[1], "width": 300})
+    assert ">Text<" in grid and ">0.67<" in grid

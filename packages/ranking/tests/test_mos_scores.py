@@ -1,0 +1,256 @@
+"""Mean opinion scores: Eq. 3 and 4 by hand, comparisons, self-comparison, and what raters keep apart."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from salon_ranking.errors import OptionError
+from salon_ranking.mos import (
+    Ratings,
+    dimension_correlations,
+    holm,
+    mean_opinion_scores,
+    paired_comparisons,
+    self_comparison,
+    summarise,
+)
+
+# MEF paper (004), Table 7: overall means per dimension, in the order of its rows.
+TABLE_7 = {
+    "Prompt Following": {"Seedream 3.0": 4.23, "GPT-4o": 4.52, "Imagen 3": 3.96, "Ideogram 3.0": 3.91, "Flux 1.1 [pro]": 3.48},
+    "Structural Accuracy": {
+        "Seedream 3.0": 3.87,
+        "GPT-4o": 4.23,
+        "Imagen 3": 3.79,
+        "Ideogram 3.0": 3.71,
+        "Flux 1.1 [pro]": 3.41,
+    },
+    "Aesthetic Quality": {"Seedream 3.0": 3.39, "GPT-4o": 3.17, "Imagen 3": 3.12, "Ideogram 3.0": 3.07, "Flux 1.1 [pro]": 3.15},
+}
+
+
+def rated(marks: dict[tuple[str, str], list[list[float]]], dimension: str = "d", low: float = 1, high: float = 5) -> Ratings:
+    """Ratings from (model, prompt) → one list of marks (one per rater) for each generation."""
+    rows = [
+        (model, prompt, f"{model}/{prompt}/{sample}", f"rater{rater}", mark)
+        for (model, prompt), samples in marks.items()
+        for sample, given_marks in enumerate(samples)
+        for rater, mark in enumerate(given_marks)
+    ]
+    frame = pl.DataFrame(rows, schema=["model", "prompt_id", "generation_id", "rater_id", "value"], orient="row")
+    return Ratings.from_frame(
+        frame.with_row_index("rating_id").with_columns(
+            dimension=pl.lit(dimension), scale_min=pl.lit(low), scale_max=pl.lit(high)
+        )
+    )
+
+
+def simulated(
+    seed: int, means: dict[str, float], *, prompts: int, samples: int, within: float, between: float = 0.5
+) -> Ratings:
+    """One dimension of continuous marks on a wide scale, so that nothing is cut off."""
+    rng = np.random.default_rng(seed)
+    difficulty = rng.normal(0.0, between, prompts)
+    marks = {
+        (model, f"p{prompt}"): [[float(mean + difficulty[prompt] + noise)] for noise in rng.normal(0.0, within, samples)]
+        for model, mean in means.items()
+        for prompt in range(prompts)
+    }
+    return rated(marks, low=-50, high=50)
+
+
+def test_mean_and_variance_are_those_of_equations_3_and_4_by_hand():
+    # var([1, 3]) = 2, var([4, 4]) = 0, var([2, 5]) = 4.5; n = 3, k = 2: 6.5 / 18.
+    row = mean_opinion_scores(rated({("m", "p"): [[1], [3]], ("m", "q"): [[4], [4]], ("m", "r"): [[2], [5]]})).row(
+        0, named=True
+    )
+    assert row["mean"] == pytest.approx((2 + 4 + 3.5) / 3)
+    assert row["variance"] == pytest.approx(6.5 / (9 * 2))
+    half = stats.norm.ppf(0.975) * math.sqrt(6.5 / 18)
+    assert (row["ci_low"], row["ci_high"]) == (pytest.approx(row["mean"] - half), pytest.approx(row["mean"] + half))
+    assert (row["prompts"], row["k_min"], row["k_max"], row["evaluations"], row["pooled_prompts"]) == (3, 2, 2, 6, 0)
+
+
+def test_several_raters_of_one_picture_are_one_evaluation():
+    by_picture = rated({("m", "p"): [[1, 3], [4, 4]]})
+    row = mean_opinion_scores(by_picture).row(0, named=True)
+    assert (row["mean"], row["variance"], row["evaluations"], row["ratings"], row["raters"]) == (3.0, 2.0 / 2, 2, 4, 2)
+    single = mean_opinion_scores(by_picture, unit="rating").row(0, named=True)
+    assert (single["evaluations"], single["variance"]) == (4, pytest.approx(np.var([1, 3, 4, 4], ddof=1) / 4))
+
+
+def test_unequal_numbers_of_evaluations_weigh_prompts_equally():
+    row = mean_opinion_scores(rated({("m", "p"): [[1], [3]], ("m", "q"): [[5], [5], [2]]})).row(0, named=True)
+    assert row["mean"] == pytest.approx((2 + 4) / 2)
+    assert row["variance"] == pytest.approx((2 / 2 + 3 / 3) / 4)
+
+
+def test_a_prompt_with_one_evaluation_gets_the_pooled_variance():
+    row = mean_opinion_scores(rated({("m", "p"): [[1], [3]], ("m", "q"): [[5], [5], [2]], ("m", "r"): [[4]]})).row(
+        0, named=True
+    )
+    pooled = (1 * 2 + 2 * 3) / 3
+    assert row["variance"] == pytest.approx((2 / 2 + 3 / 3 + pooled) / 9)
+    assert (row["pooled_prompts"], row["k_min"], row["k_max"]) == (1, 1, 3)
+
+
+def test_without_any_repetition_there_is_a_mean_but_no_interval():
+    summary = summarise(rated({("m", "p"): [[1]], ("m", "q"): [[5]]}))
+    row = summary.scores.row(0, named=True)
+    assert (row["mean"], row["variance"], row["ci_low"], row["pooled_prompts"]) == (3.0, None, None, 0)
+    assert summary.stability.is_empty()
+    assert "no interval" in summary.header
+
+
+def test_prompts_without_ratings_of_a_model_are_counted():
+    scores = mean_opinion_scores(rated({("m", "p"): [[1], [2]], ("m", "q"): [[5], [4]], ("o", "p"): [[2], [2]]}))
+    assert dict(scores.select("model", "missing_prompts").iter_rows()) == {"m": 0, "o": 1}
+
+
+def test_scenarios_have_their_own_means_beside_the_overall_one():
+    ratings = rated({("m", "p"): [[1], [3]], ("m", "q"): [[4], [4]]})
+    frame = ratings.frame.with_row_index("rating_id").with_columns(scale_min=pl.lit(1), scale_max=pl.lit(5))
+    prompts = pl.DataFrame({"prompt_id": ["p"], "scenario": ["Art"]})
+    scores = mean_opinion_scores(Ratings.from_frame(frame, prompts=prompts))
+    assert scores.select("scenario", "mean").rows() == [(None, 3.0), ("(not given)", 4.0), ("Art", 2.0)]
+
+
+def test_intervals_cover_the_mean_of_these_prompts_at_their_nominal_rate():
+    """The prompts stay the same from study to study; only generations are drawn anew."""
+    study, prompt, _ = (grid.ravel() for grid in np.mgrid[:2000, :40, :4])
+    level = 10.0 * (prompt % 3)
+    frame = pl.DataFrame(
+        {"model": study, "prompt_id": prompt, "value": level + np.random.default_rng(0).normal(0, 1, len(level))}
+    )
+    constants = {"dimension": pl.lit("d"), "rater_id": pl.lit("r"), "scale_min": pl.lit(-50), "scale_max": pl.lit(50)}
+    numbered = frame.with_row_index("rating_id").with_columns(generation_id=pl.col("rating_id"), **constants)
+    scores = mean_opinion_scores(Ratings.from_frame(numbered))
+    covered = scores.select(pl.lit(float(level.mean())).is_between("ci_low", "ci_high").mean()).item()
+    assert 0.93 <= covered <= 0.965
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "within-prompts"])
+def test_gaps_above_a_tenth_are_significant_at_the_size_of_the_papers_study(test: str):
+    """377 prompts × 4 samples with Table 7's means: the paper says that a gap above 0.1 is typically significant."""
+    for number, (dimension, means) in enumerate(TABLE_7.items()):
+        ratings = simulated(number, means, prompts=377, samples=4, within=0.6, between=0.5)
+        found = paired_comparisons(ratings, test=test)
+        truth = {frozenset((a, b)): abs(means[a] - means[b]) for a in means for b in means if a != b}
+        wide = [row for row in found.iter_rows(named=True) if truth[frozenset((row["model_a"], row["model_b"]))] > 0.15]
+        assert wide and all(row["significant"] for row in wide), dimension
+
+
+def test_a_paired_t_test_is_that_of_scipy():
+    ratings = simulated(0, {"x": 1.0, "y": 1.1}, prompts=30, samples=2, within=0.5)
+    wide = (
+        ratings.frame.group_by("prompt_id", "model")
+        .agg(pl.col("value").mean())
+        .pivot(on="model", index="prompt_id", values="value")
+    )
+    expected = stats.ttest_rel(wide["x"].to_numpy(), wide["y"].to_numpy())
+    row = paired_comparisons(ratings).row(0, named=True)
+    assert row["p"] == pytest.approx(float(expected.pvalue))
+    assert (row["difference"] >= 0, row["prompts"]) == (True, 30)
+
+
+def test_comparisons_keep_their_level_when_nothing_differs():
+    false_alarms = sum(
+        bool(
+            paired_comparisons(simulated(seed, dict.fromkeys("abcd", 0.0), prompts=60, samples=2, within=1.0), alpha=0.05)[
+                "significant"
+            ].any()
+        )
+        for seed in range(100)
+    )
+    assert false_alarms <= 11  # 5 expected; more than 11 in 100 has a chance below 1 %
+
+
+def test_what_cannot_be_tested_is_null_and_not_significant():
+    nothing_common = rated({("x", "p"): [[1], [2]], ("y", "q"): [[5], [4]]})
+    row = paired_comparisons(nothing_common).row(0, named=True)
+    assert (row["prompts"], row["difference"], row["p"], row["p_holm"], row["significant"]) == (0, None, None, None, None)
+    equal_gaps = rated({(m, p): [[mark], [mark]] for m, mark in (("x", 1), ("y", 2)) for p in "pqr"})
+    assert paired_comparisons(equal_gaps).select("difference", "p", "significant").row(0) == (1.0, None, None)
+    same = rated({(m, p): [[2], [3]] for m in "xy" for p in "pqr"})
+    for test in ("t", "wilcoxon"):
+        assert paired_comparisons(same, test=test).select("p", "significant").row(0) == (1.0, False)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_only_raises_p_and_keeps_their_order(p: list[float]):
+    raw = np.array(p)
+    adjusted = holm(raw)
+    assert (adjusted >= raw).all() and (adjusted <= 1).all()
+    assert (np.diff(adjusted[np.argsort(raw, kind="stable")]) >= 0).all()
+    assert adjusted.min() == pytest.approx(min(1.0, raw.min() * len(raw)))
+
+
+def test_holm_leaves_out_what_was_not_tested():
+    adjusted = holm(np.array([0.01, np.nan, 0.02]))
+    assert adjusted[0] == pytest.approx(0.02)
+    assert np.isnan(adjusted[1])
+
+
+def test_the_papers_thirty_percent_with_one_sample_are_below_five_with_four():
+    """Noise chosen so that single samples differ by over 0.1 in 30 % of cases: then four samples do in 3.8 %."""
+    within = 0.1 / 1.0364 * math.sqrt(377 / 2)
+    table = self_comparison(simulated(1, {"m": 0.0}, prompts=377, samples=4, within=within))
+    chance = dict(table.select("samples", "probability").iter_rows())
+    assert chance[1] == pytest.approx(0.30, abs=0.03)
+    assert chance[4] < 0.05
+    assert list(chance) == [1, 2, 3, 4]
+
+
+def test_self_comparison_is_what_two_studies_of_one_model_show():
+    """Two studies of the same prompts with m fresh samples each, 2,000 times over."""
+    rng = np.random.default_rng(0)
+    prompts, within = 50, 1.2
+    table = self_comparison(simulated(2, {"m": 0.0}, prompts=prompts, samples=40, within=within), threshold=0.2, most=3)
+    for samples, probability, gap in table.select("samples", "probability", "mean_abs_difference").iter_rows():
+        studies = rng.normal(0, within, (2, 2000, prompts, samples)).mean(axis=(2, 3))
+        seen = np.abs(studies[0] - studies[1])
+        assert probability == pytest.approx((seen > 0.2).mean(), abs=0.04)
+        assert gap == pytest.approx(seen.mean(), rel=0.08)
+
+
+def test_a_rater_who_mixes_dimensions_is_flagged():
+    rng = np.random.default_rng(3)
+    rows = []
+    for picture in range(200):
+        beauty = float(rng.integers(1, 6))
+        rows += [("careful", picture, "beauty", beauty), ("careful", picture, "structure", float(rng.integers(1, 6)))]
+        rows += [("mixes", picture, "beauty", beauty), ("mixes", picture, "structure", beauty if picture % 4 else 3.0)]
+        rows += [("constant", picture, "beauty", beauty), ("constant", picture, "structure", 3.0)]
+    frame = pl.DataFrame(rows, schema=["rater_id", "generation_id", "dimension", "value"], orient="row")
+    names = {"prompt_id": pl.lit("p"), "model": pl.lit("m"), "scale_min": pl.lit(1), "scale_max": pl.lit(5)}
+    ratings = Ratings.from_frame(frame.with_row_index("rating_id").with_columns(**names))
+    found = {row["rater_id"]: row for row in dimension_correlations(ratings).iter_rows(named=True)}
+    assert (found["careful"]["flagged"], found["mixes"]["flagged"]) == (False, True)
+    assert (found["constant"]["pearson"], found["constant"]["flagged"]) == (None, None)
+    x, y = (frame.filter(rater_id="mixes", dimension=name)["value"].to_numpy() for name in ("beauty", "structure"))
+    assert found["mixes"]["pearson"] == pytest.approx(np.corrcoef(x, y)[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda ratings: mean_opinion_scores(ratings, confidence=1.0), "confidence"),
+        (lambda ratings: mean_opinion_scores(ratings, unit="picture"), "'picture'"),
+        (lambda ratings: paired_comparisons(ratings, test="z"), "'z'"),
+        (lambda ratings: paired_comparisons(ratings, alpha=0.0), "alpha"),
+        (lambda ratings: paired_comparisons(ratings, by_scenario=True), "scenario"),
+        (lambda ratings: self_comparison(ratings, threshold=0.0), "threshold"),
+        (lambda ratings: self_comparison(ratings, most=0), "most"),
+        (lambda ratings: dimension_correlations(ratings, limit=2.0), "limit"),
+        (lambda ratings: summarise(ratings, test="none of them"), "none of them"),
+    ],
+)
+def test_arguments_outside_their_range_are_refused(call, said: str):
+    with pytest.raises(OptionError, match=said):
+        call(rated({("m", "p"): [[1], [2]]}))
