@@ -107,7 +107,8 @@ class Leaderboard:
             "board": board,
             "group": self.group,
             "models": rated["model"].to_list(),
-            "ratings": [round(value, RANK_DIGITS) for value in rated["rating"].to_list()],
+            "ratings": rated["rating"].round(RANK_DIGITS).to_list(),
+            "intervals": [rated[end].round(RANK_DIGITS).to_list() for end in ("ci_low", "ci_high")],
             "matches": rated["matches"].to_list(),
             "method": [self.ci_method, self.replicates, self.seed, self.confidence, self.solver, self.prior_ties],
         }
