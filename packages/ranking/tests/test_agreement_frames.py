@@ -85,3 +85,19 @@ def test_bad_frames_are_refused_with_row_and_column():
         correlations(LABELS, "score", "says")
     with pytest.raises(AgreementError, match="unknown method"):
         correlations(LABELS, "score", "prompt", methods=["cosine"])
+
+
+def test_a_column_correlates_with_itself_and_group_names_may_not_collide():
+    assert correlations(LABELS, "score", "score", methods=["pearson"])["value"].to_list() == [1.0]
+    with pytest.raises(AgreementError, match="column 'value': the result has a column of that name"):
+        correlations(LABELS.with_columns(value=pl.lit(1)), "score", "prompt", by="value")
+
+
+def test_things_may_be_of_any_kind_but_not_nested():
+    kinds = LABELS.with_columns(category=pl.col("prompt").cast(pl.String).cast(pl.Categorical), truth=pl.col("prompt") > 2)
+    by_number = alpha(kinds, thing="prompt", rater="who", value="score")
+    assert alpha(kinds, thing="category", rater="who", value="score") == by_number
+    assert alpha(kinds, thing="prompt", rater="who", value="category").things == 3
+    assert alpha(kinds.unique(["truth", "who"]), thing="truth", rater="who", value="prompt").things == 2
+    with pytest.raises(AgreementError, match="one value per row"):
+        alpha(LABELS.with_columns(prompt=pl.concat_list("prompt")), thing="prompt", rater="who", value="score")

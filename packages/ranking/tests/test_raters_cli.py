@@ -76,6 +76,13 @@ def test_experts_are_examined_when_there_is_a_reference(votes: Path, tmp_path: P
     assert "unqualified (no expert answered anything of the reference)" in " ".join(result.stdout.split())
 
 
+def test_a_broken_reference_is_explained(votes: Path, tmp_path: Path):
+    (tmp_path / "exam.csv").write_text("")
+    result = salon(votes, "--reference", tmp_path / "exam.csv")
+    assert result.exit_code == 2
+    assert "reference: cannot be read" in result.stderr
+
+
 def test_long_reports_are_cut_and_say_so(tmp_path: Path):
     rows = {"rater_id": [f"r{n:03}" for n in range(60)], "model_a": ["x"] * 60, "model_b": ["y"] * 60, "winner": ["tie"] * 60}
     pl.DataFrame(rows).write_csv(tmp_path / "votes.csv")

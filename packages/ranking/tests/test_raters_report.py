@@ -169,7 +169,7 @@ def test_without_a_fixed_length_the_share_of_the_option_decides():
 
 def test_a_side_needs_both_significance_and_size():
     sides = ["left", "right"] * 1000
-    leaning = ["model_a", "model_a", "model_a", "model_b", "model_a", "model_b", "model_a", "model_b", "model_a", "model_b"]
+    leaning = ["model_a"] * 9 + ["model_b"]  # left, right, left, …, and left once more
     slight = answers("slight", leaning * 200, side_a_shown=sides)
     found = check_raters(pl.concat([slight, answers("few", ["model_a"] * 6, side_a_shown="left")]))
     assert line(found, "slight")["side_p"] < 1e-9
@@ -248,6 +248,14 @@ def test_a_wrong_row_is_named(column: str, value: object, message: str):
     assert check_raters(pl.DataFrame([row])).battles == 1
     with pytest.raises(BattleError, match=message):
         check_raters(pl.DataFrame([{**row, column: value}], strict=False))
+
+
+def test_times_of_other_zones_and_anchors_as_numbers_are_understood(arena: pl.DataFrame, report: RaterReport):
+    berlin = pl.col("started_at", "answered_at").dt.convert_time_zone("Europe/Berlin")
+    found = check_raters(arena.with_columns(berlin, pl.col("is_anchor").cast(pl.Int8)))
+    assert found.table.equals(report.table)
+    naive = check_raters(arena.with_columns(pl.col("started_at", "answered_at").dt.replace_time_zone(None)))
+    assert naive.table.equals(report.table)
 
 
 def test_no_battles_and_no_raters_are_refused():

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Literal, TypeAlias
 
-import numpy as np
 import polars as pl
 
 from salon_ranking.agreement.correlation import kendall, pearson, spearman
@@ -18,6 +17,9 @@ from salon_ranking.agreement.krippendorff import Alpha, Level, alpha_of_ratings
 Method: TypeAlias = Literal["pearson", "spearman", "kendall"]
 METHODS: dict[Method, Callable[..., float]] = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 """The correlations by name."""
+
+
+_CORRELATIONS = {"method": pl.String, "value": pl.Float64, "pairs": pl.Int64, "left_out": pl.Int64, "reason": pl.String}
 
 
 def correlations(
@@ -41,20 +43,22 @@ def correlations(
     for method in methods:
         if method not in METHODS:
             raise AgreementError("unknown method", value=method, allowed=METHODS)
+    if by in _CORRELATIONS:
+        raise AgreementError("the result has a column of that name; rename", source="frame", column=by)
     for column in (first, second):
         if not frame.schema[column].is_numeric():
             raise AgreementError("must hold numbers, not", source="frame", column=column, value=str(frame.schema[column]))
     groups = [(None, frame)] if by is None else sorted(_groups(frame, by), key=lambda group: str(group[0]))
     rows = []
     for name, part in groups:
-        given = part.select(pl.col(first, second).cast(pl.Float64).fill_nan(None)).drop_nulls()
-        x, y = given.to_series(0).to_numpy(), given.to_series(-1).to_numpy()
+        both = {"x": pl.col(first), "y": pl.col(second)}
+        given = part.select(column.cast(pl.Float64).fill_nan(None).alias(name) for name, column in both.items()).drop_nulls()
+        x, y = given["x"].to_numpy(), given["y"].to_numpy()
         for method in methods:
             value, reason = _defined(METHODS[method], x, y)
             rows.append((name, method, value, len(given), len(part) - len(given), reason))
-    schema = {"method": pl.String, "value": pl.Float64, "pairs": pl.Int64, "left_out": pl.Int64, "reason": pl.String}
     group = by or "__group"
-    table = pl.DataFrame(rows, schema={group: frame.schema[group] if by else pl.Null, **schema}, orient="row")
+    table = pl.DataFrame(rows, schema={group: frame.schema[group] if by else pl.Null, **_CORRELATIONS}, orient="row")
     return table if by else table.drop(group)
 
 
@@ -67,7 +71,7 @@ def kappas(
     weights: Weights = "none",
     categories: Sequence[str | int | float] | None = None,
 ) -> pl.DataFrame:
-    """Cohen's κ of every pair of raters over the things that both labelled.
+    """Cohen's κ of every pair of raters over the things that both labelled; the time grows with the square of the raters.
 
     Args:
         frame: one row per label; a rater labels a thing once. Rows with a null are left out.
@@ -145,13 +149,18 @@ def alpha(frame: pl.DataFrame, *, thing: str, rater: str, value: str, level: Lev
         problem = f"the level {level} needs numbers, not"
         raise AgreementError(problem, source="frame", column=value, value=str(rows.schema["value"]))
     values = rows["value"].cast(pl.Float64) if numeric else rows["value"].cast(pl.String).rank("dense")
-    things = rows["thing"].rank("dense").cast(pl.Int64).to_numpy() - 1 if len(rows) else np.zeros(0, dtype=np.int64)
+    things = rows["thing"].cast(pl.String).rank("dense").to_numpy()
     return alpha_of_ratings(things, values.to_numpy(), level=level)
 
 
 def _ratings(frame: pl.DataFrame, thing: str, rater: str, value: str) -> pl.DataFrame:
     """Columns ``thing``, ``rater`` and ``value`` without nulls; every rater rated a thing once."""
     _has(frame, thing, rater, value)
+    for column in (thing, rater, value):
+        if frame.schema[column].is_nested():
+            raise AgreementError(
+                "must hold one value per row, not", source="frame", column=column, value=str(frame.schema[column])
+            )
     named = [pl.col(thing).alias("thing"), pl.col(rater).cast(pl.String).alias("rater"), pl.col(value).alias("value")]
     rows = frame.select(named)
     if rows.schema["value"].is_float():

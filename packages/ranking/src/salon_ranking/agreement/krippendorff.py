@@ -67,7 +67,7 @@ def alpha_of_ratings(things: NDArray[np.integer], values: ArrayLike, *, level: L
     """Krippendorff's α of a list of ratings, one per rating and not per rater.
 
     Args:
-        things: shape (n,): the number of the rated thing, from 0.
+        things: shape (n,): the number of the rated thing; any numbers.
         values: shape (n,): the ratings.
 
     Raises:
@@ -82,14 +82,14 @@ def alpha_of_ratings(things: NDArray[np.integer], values: ArrayLike, *, level: L
         raise AgreementError("unknown level", value=level, allowed=LEVELS)
     if len(things) != len(found):
         raise AgreementError("things and values have different lengths:", value=(len(things), len(found)))
-    per_thing = np.bincount(things) if len(things) else np.zeros(0, dtype=np.int64)
-    paired = per_thing[things] > 1 if len(things) else np.zeros(0, dtype=bool)
+    _, number, frequency = np.unique(things, return_inverse=True, return_counts=True)
+    paired = frequency[number] > 1
     if not paired.any():
         raise UndefinedError("nothing was rated twice, so nobody can agree or disagree")
     kept = found[paired]
     if kept.min() == kept.max():
         raise UndefinedError("all paired ratings are the same, so chance explains everything:", value=float(kept[0]))
-    thing = np.unique(things[paired], return_inverse=True)[1]
+    thing = np.unique(number[paired], return_inverse=True)[1]
     raters = np.bincount(thing).astype(np.float64)
     within, overall = _nominal(thing, kept, raters) if level == "nominal" else _squared(thing, kept, raters, level)
     total = len(kept)

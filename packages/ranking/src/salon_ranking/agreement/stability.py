@@ -43,8 +43,8 @@ class SizeStability:
 class Stability:
     """Rankings of subsamples against the ranking of all items, one entry per size, and how they were drawn.
 
-    ``ties`` are the pairs of systems, better first, that the full set does not separate. Systems with equal means on all
-    items have no order; the two-sided measures of such a pair are left to τ-b.
+    ``ranking`` is by the means of all items, best first; ``ties`` are the pairs, better first, that all items do not separate.
+    Where two systems have the very same mean, an exact match needs that tie too.
     """
 
     sizes: tuple[SizeStability, ...]

@@ -7,11 +7,17 @@ import hashlib
 
 import polars as pl
 
+from salon_ranking._index import reading
 from salon_ranking.errors import BattleError, OptionError
 
 
 def audit_sample(
-    battles: pl.DataFrame, *, share: float = 0.25, seed: int = 0, mode: str | None = None, source: str = "battles"
+    battles: pl.DataFrame | pl.LazyFrame,
+    *,
+    share: float = 0.25,
+    seed: int = 0,
+    mode: str | None = None,
+    source: str = "battles",
 ) -> pl.DataFrame:
     """Draw ``share`` of each rater's battles, rounded up; the rows as they were, in their order.
 
@@ -30,10 +36,12 @@ def audit_sample(
     """
     if not 0.0 < share <= 1.0:
         raise OptionError("the share to audit must be above 0 and at most 1, not", value=share)
+    with reading(source):
+        whole = battles.lazy().collect()
     for column in ("battle_id", "rater_id", *(["mode"] if mode is not None else [])):
-        if column not in battles.columns:
-            raise BattleError("missing column", source=source, value=column, allowed=battles.columns)
-    chosen = battles.with_row_index("__row").filter(pl.lit(True) if mode is None else pl.col("mode").cast(pl.String) == mode)
+        if column not in whole.columns:
+            raise BattleError("missing column", source=source, value=column, allowed=whole.columns)
+    chosen = whole.with_row_index("__row").filter(pl.lit(True) if mode is None else pl.col("mode").cast(pl.String) == mode)
     for column in ("battle_id", "rater_id"):
         empty = chosen.filter(pl.col(column).is_null())
         if len(empty):

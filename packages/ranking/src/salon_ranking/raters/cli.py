@@ -109,7 +109,7 @@ def raters(
     if audit is not None:
         from salon_ranking.raters.audit import audit_sample
 
-        sample = audit_sample(scan(battles).collect(), share=audit_share, seed=seed, source=str(battles))
+        sample = audit_sample(scan(battles), share=audit_share, seed=seed, source=str(battles))
         write_audit(sample, audit)
         click.echo(f"Wrote {audit} ({sample.height:,} battles)", err=True)
 

@@ -7,6 +7,7 @@ matter who was called A.
 
 import polars as pl
 
+from salon_ranking._index import reading
 from salon_ranking.agreement import UndefinedError, cohen_kappa
 from salon_ranking.errors import BattleError
 from salon_ranking.raters.check import Check, Outcome, Row
@@ -82,7 +83,8 @@ def _compared(votes: Votes, reference: pl.DataFrame | pl.LazyFrame) -> pl.DataFr
     lacking = votes.lacks("prompt_id")
     if lacking:
         raise BattleError(f"reference answers cannot be found: {lacking}", source=votes.source)
-    rows = reference.lazy().collect()
+    with reading("reference"):
+        rows = reference.lazy().collect()
     if "prompt_id" not in rows.columns:
         raise BattleError("missing column", source="reference", value="prompt_id", allowed=rows.columns)
     known = Votes.from_frame(rows.with_columns(rater_id=pl.lit("reference")), source="reference")

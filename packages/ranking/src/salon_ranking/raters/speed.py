@@ -41,12 +41,12 @@ def too_fast(votes: Votes, policy: RaterPolicy) -> Outcome:
     slow_enough = (pl.col("speed") - pl.col("centre")).exp() > policy.speed_ratio
     decided = pl.col("cohort_raters") >= policy.speed_cohort
     value = f"{NAME}_value"
-    lines = placed.with_columns(below.alias(value)).with_columns(
+    lines = placed.with_columns(below.round(_DIGITS).alias(value)).with_columns(
         pl.when(decided).then((pl.col(value) > policy.speed_sigmas) & ~slow_enough).alias(NAME),
         pl.when(decided).then(pl.col(value)).alias(value),
         pl.lit(policy.speed_sigmas).alias(f"{NAME}_threshold"),
         typical_seconds=pl.col("speed").exp(),
-        cohort_seconds=pl.col("centre").exp(),
+        cohort_seconds=pl.col("centre").exp().round(_DIGITS),
         speed_cohort=pl.col("cohort"),
     )
     worst = lines.sort(NAME, value, "cohort", descending=[True, True, False], nulls_last=True)

@@ -121,7 +121,9 @@ def pair_columns() -> list[pl.Expr]:
 
 def _check_type(name: str, dtype: pl.DataType, source: str) -> None:
     text = dtype == pl.String or dtype == pl.Categorical or dtype == pl.Enum or dtype == pl.Null
-    fits = text or (dtype == pl.Boolean if name in FLAGS else dtype == pl.Datetime if name in TIMES else False)
+    fits = text or (
+        (dtype == pl.Boolean or dtype.is_integer()) if name in FLAGS else dtype == pl.Datetime if name in TIMES else False
+    )
     if name in ("rater_id", "prompt_id", "generation_a", "generation_b"):
         fits = fits or dtype.is_integer()
     if not fits:
