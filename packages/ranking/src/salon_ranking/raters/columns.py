@@ -36,7 +36,11 @@ def _checks(row: Mapping[str, Any]) -> tuple[str, ...]:
     met = _of(row, "anchors", "missed_anchors_value")
     seconds = row.get("typical_seconds")
     below = row.get("too_fast_value")
-    speed = numbers.MISSING if seconds is None else f"{seconds:.1f} s" + ("" if below is None else f" ({-below:+.1f} σ)")
+    speed = (
+        numbers.MISSING
+        if seconds is None
+        else f"{seconds:.1f} s" + ("" if below is None else f" ({0.0 - round(below, 1):+.1f} σ)")
+    )
     run = row.get("repeated_option_value")
     longest = numbers.MISSING if run is None else f"{run:.0f} x {row['run_option']}"
     return met, speed, longest, _of(row, "decisive", "left_share"), _of(row, "shared", "against_consensus_value")

@@ -10,7 +10,7 @@ _LEAD = (
     "A flag is a finding, not a verdict on a person: it says which of the checks a rater's answers failed. Nothing was "
     "deleted; leaderboards may leave flagged raters out and then say how many votes that were."
 )
-_TEXT = {"Rater", "Mode", "Reason"}
+_TEXT = {"Rater", "Mode"}
 
 
 def raters_page(report: RaterReport) -> str:
@@ -23,8 +23,10 @@ def raters_page(report: RaterReport) -> str:
         >>> "&lt;r&gt;" in raters_page(check_raters(battles))
         True
     """
-    columns, rows = headings(report), lines(report)
+    # The reasons have a table of their own: a cell as long as a sentence would push the others off the page.
+    columns, rows = headings(report)[:-1], [line[:-1] for line in lines(report)]
     count, numeric = len(report.flagged), frozenset(columns) - _TEXT
+    reasons = report.findings.select("rater_id", "reason", "explanation").rows()
     facts = [
         ("Battles", f"{report.battles:,} by {report.table.height:,} raters, from {report.source}"),
         ("Flagged", f"{count:,}, with {report.table.filter('flagged')['battles'].sum():,} battles"),
@@ -33,6 +35,7 @@ def raters_page(report: RaterReport) -> str:
     ]
     thresholds = [(name, _shown(value)) for name, value in asdict(report.policy).items()]
     sections = [
+        Section("Reasons", (Table(("Rater", "Reason", "What was seen"), reasons) if count else "Nobody is flagged.",)),
         Section("Flagged", (Table(columns, rows[:count], numeric) if count else "Nobody.",)),
         Section("Others", (Table(columns, rows[count:], numeric) if rows[count:] else "Nobody.",)),
         Section("Thresholds", (Table(("Name", "Value"), thresholds, frozenset({"Value"})),)),
