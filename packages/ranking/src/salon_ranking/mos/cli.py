@@ -248,6 +248,8 @@ def _deliver(
 
 
 def _mos(summary: "MosSummary") -> None:
+    import polars as pl
+
     _print(summary.header)
     scenarios = [name for name in summary.scores["scenario"].unique().sort() if name is not None]
     means = summary.scores.select("scenario", "dimension", "model", "mean")
@@ -271,7 +273,9 @@ def _mos(summary: "MosSummary") -> None:
     if compared.height:
         significant = int(compared["significant"].sum())
         _print(f"{significant:,} of {compared.height:,} comparisons differ at p < {summary.alpha:g} ({summary.test}, Holm).")
-    for samples, probability in summary.stability.group_by("samples").agg(_mean("probability")).sort("samples").iter_rows():
+    for samples, probability in (
+        summary.stability.group_by("samples").agg(pl.col("probability").mean()).sort("samples").iter_rows()
+    ):
         word = "sample" if samples == 1 else "samples"
         _print(f"{samples} {word} per prompt: a model differs from itself by over {summary.threshold:g}: {_share(probability)}")
     pairs = summary.correlations.height
@@ -307,12 +311,6 @@ def _long(shares: "pl.DataFrame") -> list[list[str]]:
         [point or "all checks", model, _share(share)]
         for point, model, share in shares.select("test_point", "model", "share").iter_rows()
     ]
-
-
-def _mean(column: str) -> "pl.Expr":
-    import polars as pl
-
-    return pl.col(column).mean()
 
 
 def _mark(value: float | None) -> str:

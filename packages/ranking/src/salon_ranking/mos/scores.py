@@ -94,7 +94,7 @@ def mean_opinion_scores(ratings: Ratings, *, confidence: float = 0.95, unit: Uni
         .sort(
             [pl.col("scenario"), order, pl.col("mean"), pl.col("model")],
             descending=[False, False, True, False],
-            nulls_last=False,
+            nulls_last=[False, False, True, False],
         )
         .select(_COLUMNS)
     )

@@ -12,7 +12,7 @@ are offered, on the difference d_i of the two models' means for prompt i, over t
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -140,7 +140,7 @@ def _pairs(grid: _Grid, test: Test) -> Iterator[_Pair]:
             common = ~np.isnan(gaps)
             gaps = gaps[common]
             if len(gaps) == 0:
-                yield _Pair(first, grid.models[b], 0, math.nan, math.nan, math.nan, math.nan)
+                yield _Pair(first, grid.models[b], 0, math.nan, *_UNTESTED)
                 continue
             names = (first, grid.models[b])
             if gaps.mean() < 0:
@@ -149,24 +149,41 @@ def _pairs(grid: _Grid, test: Test) -> Iterator[_Pair]:
             yield _Pair(*names, len(gaps), float(gaps.mean()), *_tested(gaps, float(noise), test))
 
 
-def _tested(gaps: Floats, noise: float, test: Test) -> tuple[float, float, float]:
-    """Standard error, statistic and two-sided p of the differences; ``noise`` is Eq. 4's variance of their mean."""
+class _Tested(NamedTuple):
+    """What a test says; NaN where there is nothing to say."""
+
+    std_error: float
+    statistic: float
+    p: float
+
+
+_UNTESTED = _Tested(math.nan, math.nan, math.nan)
+
+
+def _tested(gaps: Floats, noise: float, test: Test) -> _Tested:
+    """The two-sided test that the differences have mean (or, signed ranks, median) 0; ``noise``: Eq. 4's variance of it."""
     mean, count = float(gaps.mean()), len(gaps)
     if count < 2:
-        return math.nan, math.nan, math.nan
+        return _UNTESTED
     if test == "wilcoxon":
-        if not gaps.any():
-            return math.nan, 0.0, 1.0
-        stats = analysis("scipy.stats", "Wilcoxon's test")
-        found = stats.wilcoxon(gaps, method="asymptotic")
-        return math.nan, abs(float(found.zstatistic)), float(found.pvalue)
+        return _signed_ranks(gaps)
     error = math.sqrt(noise) if test == "within-prompts" else float(gaps.std(ddof=1)) / math.sqrt(count)
-    if error <= 1e-12 * max(1.0, abs(mean)) or math.isnan(error):  # all differences are equal, up to rounding
-        return (error, 0.0, 1.0) if mean == 0.0 and not math.isnan(error) else (error, math.nan, math.nan)
+    if math.isnan(error):
+        return _UNTESTED
+    if error <= 1e-12 * max(1.0, abs(mean)):  # all differences are equal, up to rounding
+        return _Tested(error, 0.0, 1.0) if mean == 0.0 else _Tested(error, math.nan, math.nan)
     statistic = mean / error
     if test == "within-prompts":
-        return error, statistic, math.erfc(statistic / math.sqrt(2.0))
-    return error, statistic, 2.0 * float(analysis("scipy.special", "Student's t-test").stdtr(count - 1, -statistic))
+        return _Tested(error, statistic, math.erfc(statistic / math.sqrt(2.0)))
+    special = analysis("scipy.special", "Student's t-test")
+    return _Tested(error, statistic, 2.0 * float(special.stdtr(count - 1, -statistic)))
+
+
+def _signed_ranks(gaps: Floats) -> _Tested:
+    if not gaps.any():
+        return _Tested(math.nan, 0.0, 1.0)
+    found = analysis("scipy.stats", "Wilcoxon's test").wilcoxon(gaps, method="asymptotic")
+    return _Tested(math.nan, abs(float(found.zstatistic)), float(found.pvalue))
 
 
 def _frame(scenario: str | None, dimension: str, rows: list[_Pair], corrected: Floats, alpha: float) -> pl.DataFrame:

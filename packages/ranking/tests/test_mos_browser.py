@@ -1,0 +1,71 @@
+"""The pages of scores, weights and test points in a real, headless Chromium: drawn, offline, and no wider than a phone."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from playwright.sync_api import sync_playwright
+
+from salon_ranking import Battles
+from salon_ranking.mos import Checks, Ratings, dimension_weights, summarise
+from salon_ranking.mos.output import html
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HARMLESS = 'Dropping "fit-y" because spec has discrete height'
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
+]
+MODELS = ["x", "a model.with [odd] name", "<b>\x1b[31m"]
+
+
+def results() -> dict[str, tuple[object, int]]:
+    """A result of each kind, and how many charts its page has."""
+    rng = np.random.default_rng(0)
+    model, prompt, sample, dimension = (grid.ravel() for grid in np.mgrid[:3, :40, :2, :2])
+    frame = pl.DataFrame({"m": model, "prompt_id": prompt, "s": sample, "value": rng.integers(1, 6, len(model))}).select(
+        "prompt_id",
+        "value",
+        model=pl.Series([MODELS[number] for number in model]),
+        generation_id=pl.format("{}/{}/{}", "m", "prompt_id", "s"),
+        dimension=pl.Series([["beauty", "fit.to [prompt]"][number] for number in dimension]),
+        rater_id=pl.lit("ann"),
+        scale_min=pl.lit(1),
+        scale_max=pl.lit(5),
+        scenario=pl.format("scenario {}", pl.col("prompt_id") % 2),
+    )
+    ratings = Ratings.from_frame(frame.with_row_index("rating_id"))
+    pairs = [(p, a, b) for p in range(40) for a in MODELS for b in MODELS if a != b]
+    votes = pl.DataFrame(pairs, schema=["prompt_id", "model_a", "model_b"], orient="row").with_columns(
+        winner=pl.Series(rng.choice(["model_a", "model_b", "tie"], len(pairs))), mode=pl.lit("public")
+    )
+    checks = [(m, t, bool(rng.integers(2))) for m in MODELS for t in ("Text", "Size: odd.name", "Style") for _ in range(5)]
+    answers = pl.DataFrame(checks, schema=["model", "test_point", "satisfied"], orient="row")
+    return {
+        "mos": (summarise(ratings), 5),
+        "weights": (dimension_weights(Battles.from_frame(votes), ratings, persona="mode"), 1),
+        "test-points": (Checks.from_frame(answers), 2),
+    }
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_pages_are_drawn_without_a_complaint_and_fit_the_screen(width: int, tmp_path: Path):
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for name, (result, charts) in results().items():
+            path = tmp_path / f"{name}.html"
+            path.write_text(html(result, title=name), encoding="utf-8")  # type: ignore[arg-type]
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            complaints: list[str] = []
+            page.on("console", lambda said, heard=complaints: heard.append(said.text))
+            page.on("pageerror", lambda error, heard=complaints: heard.append(str(error)))
+            page.goto(path.as_uri())
+            page.wait_for_function(f"document.querySelectorAll('.chart svg').length === {charts}")
+            assert [text for text in complaints if HARMLESS not in text] == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            drawn = page.locator(".chart").all_text_contents()
+            assert any("a model.with [odd] name" in text for text in drawn) or name == "weights"
+            page.close()
+        browser.close()
