@@ -64,6 +64,8 @@ def test_scales_and_dimensions_are_those_of_the_rows():
             GOOD.with_columns(scenario=pl.Series(["a", "b", "a", "a"])),
             "row 2, column 'scenario': is not that of the same prompt",
         ),
+        (GOOD.with_columns(scenario=pl.lit(["a"])), "column 'scenario': must hold text, not 'List(String)'"),
+        (GOOD.with_columns(unscored_reason=pl.lit(["a"])), "column 'unscored_reason': must hold text"),
         (GOOD.clear(), "holds no ratings"),
         (GOOD.with_columns(value=pl.lit(None), unscored_reason=pl.lit(" ")), "is missing without an unscored_reason"),
         (GOOD.with_columns(unscored_reason=pl.lit("timeout")), "is given although there is a value: 'timeout'"),

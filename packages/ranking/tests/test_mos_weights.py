@@ -264,5 +264,7 @@ def test_wrong_options_are_refused(options: dict[str, object], error: type[Excep
 
 def test_battles_without_prompts_cannot_be_joined():
     ratings = rated()
+    with pytest.raises(BattleError, match="column 'mode': must hold text"):
+        weights(voted(ratings, THETA, 300, seed=1).with_columns(mode=pl.lit(["expert"])), ratings, persona="mode")
     with pytest.raises(BattleError, match="prompt_id"):
         weights(voted(ratings, THETA, 300, seed=1).drop("prompt_id"), ratings)

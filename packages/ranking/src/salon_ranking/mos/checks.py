@@ -153,6 +153,7 @@ def _of_task(frame: pl.DataFrame, task: str | None, source: str) -> pl.DataFrame
         return frame
     if "task" not in frame.columns:
         raise CheckError("missing column", source=source, value="task", allowed=frame.columns)
+    Table(frame, source, CheckError).one_value_per_row("task")
     return frame.filter(pl.col("task").cast(pl.String) == task)
 
 
@@ -180,6 +181,7 @@ def _answers(table: Table) -> pl.Series:
     if "unscored_reason" not in table.frame.columns:
         table.refuse(absent, "is not given", "satisfied", allowed=_names(_ANSWERS))
         return answers
+    table.one_value_per_row("unscored_reason")
     reason = table.frame["unscored_reason"].cast(pl.String).str.strip_chars().fill_null("")
     table.refuse(absent & (reason == ""), "is missing without an unscored_reason", "satisfied")
     table.refuse(~absent & (reason != ""), "is given although there is an answer:", "unscored_reason")

@@ -100,6 +100,7 @@ def _check(table: Table, *, unscored: bool) -> None:
     table.refuse(~pl.col("rating_id").is_first_distinct(), "occurred before:", "rating_id")
     table.refuse(low >= high, "is not below scale_max:", "scale_min")
     if unscored:
+        table.one_value_per_row("unscored_reason")
         reason = pl.col("unscored_reason").cast(pl.String).str.strip_chars()
         blank = reason.is_null() | (reason == "")
         table.refuse(value.is_null() & blank, "is missing without an unscored_reason", "value")
@@ -146,9 +147,6 @@ def _with_scenario(table: Table, prompts: pl.DataFrame | pl.LazyFrame | None) ->
 
 
 def _one_scenario(table: Table) -> None:
-    if table.frame.schema["scenario"].is_nested():
-        raise RatingError(
-            "must hold names, not", source=table.source, column="scenario", value=str(table.frame.schema["scenario"])
-        )
+    table.one_value_per_row("scenario")
     changed = pl.col("scenario").ne_missing(pl.col("scenario").first().over("prompt_id"))
     table.refuse(changed, "is not that of the same prompt before:", "scenario")

@@ -45,6 +45,11 @@ class Table:
             if name not in self.frame.columns:
                 raise self.error("missing column", source=self.source, value=name, allowed=self.frame.columns)
 
+    def one_value_per_row(self, column: str) -> None:
+        """Refuse a column of lists or structs where a word is wanted."""
+        if self.frame.schema[column].is_nested():
+            raise self.error("must hold text, not", source=self.source, column=column, value=str(self.frame.schema[column]))
+
     def refuse(
         self,
         wrong: pl.Expr | pl.Series,

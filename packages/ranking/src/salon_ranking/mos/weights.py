@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_ranking._index import reading
 from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.leaderboard import NOT_GIVEN
@@ -191,6 +192,8 @@ def _votes(
     for column in (*needed, persona, cluster):
         if column is not None and column not in schema:
             raise BattleError("missing column", source=battles.source, value=column, allowed=schema.names())
+        if column is not None and schema[column].is_nested():
+            raise BattleError("must hold text, not", source=battles.source, column=column, value=str(schema[column]))
     if by_scenario and "scenario" not in schema and not ratings.has_scenarios:
         raise OptionError("no scenarios are known", source=battles.source, hint="Give battles or ratings a column 'scenario'.")
     text = {name: pl.col(name).cast(pl.String) for name in ("prompt_id", "model_a", "model_b", *needed) if name in schema}
@@ -203,7 +206,8 @@ def _votes(
     }
     if by_scenario and "scenario" in schema:
         columns["scenario"] = pl.col("scenario").cast(pl.String).fill_null(NOT_GIVEN)
-    votes = battles.frame.select(**columns).collect()
+    with reading(battles.source):
+        votes = battles.frame.select(**columns).collect()
     if by_scenario and "scenario" not in votes.columns:
         known = ratings.frame.select("prompt_id", "scenario").unique("prompt_id")
         votes = votes.join(known, on="prompt_id", how="left", maintain_order="left")
