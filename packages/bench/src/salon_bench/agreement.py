@@ -5,7 +5,7 @@ from itertools import combinations
 
 import polars as pl
 
-from salon_bench.correlation import kendall, spearman
+from salon_ranking.agreement import kendall, spearman
 
 FEWEST_IN_COMMON = 4
 """Below this many shared models no correlation is given: with three, any order is likely."""

@@ -289,8 +289,8 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
     if board.replicates:
         used = board.table["replicates_used"]
         click.echo(
-            f"Intervals: a model counts in the resamples where battles join it to the baseline, {used.min():,} to {used.max():,} "
-            f"of {board.replicates:,}. For a model in one or two suites they say little."
+            f"Intervals: a model counts in the resamples where battles join it to the baseline, {used.min():,} to "
+            f"{used.max():,} of {board.replicates:,}. For a model in one or two suites they say little."
         )
 
 

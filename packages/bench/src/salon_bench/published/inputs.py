@@ -7,6 +7,7 @@ from salon_bench.published.patterns import Pattern, Reference
 from salon_bench.published.rounding import Quantity, Recomputed
 from salon_bench.published.rules import RULES, RowRule
 from salon_bench.published.tables import PublishedTable
+from salon_ranking.agreement import AgreementError
 from salon_taxonomy.errors import InputError
 
 
@@ -37,7 +38,7 @@ class InputFinder:
         """
         try:
             return self._apply()
-        except (ValueError, ArithmeticError, LookupError) as error:
+        except (AgreementError, ValueError, ArithmeticError, LookupError) as error:
             problem = f"the rule {self.entry.rule!r} cannot be applied to these inputs ({error})"
             raise InputError(problem, source=f"manifest of {self.here.id}", value=self.names()) from error
 
