@@ -287,10 +287,10 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
     _print_table(header, lines, right=[name for name in header if name != "model"])
     click.echo(f"{done.scores.height - blank} published scores, {blank} unscored; {done.battles:,} derived battles.")
     if board.replicates:
-        used = board.table["replicates_used"]
+        used: list[int] = board.table["replicates_used"].to_list()
         click.echo(
-            f"Intervals: a model counts in the resamples where battles join it to the baseline, {used.min():,} to "
-            f"{used.max():,} of {board.replicates:,}. For a model in one or two suites they say little."
+            f"Intervals: a model counts in the resamples where battles join it to the baseline, {min(used):,} to "
+            f"{max(used):,} of {board.replicates:,}. For a model in one or two suites they say little."
         )
 
 

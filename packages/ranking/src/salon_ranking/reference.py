@@ -83,10 +83,10 @@ def is_strongly_connected(score: Floats) -> bool:
 
 def joined_to(baseline: int, score: Floats) -> NDArray[np.bool_]:
     """Which models a chain of battles joins to the baseline, whoever won them; nobody when it has no battle."""
-    met = (score + score.T) > 0
-    joined = met[baseline]
+    met: NDArray[np.bool_] = (score + score.T) > 0
+    joined: NDArray[np.bool_] = met[baseline]
     for _ in range(len(met)):
-        joined = joined | met[joined].any(axis=0)
+        joined = np.logical_or(joined, met[joined].any(axis=0))
     return joined
 
 
