@@ -1,6 +1,6 @@
 """How long ranking takes, from a zstd Parquet file of strings to ratings and intervals; beside its peers.
 
-Not part of the tests; run with ``pytest benchmarks/bench_ranking.py --benchmark-only``. Peers (``evalica``, ``arena-rank``:
+Not part of the tests; run with ``just benchmark``. Peers (``evalica``, ``arena-rank``:
 the dependency group ``benchmark``) run in the same process when they are installed; ratios are printed at the end. Every
 timing begins with the file, because turning names into numbers is most of the work.
 """

@@ -1,6 +1,6 @@
 """How long the result store takes: append, skip, query and compaction of a million battles.
 
-Not part of the tests; run with ``pytest benchmarks/bench_store.py --benchmark-only``.
+Not part of the tests; run with ``just benchmark``.
 """
 
 from collections.abc import Callable

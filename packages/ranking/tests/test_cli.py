@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from salon_ranking import rank
 from salon_taxonomy.cli import main
 
 ROWS = {
@@ -88,3 +89,26 @@ def test_help_teaches_with_an_example():
     result = salon("--help")
     assert result.exit_code == 0
     assert "salon rank votes.csv" in result.stdout
+
+
+def test_a_name_with_escape_codes_reaches_a_program_unchanged(tmp_path: Path):
+    path = tmp_path / "votes.csv"
+    path.write_text("model_a,model_b,winner\n\x1b[31mred,blue,tie\n", encoding="utf-8")
+    assert "\x1b[31mred" in salon(path, "--format", "csv", "--bootstrap", 0).stdout
+    assert "\x1b" not in salon(path, "--bootstrap", 0).stdout
+
+
+def test_more_threads_than_the_machine_can_give_are_done_without(votes: Path):
+    few, many = (salon(votes, "--threads", number, "--format", "csv", "--bootstrap", 200) for number in (1, 1_000_000))
+    assert many.exit_code == 0
+    assert many.stdout == few.stdout
+
+
+def test_ratings_that_did_not_converge_exit_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "lopsided.csv"
+    pl.DataFrame({"model_a": ["x"] * 9, "model_b": ["y"] * 9, "winner": ["model_a"] * 8 + ["model_b"]}).write_csv(path)
+    monkeypatch.setitem(rank.__kwdefaults__, "max_iterations", 1)
+    result = salon(path, "--bootstrap", 0)
+    assert result.exit_code == 1
+    assert "did not converge" in result.stderr
+    assert "NOT CONVERGED" in result.stdout

@@ -85,7 +85,16 @@ def test_the_first_wrong_row_is_named(changes: dict[str, object], row: int, colu
 
 
 @pytest.mark.parametrize(
-    "weights", [[1.0, float("nan"), 1.0], [1, -1, 1], [1.0, float("inf"), 1.0], ["1", "heavy", "1"], [1, None, 1]]
+    "weights",
+    [
+        [1.0, float("nan"), 1.0],
+        [1, -1, 1],
+        [1.0, float("inf"), 1.0],
+        ["1", "heavy", "1"],
+        [1, None, 1],
+        [1.0, 1e308, 1.0],
+        [1.0, 1e-300, 1.0],
+    ],
 )
 def test_weights_that_are_no_weights_are_refused(weights: list[object]):
     with pytest.raises(BattleError) as caught:

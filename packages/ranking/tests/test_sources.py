@@ -80,3 +80,11 @@ def test_a_directory_that_nobody_knows_is_a_battle_error(tmp_path: Path, monkeyp
     monkeypatch.setattr(sources, "entry_points", lambda group: [])
     with pytest.raises(BattleError, match="salon-store"):
         Battles.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ['{"x": 1}', "7", "[1]"])
+def test_a_model_name_in_json_that_is_no_text_is_refused(tmp_path: Path, name: str):
+    path = tmp_path / "votes.jsonl"
+    path.write_text(f'{{"model_a": "x", "model_b": {name}, "winner": "tie"}}\n', encoding="utf-8")
+    with pytest.raises(BattleError, match="column 'model_b': must hold text"):
+        Battles.read(path)

@@ -14,6 +14,8 @@ use crate::laplacian::Factor;
 use crate::resample::{LANES, Resampler};
 use crate::watch::Watch;
 
+const MOST_THREADS: usize = 256;
+
 /// What to resample, and how often.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
@@ -26,7 +28,7 @@ pub struct Plan {
     /// The model that ratings are measured from. A replicate counts for the models that its battles join to this one,
     /// directly or through others; a prior alone compares nobody.
     pub baseline: usize,
-    /// Number of threads; at least 1.
+    /// Number of threads at the most; at least 1.
     pub threads: usize,
 }
 
@@ -128,7 +130,10 @@ impl Work<'_> {
             }
         };
         std::thread::scope(|scope| {
-            let others: Vec<_> = (1..self.plan.threads).map(|_| scope.spawn(worker)).collect();
+            // More threads than blocks would have nothing to do; a thread that the system will not give is done without.
+            let wanted = self.plan.threads.min(blocks.len()).min(MOST_THREADS);
+            let start = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
+            let others: Vec<_> = (1..wanted).filter_map(start).collect();
             let mut outcome = worker();
             for other in others {
                 let joined = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

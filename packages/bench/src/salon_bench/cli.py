@@ -230,13 +230,13 @@ def quickstart(directory: Path, replicates: int, seed: int, top: int | None) -> 
     """Rank some forty image generators by everything that five papers published about them.
 
     Makes a result store, imports the published tables, derives battles from them, ranks the models with intervals from
-    a bootstrap over benchmarks, and writes report.html. Needs no network; a second call changes nothing.
+    a bootstrap over benchmarks, and writes report.html. Needs no network; the same call again changes nothing.
 
     \b
     Example:
       salon quickstart
       salon quickstart --dir elsewhere --top 10
-      salon store sql salon-results "SELECT model, rating FROM leaderboards LIMIT 5"
+      salon store sql salon-results "SELECT model, rating FROM leaderboards WHERE replicates = 1000 ORDER BY rank LIMIT 5"
     """
     from salon_bench.quickstart import quickstart as run
 

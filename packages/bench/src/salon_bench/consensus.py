@@ -46,7 +46,6 @@ def generator_scores() -> pl.DataFrame:
     """
     tracks = cells().filter(pl.col("role") == "track").drop_nulls("model")
     generators = [name for name in tracks["model"].unique().to_list() if model(name).kind == "generator"]
-    pl.col("column").rank("dense").over("benchmark", "judge")
     return (
         tracks.with_row_index("position")
         .filter(pl.col("model").is_in(generators))

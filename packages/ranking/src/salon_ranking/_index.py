@@ -21,6 +21,9 @@ _BATCH_ROWS = 1 << 18
 _OUTCOMES = {Winner.MODEL_A: 0, Winner.MODEL_B: 1, Winner.BOTH_GOOD: 2, Winner.BOTH_BAD: 2, Winner.TIE: 2}
 _LABELS = [label.value for label in _OUTCOMES]
 _MODELS = ("model_a", "model_b")
+LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
+"""The range of a battle's weight, 0 aside: sums of such weights keep their digits, sums of wilder ones do not."""
+_BAD_WEIGHT = "a weight that cannot be used:"
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def encode(frame: pl.LazyFrame, columns: Columns, source: str) -> Encoded:
 
     Raises:
         BattleError: for a missing column, a wrong type, or the first row with a null or empty name, an unknown winner,
-            a model against itself, or a weight that is negative, NaN or infinite.
+            a model against itself, or a weight that is neither 0 nor within ``LEAST_WEIGHT`` and ``MOST_WEIGHT``.
     """
     with reading(source):
         _check_schema(frame.collect_schema(), columns, source)
@@ -155,7 +158,7 @@ class _Batch:
             return None
         arrays = {name: np.ascontiguousarray(frame[name].to_numpy()) for name in frame.columns}
         weight, cluster = arrays.get("weight"), arrays.get("cluster")
-        if weight is not None and not (np.isfinite(weight) & (weight > 0)).all():
+        if weight is not None and not ((weight >= LEAST_WEIGHT) & (weight <= MOST_WEIGHT)).all():
             return None
         if (arrays["model_a"] == arrays["model_b"]).any():
             return None
@@ -201,7 +204,8 @@ def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleEr
     if columns.weight is not None:
         weight = _weight(columns)
         checks.append((columns.weight, "the weight is no number", weight.is_null(), None))
-        checks.append((columns.weight, "the weight is negative or not finite:", ~(weight.is_finite() & (weight >= 0)), None))
+        usable = weight.is_between(LEAST_WEIGHT, MOST_WEIGHT) | (weight == 0)
+        checks.append((columns.weight, _BAD_WEIGHT, ~(weight.is_finite() & usable), None))
     if columns.cluster is not None:
         checks.append((columns.cluster, "no value to cluster by", pl.col(columns.cluster).is_null(), None))
     found: list[tuple[int, int, BattleError]] = []
@@ -224,5 +228,5 @@ def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleEr
 
 _HINTS = {
     "a model against itself:": "A battle needs two different models; take the row out.",
-    "the weight is negative or not finite:": "Give a finite number of 0 or more; 0 leaves the battle out.",
+    _BAD_WEIGHT: f"Give 0, which leaves the battle out, or a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}.",
 }

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_taxonomy.errors import IncompleteError
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -76,7 +78,7 @@ def rank(
     Example:
       salon rank votes.csv
       salon rank votes.parquet --baseline my-model-v1 --output board.html
-      salon rank salon-results --by scenario --cluster suite --format json
+      salon rank salon-results --by scenario --cluster suite --prior-ties 1 --format json
     """
     from salon_ranking.battles import Battles
     from salon_ranking.groups import rank_by
@@ -102,12 +104,21 @@ def rank(
     if format_ == "json":
         click.echo(to_json(boards))
     elif format_ == "csv":
-        click.echo(combined(boards).write_csv(), nl=False)
+        _write_exactly(combined(boards).write_csv())
     else:
         _show(boards)
     if output is not None:
         write(boards, output, title=f"Leaderboard: {battles.name}")
         click.echo(f"Wrote {output}", err=True)
+    if not all(board.converged for board in boards):
+        raise IncompleteError("the ratings did not converge; they are not the estimate")
+
+
+def _write_exactly(text: str) -> None:
+    """To a program, every character as it is; to a terminal, nothing that it could act on."""
+    if sys.stdout.isatty():
+        text = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+    click.echo(text, nl=False, color=True)  # color: click takes nothing out of the text
 
 
 def _show(boards: "tuple[Leaderboard, ...]") -> None:

@@ -25,8 +25,7 @@ def _csv(path: Path) -> pl.LazyFrame:
 
 
 def _json_lines(path: Path) -> pl.LazyFrame:
-    text = dict.fromkeys(("model_a", "model_b", "winner"), pl.String)
-    return pl.scan_ndjson(path, infer_schema_length=None, schema_overrides=text)
+    return pl.scan_ndjson(path, infer_schema_length=None)
 
 
 _READERS: dict[str, Callable[[Path], pl.LazyFrame]] = {
@@ -63,5 +62,5 @@ def _scan_directory(path: Path) -> pl.LazyFrame:
         frame = source(path, _TABLE)
         if frame is not None:
             return frame
-    hint = "A result store needs the package salon-store; a new one is made by: salon store init"
-    raise BattleError("is no directory that an installed package can read battles from", source=path, hint=hint)
+    hint = "A result store has a store.json in it, and is read by the package salon-store; `salon store init` makes a new one."
+    raise BattleError("this directory is no result store", source=path, hint=hint)
