@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from salon_taxonomy import Taxonomy
 from salon_taxonomy import cli as salon_cli
 from salon_taxonomy.cli import main
+from salon_taxonomy.structure import DEEPEST
 
 MINE = 'name = "mine"\ntitle = "Mine [bold]"\n[[label]]\nid = "a"\nname = "A [red]a[/red]"\ndefinition = "An [a]."\n'
 
@@ -54,6 +55,21 @@ def test_brackets_in_a_users_labels_are_shown_as_they_are(mine: Path) -> None:
     assert "Mine [bold]" in shown
     assert "A [red]a[/red]" in shown
     assert "An [a]." in shown
+
+
+def test_the_deepest_tree_is_shown_whole_and_a_deeper_one_refused(tmp_path: Path) -> None:
+    file = tmp_path / "deep.toml"
+    head = 'name = "deep"\ntitle = "Deep"\n'
+    labels = [f'[[label]]\nid = "l{n}"\nname = "Label {n}"\ndefinition = "D"\n' for n in range(3000)]
+    labels[1:] = [f'{text}parent = "l{n}"\n' for n, text in enumerate(labels[1:])]
+    file.write_text(head + "".join(labels[:DEEPEST]))
+    shown = run("taxonomy", "show", str(file)).stdout
+    assert all(f"Label {n}  l{n}\n" in shown.replace(" \n", "\n") for n in range(DEEPEST))
+    file.write_text(head + "".join(labels))
+    for arguments in (["validate"], ["show"], ["export", "--format", "label-studio"], ["export", "--format", "json"]):
+        refused = run("taxonomy", *arguments, str(file))
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "a label has at most 31 labels above it" in refused.stderr
 
 
 def test_schema_is_json_and_takes_options() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_taxonomy import Format, InputError, Label, Taxonomy, export
+from salon_taxonomy.structure import DEEPEST
 
 HOSTILE = "<b>&\"'|`*_[x](y)$#"
 
@@ -92,3 +93,10 @@ def test_any_label_that_is_allowed_survives_xml_and_json(text: str) -> None:
 def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InputError, match="allowed: markdown, label-studio, json"):
         export(Taxonomy.load("r3"), "yaml")
+
+
+@pytest.mark.parametrize("format_", Format)
+def test_the_deepest_tree_is_exported_whole(format_: Format) -> None:
+    labels = tuple(Label(id=f"l{n}", name=f"L{n}", definition="D.", parent=f"l{n - 1}" if n else None) for n in range(DEEPEST))
+    text = export(Taxonomy(name="deep", title="Deep", labels=labels), format_)
+    assert all(f"l{n}" in text for n in range(DEEPEST))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from salon_taxonomy import AmbiguousLabelError, Fault, InputError, Label, Taxonomy, TaxonomyError, UnknownLabelError
+from salon_taxonomy.structure import DEEPEST
 
 MAGICMIRROR = Taxonomy.load("magicmirror")
 
@@ -144,11 +145,15 @@ def test_a_taxonomy_made_in_code_is_checked_like_a_file(labels: list[Label], fau
     assert caught.value.fault is fault
 
 
-def test_a_chain_of_ten_thousand_labels_is_no_trouble() -> None:
+def test_a_branch_has_at_most_so_many_labels_and_ten_thousand_are_refused_in_any_order() -> None:
     chain = [label("l0"), *(label(f"l{n}", f"l{n - 1}") for n in range(1, 10_000))]
-    deep = tree(*reversed(chain))
-    assert len(deep.path("l9999")) == 10_000
-    assert deep.leaves("l0")[0].id == "l9999"
+    deep = tree(*reversed(chain[:DEEPEST]))
+    assert len(deep.path(f"l{DEEPEST - 1}")) == DEEPEST
+    assert deep.leaves("l0")[0].id == f"l{DEEPEST - 1}"
+    for labels in (chain, chain[::-1]):
+        with pytest.raises(TaxonomyError) as caught:
+            tree(*labels)
+        assert caught.value.fault is Fault.TOO_DEEP
 
 
 def test_answers_are_the_leaves_unless_tiers_say_otherwise() -> None:

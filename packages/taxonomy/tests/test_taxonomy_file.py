@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salon_taxonomy import Fault, Taxonomy, TaxonomyError, check_taxonomy
+from salon_taxonomy.structure import DEEPEST
 from salon_taxonomy.taxonomy_file import LARGEST_FILE, parse_taxonomy
 from salon_taxonomy.toml_lines import TomlLines
 
@@ -128,6 +129,60 @@ def test_all_faults_of_a_file_are_listed_in_the_order_of_lines(tmp_path: Path) -
     assert [(fault.line, fault.key) for fault in check_taxonomy(file)] == [(2, "title"), (7, "name"), (25, "definition")]
     with pytest.raises(TaxonomyError, match="2 more; `salon taxonomy validate` lists all"):
         Taxonomy.read(file)
+
+
+def label(id_: str, *lines: str) -> str:
+    return "\n".join(("[[label]]", f'id = "{id_}"', f'name = "N {id_}"', f'definition = "D {id_}"', *lines, ""))
+
+
+def faults_of(text: str, folder: Path) -> list[tuple[Fault, str | None]]:
+    file = folder / "mine.toml"
+    file.write_text(text)
+    return [(fault.fault, fault.key) for fault in check_taxonomy(file)]
+
+
+def test_faults_of_values_and_of_the_tree_are_listed_together(tmp_path: Path) -> None:
+    text = 'name = "Mine!"\ntiers = ["kind", "case"]\n'  # no title
+    text += label("a", 'tier = "sort"') + label("b", 'parent = "nowhere"', "counts = 3")
+    text += label("a") + label("c", 'parent = "d"') + label("d", 'parent = "c"', "aliases = 4") + label("E")
+    assert faults_of(text, tmp_path) == [
+        (Fault.MISSING, "title"),
+        (Fault.BAD_VALUE, "name"),
+        (Fault.WRONG_TIER, "tier"),
+        (Fault.UNKNOWN_PARENT, "parent"),
+        (Fault.WRONG_TYPE, "counts"),
+        (Fault.DUPLICATE_ID, "id"),
+        (Fault.CYCLE, "parent"),
+        (Fault.WRONG_TYPE, "aliases"),
+        (Fault.BAD_VALUE, "id"),
+    ]
+
+
+def test_a_faulty_name_answer_or_parent_brings_no_further_faults_with_it(tmp_path: Path) -> None:
+    head = 'name = "mine"\ntitle = "Mine"\ntiers = ["kind", "kind"]\n'
+    text = head + label("a", 'tier = "sort"') + label("b", "parent = 3") + label("c", 'parent = "b"')
+    text += label("d", "answer = 3") + '[[label]]\nid = "e"\nname = 4\ndefinition = "E"\n'
+    text += '[[label]]\nid = "f"\nname = "N a"\ndefinition = "F"\nparent = 5\n'
+    found = faults_of(text, tmp_path)
+    assert found == [
+        (Fault.BAD_VALUE, "tiers"),
+        (Fault.WRONG_TYPE, "parent"),
+        (Fault.WRONG_TYPE, "answer"),
+        (Fault.WRONG_TYPE, "name"),
+        (Fault.WRONG_TYPE, "parent"),
+    ]
+
+
+def chain(length: int) -> str:
+    labels = (label(f"l{n}", *([f'parent = "l{n - 1}"'] if n else [])) for n in range(length))
+    return 'name = "deep"\ntitle = "Deep"\n' + "".join(labels)
+
+
+def test_a_branch_longer_than_a_tree_may_be_is_named_once_at_its_first_label_too_many() -> None:
+    assert len(parse_taxonomy(chain(DEEPEST))) == DEEPEST
+    error = fault_of(chain(3000))
+    assert (error.fault, error.key, error.value, error.hint) == (Fault.TOO_DEEP, "parent", f"l{DEEPEST - 1}", None)
+    assert error.line == 3 + DEEPEST * 5 + 3
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ class Fault(StrEnum):
     """A label stands under more than one parent."""
     CYCLE = "cycle"
     """A label is its own ancestor."""
+    TOO_DEEP = "too_deep"
+    """A label has more labels above it than a tree may have (``structure.DEEPEST``)."""
     WRONG_TIER = "wrong_tier"
     """A label's tier is not declared, or not below its parent's."""
     UNKNOWN_LABEL = "unknown_label"

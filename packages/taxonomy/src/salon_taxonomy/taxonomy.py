@@ -1,7 +1,8 @@
 """Label trees: what can be wrong with a generation, or what a prompt demands, as data with methods.
 
 Five published taxonomies come with the package as TOML files (``taxonomies/``); a user's own has the same shape and is read
-by ``taxonomy_file.py``. A taxonomy that exists is valid: ids are unique, every parent is known, nothing runs in a circle.
+by ``taxonomy_file.py``. A taxonomy that exists is valid: ids are unique, every parent is known, nothing runs in a circle, and
+no branch is longer than 32 labels.
 """
 
 import difflib
@@ -17,7 +18,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from salon_taxonomy.errors import AmbiguousLabelError, InputError, TaxonomyError, UnknownLabelError
 from salon_taxonomy.label import Counts, Frozen, Label, Name, Slug, Text
-from salon_taxonomy.structure import tree_flaws
+from salon_taxonomy.structure import Node, tree_flaws
 
 _FOLDER = "taxonomies"
 
@@ -105,7 +106,7 @@ class Taxonomy(TaxonomyHeader):
 
     @model_validator(mode="after")
     def _is_a_tree(self) -> "Taxonomy":
-        for flaw in tree_flaws(self.labels, self.tiers):
+        for flaw in tree_flaws([Node.of(index, label) for index, label in enumerate(self.labels)], self.tiers):
             raise TaxonomyError(
                 flaw.fault, flaw.problem, source=self.name, key=flaw.key, value=flaw.value, allowed=flaw.allowed
             )

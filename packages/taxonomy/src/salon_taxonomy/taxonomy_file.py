@@ -7,15 +7,16 @@ deeply nested, not UTF-8, a device) gives a typed error like any other.
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from salon_taxonomy.errors import Fault, TaxonomyError
 from salon_taxonomy.label import Label
-from salon_taxonomy.structure import tree_flaws
+from salon_taxonomy.structure import Node, tree_flaws
 from salon_taxonomy.taxonomy import Taxonomy, TaxonomyHeader
 from salon_taxonomy.toml_lines import TomlLines
 
@@ -185,25 +186,58 @@ def _parse(text: str, source: str | Path) -> tuple[Taxonomy | None, list[Taxonom
     except TaxonomyError as error:
         return None, [error]
     places = Places(text, source)
-    header = places.model(TaxonomyHeader, {key: value for key, value in document.items() if key != _LABEL})
-    labels = _labels(document.get(_LABEL), places)
-    if labels is not None:
-        for flaw in tree_flaws(labels, header.tiers if header else ()):
-            places.add(
-                flaw.fault, flaw.problem, table=_LABEL, index=flaw.index, key=flaw.key, value=flaw.value, allowed=flaw.allowed
-            )
-    if header is None or labels is None or places.found:
+    values = {key: value for key, value in document.items() if key != _LABEL}
+    header = places.model(TaxonomyHeader, values)
+    entries = _entries(document.get(_LABEL), places)
+    labels = [places.model(Label, entry, table=_LABEL, index=index) for index, entry in enumerate(entries)]
+    nodes = [node for index, label in enumerate(labels) if (node := _node(index, label, entries[index])) is not None]
+    for flaw in tree_flaws(nodes, header.tiers if header else _tiers(values)):
+        places.add(
+            flaw.fault, flaw.problem, table=_LABEL, index=flaw.index, key=flaw.key, value=flaw.value, allowed=flaw.allowed
+        )
+    if header is None or places.found:
         return None, places.faults()
-    return Taxonomy(labels=labels, **{name: getattr(header, name) for name in TaxonomyHeader.model_fields}), []
+    sound = tuple(label for label in labels if label is not None)
+    return Taxonomy(labels=sound, **{name: getattr(header, name) for name in TaxonomyHeader.model_fields}), []
 
 
-def _labels(entries: object, places: Places) -> tuple[Label, ...] | None:
-    """Every label, or None with the faults noted."""
+def _entries(entries: object, places: Places) -> list[object]:
+    """What the file has as labels; empty, with the fault noted, where that is no list of any."""
     if entries is None or entries == []:
         places.add(Fault.MISSING, "there is not one [[label]] table", key=_LABEL)
-        return None
+        return []
     if not isinstance(entries, list):
         places.add(Fault.WRONG_TYPE, "labels are written as [[label]] tables, with two brackets", key=_LABEL)
+        return []
+    return entries
+
+
+def _node(index: int, label: Label | None, entry: object) -> Node | None:
+    """The label's place in the tree, as far as its table says it; None where it has no id that one could speak of."""
+    if label is not None:
+        return Node.of(index, label)
+    if not isinstance(entry, Mapping):
         return None
-    found = [places.model(Label, entry, table=_LABEL, index=index) for index, entry in enumerate(entries)]
-    return None if None in found else tuple(cast("list[Label]", found))
+    faulty = _faulty_keys(Label, entry)
+    if "id" in faulty:
+        return None
+    kept = {key: entry[key] for key in ("id", "parent", "name", "answer", "tier") if key in entry and key not in faulty}
+    node = Node.of(index, Label.model_validate({"name": "-", "definition": "-", **kept}))
+    name = None if "name" in faulty else node.name
+    spelling = None if {"name", "answer"} & faulty else node.spelling
+    return replace(node, name=name, spelling=spelling, placed="parent" not in faulty)
+
+
+def _tiers(values: Mapping[str, object]) -> tuple[str, ...]:
+    """The tiers of a faulty header; none where they are at fault themselves."""
+    if "tiers" not in values or "tiers" in _faulty_keys(TaxonomyHeader, values):
+        return ()
+    return TaxonomyHeader.model_validate({"name": "stand-in", "title": "-", "tiers": values["tiers"]}).tiers
+
+
+def _faulty_keys(kind: type[BaseModel], values: Mapping[str, object]) -> set[str]:
+    try:
+        kind.model_validate(values)
+    except ValidationError as error:
+        return {str(detail["loc"][0]) for detail in error.errors(include_url=False) if detail["loc"]}
+    return set()
