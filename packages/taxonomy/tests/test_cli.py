@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from salon_taxonomy import Taxonomy
 from salon_taxonomy import cli as salon_cli
-from salon_taxonomy.cli import main
+from salon_taxonomy.cli import COMMANDS, main
 from salon_taxonomy.structure import DEEPEST
 
 MINE = 'name = "mine"\ntitle = "Mine [bold]"\n[[label]]\nid = "a"\nname = "A [red]a[/red]"\ndefinition = "An [a]."\n'
@@ -169,3 +170,31 @@ def test_a_package_that_cannot_be_imported_does_not_take_the_others_with_it(monk
     assert called.exit_code == 2
     assert "No module named 'no_such_module'" in called.stderr
     assert run("no-such-command").exit_code == 2
+
+
+def test_a_command_whose_package_is_absent_is_answered_with_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(salon_cli, "entry_points", lambda group: [])
+    refused = run("train", "doctor")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    said = " ".join(refused.stderr.replace("│", " ").split())
+    assert "pip install salon-train" in said
+    assert "uv run --all-packages salon train" in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [("taxonmy", "Did you mean taxonomy?"), ("qickstart", "Did you mean quickstart?"), ("zzz", "There are: ")],
+)
+def test_a_misspelt_command_is_answered_with_the_nearest_names(typed: str, hint: str) -> None:
+    refused = run(typed, "--any")
+    assert refused.exit_code == 2
+    assert f"No such command '{typed}'. {hint}" in " ".join(refused.stderr.replace("│", " ").split())
+
+
+def test_every_command_of_the_workspace_is_known_with_its_package() -> None:
+    found: dict[str, tuple[str, ...]] = {}
+    for file in Path(__file__).resolve().parents[2].glob("*/pyproject.toml"):
+        project = tomllib.loads(file.read_text())["project"]
+        found[project["name"]] = tuple(project.get("entry-points", {}).get("salon.commands", {}))
+    found["salon-taxonomy"] += ("completion",)
+    assert {name: sorted(commands) for name, commands in COMMANDS.items()} == {n: sorted(c) for n, c in found.items() if c}

@@ -4,15 +4,17 @@ A package brings its own through the entry-point group ``salon.commands``; it is
 package's own are ``salon taxonomy`` and ``salon completion``.
 """
 
+import difflib
 import json
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from salon_taxonomy.errors import IncompleteError, SalonError
+from salon_taxonomy.standard_output import OutputError, told_apart
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,6 +27,15 @@ if TYPE_CHECKING:
 _GROUP = "salon.commands"
 _FORMAT_HELP = "For people, or for programs."
 _HELP = {"help_option_names": ["-h", "--help"]}
+COMMANDS = {
+    "salon-bench": ("published", "quickstart"),
+    "salon-ranking": ("mos", "rank", "raters", "test-points", "weights"),
+    "salon-rewards": ("rewards",),
+    "salon-store": ("store",),
+    "salon-taxonomy": ("completion", "taxonomy"),
+    "salon-train": ("train",),
+}
+"""Every command of Salon by the package that brings it, so that one whose package is absent can be explained."""
 
 
 class SalonGroup(click.RichGroup):
@@ -48,6 +59,15 @@ class SalonGroup(click.RichGroup):
             return _unavailable(cmd_name, error)
         return command
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The subcommand that the arguments begin with; an unknown one is answered with the package that brings it, or with
+        the nearest names.
+        """
+        name = args[0]
+        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise click.UsageError(_unknown(name, self.list_commands(ctx)), ctx)
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the subcommand; a :class:`SalonError` becomes one message on standard error and a non-zero exit."""
         try:
@@ -55,6 +75,33 @@ class SalonGroup(click.RichGroup):
         except SalonError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(1 if isinstance(error, IncompleteError) else 2)
+        except BrokenPipeError as error:  # never standard output's; click would pass over it without a word
+            click.echo(f"Error: a connection was closed at its other end ({error})", err=True)
+            ctx.exit(1)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run ``salon``; exit with 1 where standard output cannot be written, with one message unless its reader left."""
+        try:
+            with told_apart():
+                return super().main(*args, **kwargs)
+        except OutputError as error:
+            if not error.closed:
+                click.echo(f"Error: {error}", err=True)
+            sys.exit(1)
+
+
+def _unknown(name: str, installed: list[str]) -> str:
+    """What to say of a command that no installed package brings."""
+    package = next((package for package, commands in COMMANDS.items() if name in commands), None)
+    if package is not None:
+        return (
+            f"{package}, which brings `salon {name}`, is not installed.\n"
+            f"`pip install {package}` installs it; in Salon's workspace, `uv run --all-packages salon {name}` runs it."
+        )
+    known = sorted({*installed, *(command for commands in COMMANDS.values() for command in commands)})
+    near = difflib.get_close_matches(name[:100], known, n=3)
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(installed)}."
+    return f"No such command {name[:100]!r}. {hint}"
 
 
 def _unavailable(name: str, error: Exception) -> click.Command:
