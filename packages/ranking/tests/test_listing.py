@@ -115,3 +115,12 @@ def test_an_unknown_model_is_named():
     battles = Battles.from_frame(league())
     with pytest.raises(UnknownModelError, match="nobody"):
         explain(rank(battles, interval="sandwich"), battles, "nobody")
+
+
+def test_a_named_baseline_of_one_of_several_components_is_kept():
+    other = league(seed=9).with_columns(pl.col("model_a", "model_b").str.replace("m", "n"))
+    battles = Battles.from_frame(pl.concat([league(), other]))
+    board = rank(battles, interval="sandwich", components="separate", baseline="n1")
+    effects = dict(listing(board, battles).select("model", "match_effect").iter_rows())
+    assert (effects["n1"], effects[board.baselines[0]]) == (0.0, 0.0)
+    assert sum(effect == 0.0 for effect in effects.values()) == 2

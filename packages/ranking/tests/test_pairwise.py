@@ -58,6 +58,11 @@ def test_the_matrix_of_significance_is_antisymmetric():
     assert values[0, 5] == 1
 
 
+def test_a_model_called_model_keeps_its_column():
+    frame = league(3, 300).with_columns(pl.col("model_a", "model_b").str.replace("m0", "model"))
+    assert differences(Battles.from_frame(frame), interval="sandwich").matrix().columns == ["model_", "model", "m1", "m2"]
+
+
 @given(st.lists(st.floats(0, 1), max_size=20))
 def test_holm_is_the_step_down_rule(p_values: list[float]):
     corrected = holm(np.array(p_values, dtype=float))
@@ -89,6 +94,11 @@ def test_rank_intervals_hold_the_rank_and_are_asked_for(interval: str):
     assert (table["rank"] <= table["rank_high"]).all()
     assert "rank intervals: simultaneous" in board.header
     assert "rank_low" not in rank(VOTES, interval=interval, replicates=10).table.columns
+
+
+def test_rank_intervals_need_intervals():
+    with pytest.raises(OptionError, match="rank intervals need"):
+        rank(VOTES, replicates=0, ranks=True)
 
 
 def test_clear_gaps_give_certain_ranks_and_even_models_share_all_of_them():

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_ranking import Battles, OptionError, _core, bca_interval, fit, percentile_interval, rank, reference_uncertainty
+from salon_ranking import (
+    Battles,
+    OptionError,
+    UnratableError,
+    _core,
+    bca_interval,
+    fit,
+    percentile_interval,
+    rank,
+    reference_uncertainty,
+)
 from salon_ranking.sandwich import accelerations, covariance, inverse_information
 
 MODELS = 5
@@ -163,6 +173,16 @@ def test_inverse_information_is_the_pseudo_inverse_without_a_prior():
     theta = fit(battles).log_strengths
     expected = np.linalg.pinv(reference_uncertainty.information(battles.cells, theta, 0.0), rcond=1e-10)
     assert inverse_information(battles.cells, theta, 0.0) == pytest.approx(expected, abs=1e-12)
+
+
+def test_battles_that_say_too_little_are_refused_by_analytic_intervals():
+    has_m0 = (pl.col("model_a") == "m0") | (pl.col("model_b") == "m0")
+    faint = league().with_columns(weight=pl.when(has_m0).then(1e-200).otherwise(1.0))
+    battles = Battles.from_frame(faint, weight="weight")
+    for interval in ("sandwich", "bca"):
+        with pytest.raises(UnratableError, match="say too little"):
+            rank(battles, interval=interval, replicates=10)
+    assert rank(battles, interval="sandwich", prior_ties=1).table["ci_low"].null_count() == 0
 
 
 @pytest.mark.parametrize("interval", ["percentile", "sandwich", "bca"])

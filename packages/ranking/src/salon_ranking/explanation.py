@@ -51,7 +51,7 @@ def explain(board: Leaderboard, battles: Battles, model: str) -> tuple[str, ...]
     if board.prior_ties:
         drawn = numbers.count(board.prior_ties)
         sentences.append(f"A prior of {drawn} drawn battles against a mean opponent pulls it, as every model, to the middle.")
-    return (*sentences, *_rivalry(board, battles, model), _needs(rule))
+    return (*sentences, *_rivalry(board, battles, model), _needs(rule, board.cluster))
 
 
 def _rivalry(board: Leaderboard, battles: Battles, model: str) -> list[str]:
@@ -82,7 +82,7 @@ def _rivalry(board: Leaderboard, battles: Battles, model: str) -> list[str]:
     return sentences
 
 
-def _needs(rule: dict[str, object]) -> str:
+def _needs(rule: dict[str, object], cluster: str | None) -> str:
     limits = f"an interval of at most {MOST_WIDTH:g} points, and at most {MOST_EFFECT:g} points by one match"
     width, effect = rule["width"], rule["match_effect"]
     if not isinstance(width, float) or not isinstance(effect, float):
@@ -90,8 +90,9 @@ def _needs(rule: dict[str, object]) -> str:
     now = f"its interval is {width:.1f} points wide, and one match changes its rating by up to {effect:.2f}"
     if rule["listed"]:
         return f"It meets the listing rule ({limits}): {now}."
+    same = "" if cluster is None else f", each with new values of {cluster},"
     return (
-        f"It does not meet the listing rule yet ({limits}): {now}. If all models play on in proportion and width goes on "
+        f"It does not meet the listing rule yet ({limits}): {now}. If all models play on in proportion{same} and width goes on "
         f"shrinking as one over the square root of the matches, it needs about {rule['matches_needed']:,} more matches: an "
         "extrapolation."
     )

@@ -96,7 +96,7 @@ def _values(column: str, dtype: pl.DataType) -> pl.Expr:
     """The column as text, or as lists of text without repeated values."""
     if isinstance(dtype, pl.List | pl.Array):
         values = pl.col(column).cast(pl.List(pl.String)).list.unique()
-        return pl.when(pl.col(column).list.len() > 0).then(values).otherwise(pl.lit([NOT_GIVEN]))
+        return pl.when(values.list.len() > 0).then(values).otherwise(pl.lit([NOT_GIVEN]))
     return pl.col(column).cast(pl.String)
 
 

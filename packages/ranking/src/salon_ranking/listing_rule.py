@@ -117,11 +117,16 @@ def ratings_of(board: Leaderboard, battles: Battles) -> Ratings:
     """
     if board.battles != battles.count or set(board.table["model"]) != set(battles.models):
         raise OptionError("the leaderboard was made from other battles", source=battles.source, value=board.source)
-    return fit(
+    found = fit(
         battles,
-        baseline=board.baselines[0] if len(board.baselines) == 1 else None,
         baseline_rating=board.baseline_rating,
         prior_ties=board.prior_ties,
         tolerance=board.tolerance,
         components="refuse" if board.components == 1 else "separate",
     )
+    base = [found.models.index(name) for name in board.baselines]
+    shift = np.full(len(found.models), np.nan)
+    shift[base] = found.ratings[base] - board.baseline_rating
+    by_component = dict(zip(found.component[base].tolist(), shift[base].tolist(), strict=True))
+    moved = found.ratings - np.array([by_component.get(number, np.nan) for number in found.component.tolist()])
+    return replace(found, baselines=board.baselines, ratings=moved)

@@ -56,7 +56,8 @@ class Differences:
 
     def matrix(self) -> pl.DataFrame:
         """+1 where the row's model is significantly above the column's, -1 below, 0 open; null on the diagonal and between
-        models that cannot be compared. One row per model, first column ``model``, strongest first.
+        models that cannot be compared. One row per model, first column ``model``, strongest first; where a model is called
+        so itself, underscores are added to that column's name.
         """
         sign = pl.col("significant").fill_null(False).cast(pl.Int64)
         forward = self.table.select("model_a", "model_b", sign.alias("sign"))
@@ -66,7 +67,10 @@ class Differences:
         models = list(dict.fromkeys([*self.table["model_a"], *self.table["model_b"]]))
         signs = {(row[0], row[1]): row[2] for row in pl.concat([forward, backward]).iter_rows()}
         columns = {column: [signs.get((model, column)) for model in models] for column in models}
-        return pl.DataFrame({"model": models}).hstack([pl.Series(name, values, pl.Int64) for name, values in columns.items()])
+        name = "model"
+        while name in columns:
+            name += "_"
+        return pl.DataFrame({name: models}).hstack([pl.Series(column, values, pl.Int64) for column, values in columns.items()])
 
     @property
     def header(self) -> str:

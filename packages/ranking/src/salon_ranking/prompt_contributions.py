@@ -15,8 +15,10 @@ from salon_ranking import _core
 from salon_ranking._index import Columns, encode
 from salon_ranking.battles import Battles
 from salon_ranking.bradley_terry import MAX_ITERATIONS, POINTS_PER_UNIT, TOLERANCE, fit
-from salon_ranking.errors import BattleError
+from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.ranking import Progress, processors
+
+_OWN = ("model", "contribution", "matches")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +82,7 @@ def contributions(
 
     Raises:
         BattleError: the column is missing, or a battle has no value in it.
+        OptionError: the column is named like one of the table's own.
         UnratableError: no finite ratings exist. Where they exist, every contribution is finite too: models that win all matches
             against the rest with all others drawn would win them in the real league as well.
 
@@ -99,6 +102,8 @@ def contributions(
     if column not in battles.frame.collect_schema():
         known = battles.frame.collect_schema().names()
         raise BattleError("missing column", source=battles.source, value=column, allowed=known)
+    if column in _OWN:
+        raise OptionError("the table has a column of this name; rename that of the battles:", value=column)
     encoded = encode(battles.frame, Columns(weight=battles.weight, cluster=(column,)), battles.source)
     ratings = fit(battles, baseline=baseline, prior_ties=prior_ties)
     values, models = encoded.keys[0].values, encoded.models

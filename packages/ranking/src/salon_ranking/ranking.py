@@ -94,6 +94,7 @@ def rank(
     Raises:
         OptionError: an argument is outside its range, ``cluster`` without a column to cluster by, BCa intervals with two
             columns, or more models than a matrix can be made for.
+        UnratableError: also when battles say too little about some model for an analytic interval.
 
     Example:
         >>> votes = pl.DataFrame({"model_a": ["x"] * 9, "model_b": ["y"] * 9, "winner": ["model_a", "tie", "model_b"] * 3})
@@ -104,6 +105,8 @@ def rank(
         replicates, seed, confidence, cluster, prior_ties, components, solver, tolerance, max_iterations, interval
     )
     check(battles, options, threads)
+    if ranks and not replicates and interval != "sandwich":
+        raise OptionError("rank intervals need a sandwich or replicates, not", value=replicates)
     ratings = fit(
         battles,
         baseline=baseline,

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking import _core
-from salon_ranking.errors import OptionError
+from salon_ranking.errors import OptionError, UnratableError
 
 Floats = NDArray[np.float64]
 
 MOST_MODELS = 4096
 """Models of one league up to which square matrices are made."""
+_WORST_CONDITION = 1e13
 
 
 def check_size(models: int, what: str) -> None:
@@ -34,13 +35,17 @@ def check_size(models: int, what: str) -> None:
 
 
 def inverse_information(cells: _core.Cells, log_strengths: Floats, prior_ties: float) -> Floats:
-    """H⁻¹, shape (models, models); without a prior the pseudo-inverse, as only differences of log-strengths are known."""
+    """H⁻¹, shape (models, models); without a prior the pseudo-inverse, as only differences of log-strengths are known.
+
+    Raises:
+        UnratableError: the curvature cannot be inverted: some weights are too small beside the others, or some chances too
+            close to 1, for the precision of numbers.
+    """
     information = _core.information(cells, log_strengths, prior_ties)
-    if prior_ties > 0.0:
-        return _symmetric(np.linalg.inv(information))
     ones = np.full_like(information, 1.0 / len(information))
-    lift = float(np.trace(information)) / len(information)
-    return _symmetric(np.linalg.inv(information + lift * ones) - ones / lift)
+    lift = float(np.trace(information)) / len(information) if prior_ties == 0.0 else 0.0
+    inverse = _inverse(information + lift * ones)
+    return _symmetric(inverse - ones / lift if lift else inverse)
 
 
 def covariance(cells: _core.Cells, log_strengths: Floats, prior_ties: float, clustered: bool) -> Floats:
@@ -77,6 +82,19 @@ def accelerations(cells: _core.Cells, log_strengths: Floats, prior_ties: float, 
     cubes = _core.third_moments(cells, log_strengths, kernel, group)
     known = squares > 0.0
     return np.where(known, cubes / np.where(known, 6.0 * np.abs(squares) ** 1.5, 1.0), 0.0)
+
+
+def _inverse(matrix: Floats) -> NDArray[np.floating]:
+    hint = "Take percentile intervals, or give every model a few drawn battles (--prior-ties 1)."
+    error = UnratableError("the battles say too little about some models for an analytic interval", hint=hint)
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        raise error from None
+    # The condition number in the 1-norm; written so that NaN is refused too.
+    if not np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1) < _WORST_CONDITION:
+        raise error
+    return inverse
 
 
 def _middle(cells: _core.Cells, log_strengths: Floats, group: NDArray[np.uint32]) -> Floats:
