@@ -58,6 +58,20 @@ def test_the_matrix_of_significance_is_antisymmetric():
     assert values[0, 5] == 1
 
 
+def test_degenerate_replicates_are_counted_and_shown():
+    thin = pl.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a", "model_a"]})
+    found = differences(Battles.from_frame(thin), replicates=100)
+    assert 30 < found.degenerate < 70
+    assert f"{found.degenerate} degenerate replicates" in found.header
+
+
+def test_models_that_are_each_alone_have_no_differences():
+    won = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["model_a"]})
+    found = differences(Battles.from_frame(won), interval="sandwich", components="separate")
+    assert (found.table.height, found.matrix().height) == (0, 0)
+    assert "0 pairs" in found.header
+
+
 def test_a_model_called_model_keeps_its_column():
     frame = league(3, 300).with_columns(pl.col("model_a", "model_b").str.replace("m0", "model"))
     assert differences(Battles.from_frame(frame), interval="sandwich").matrix().columns == ["model_", "model", "m1", "m2"]

@@ -47,12 +47,14 @@ class Differences:
             ``significant`` (``p_holm`` < 1 - confidence). Null where no interval is known.
         confidence: of each interval by itself, and of all claims of significance together.
         ci_method: as of a leaderboard.
+        degenerate: replicates (of the worst component) without a finite estimate; they are in no interval.
     """
 
     table: pl.DataFrame
     source: str
     confidence: float
     ci_method: str
+    degenerate: int
 
     def matrix(self) -> pl.DataFrame:
         """+1 where the row's model is significantly above the column's, -1 below, 0 open; null on the diagonal and between
@@ -77,9 +79,14 @@ class Differences:
         """One sentence on how the table was made."""
         found = self.table["significant"].sum()
         share = f"{100 * (1 - self.confidence):.3g} %"
+        lost = (
+            f"; {self.degenerate:,} degenerate replicates without a finite estimate are in no interval"
+            if self.degenerate
+            else ""
+        )
         return (
             f"{self.source}: {self.table.height:,} pairs of models; {100 * self.confidence:.4g} % interval: {self.ci_method}; "
-            f"{found:,} differences are significant at {share} after Holm's correction."
+            f"{found:,} differences are significant at {share} after Holm's correction{lost}."
         )
 
 
@@ -116,11 +123,15 @@ def differences(
     check(battles, options, threads)
     check_size(len(battles.models), "differences of all models")
     ratings = fit(battles, prior_ties=prior_ties, components=components)
-    frames = [_pairs(battles, spread, confidence) for spread in spreads(battles, ratings, options, threads, progress)]
-    table = pl.concat([frame for part in frames for frame in part] or [pl.DataFrame(schema=dict.fromkeys(_COLUMNS))])
+    leagues = list(spreads(battles, ratings, options, threads, progress))
+    table = pl.concat(
+        [frame for spread in leagues for frame in _pairs(battles, spread, confidence)]
+        or [pl.DataFrame(schema=dict.fromkeys(_COLUMNS))]
+    )
     kind = "percentile bootstrap" if interval == "percentile" else interval
     by = f"clustered by {' and '.join(cluster_columns(battles.cluster_by))}" if cluster else "over battles"
-    return Differences(_corrected(table, confidence), battles.source, confidence, f"{kind} {by}")
+    degenerate = max((spread.degenerate for spread in leagues), default=0)
+    return Differences(_corrected(table, confidence), battles.source, confidence, f"{kind} {by}", degenerate)
 
 
 def holm(p_values: Floats) -> Floats:
