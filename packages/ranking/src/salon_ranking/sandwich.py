@@ -51,6 +51,8 @@ def inverse_information(cells: _core.Cells, log_strengths: Floats, prior_ties: f
 def covariance(cells: _core.Cells, log_strengths: Floats, prior_ties: float, clustered: bool) -> Floats:
     """The sandwich covariance of log-strengths, shape (models, models); NaN when all battles lie in one cluster.
 
+    A prior is no observation: it adds to H alone. Where it outweighs a model's battles, V is far too small for that model.
+
     Args:
         log_strengths: the fit to all battles, shape (models,).
         clustered: by the cells' clusters, by both columns where they are crossings; else by single battles.
