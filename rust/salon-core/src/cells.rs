@@ -3,6 +3,9 @@
 //! Two battles are alike when they have the same pair, outcome, weight and cluster. A rating needs only the totals of
 //! each pair ([`PairScores`]); resampling needs the cells.
 
+use crate::crossing::Crossing;
+use crate::error::CoreError;
+
 /// The outcome of a battle, seen from the first model of its pair. `both_good`, `both_bad` and `tie` are all `Tie`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -125,6 +128,8 @@ pub struct Cells {
     /// The cells of pair `p` are `cells[start[p]..start[p + 1]]`.
     start: Vec<usize>,
     clusters: usize,
+    /// Where clusters are crossings of two columns: which values meet in each.
+    crossing: Option<Crossing>,
 }
 
 impl Cells {
@@ -140,7 +145,7 @@ impl Cells {
             }
         }
         start.push(cells.len());
-        Self { pairs, cells, start, clusters }
+        Self { pairs, cells, start, clusters, crossing: None }
     }
 
     /// The pairs that met.
@@ -161,6 +166,20 @@ impl Cells {
     /// Number of clusters; 0 when battles came without.
     pub fn clusters(&self) -> usize {
         self.clusters
+    }
+
+    /// The values that meet in each cluster, where clusters are crossings of two columns.
+    pub fn crossing(&self) -> Option<&Crossing> {
+        self.crossing.as_ref()
+    }
+
+    /// The same cells, their clusters being crossings of two columns.
+    ///
+    /// # Errors
+    /// [`CoreError::BadArgument`] when the crossing does not fit the clusters.
+    pub fn crossed(self, crossing: Crossing) -> Result<Self, CoreError> {
+        crossing.check(&self)?;
+        Ok(Self { crossing: Some(crossing), ..self })
     }
 
     /// Number of battles, whatever their weight.
@@ -223,6 +242,7 @@ impl Cells {
             let (first, second) = (number[cell.first as usize], number[cell.second as usize]);
             (first != u32::MAX && second != u32::MAX).then_some(Cell { first, second, ..*cell })
         });
-        Self::from_ordered(models.len(), self.clusters, kept.collect())
+        let among = Self::from_ordered(models.len(), self.clusters, kept.collect());
+        Self { crossing: self.crossing.clone(), ..among }
     }
 }

@@ -8,13 +8,16 @@
 //! Rows keep their weight when they are drawn: cells are split by weight, and N counts rows.
 //!
 //! **By clusters.** A replicate draws C of the C clusters with replacement and takes all battles of each drawn one, as
-//! often as it was drawn (Efron & Tibshirani 1993, chapter 8). Eight replicates are summed in one pass over the cells.
+//! often as it was drawn (Efron & Tibshirani 1993, chapter 8). Eight replicates are summed in one pass over the cells. Where
+//! clusters are crossings of two columns, the values of each column are drawn, and a crossing counts as often as the
+//! product of both (pigeonhole bootstrap, Owen 2007).
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::alias::AliasTables;
 use crate::cells::{Cells, PairScores};
+use crate::crossing::Crossing;
 use crate::random::Stream;
 
 /// Replicates that are made together.
@@ -157,6 +160,7 @@ impl<'a> BattleSampler<'a> {
 #[derive(Debug)]
 pub struct ClusterSampler {
     clusters: usize,
+    crossing: Option<Crossing>,
     /// The runs of pair `p` are `first_run[p]..first_run[p + 1]`.
     first_run: Vec<usize>,
     /// One run per pair and outcome: what it is worth to the first model, and where its entries end.
@@ -174,6 +178,7 @@ impl ClusterSampler {
         let plain = cells.battles() <= 2 * all.len() as u64 && all.iter().all(|cell| cell.weight == 1.0);
         let mut sampler = Self {
             clusters: cells.clusters(),
+            crossing: cells.crossing().cloned(),
             first_run: vec![0],
             runs: Vec::new(),
             cluster: Vec::with_capacity(all.len()),
@@ -196,14 +201,7 @@ impl ClusterSampler {
     }
 
     fn draw(&self, seed: u64, first: u64, lanes: &mut [PairScores]) {
-        // How often each cluster was drawn: small whole numbers, exact as 32-bit floats.
-        let mut times = vec![[0.0_f32; LANES]; self.clusters];
-        for (lane, _) in lanes.iter().enumerate() {
-            let mut stream = Stream::new(seed, first + lane as u64);
-            for _ in 0..self.clusters {
-                times[stream.below(self.clusters as u64) as usize][lane] += 1.0;
-            }
-        }
+        let times = self.times(seed, first, lanes.len());
         let mut begin = 0;
         for pair in 0..self.first_run.len() - 1 {
             let (mut matches, mut score) = ([0.0; LANES], [0.0; LANES]);
@@ -220,6 +218,31 @@ impl ClusterSampler {
                 scores.score[pair] = score[lane];
             }
         }
+    }
+
+    /// How often each cluster was drawn in each lane: small whole numbers, exact as 32-bit floats.
+    fn times(&self, seed: u64, first: u64, lanes: usize) -> Vec<[f32; LANES]> {
+        let drawn = |stream: &mut Stream, lane: usize, times: &mut [[f32; LANES]]| {
+            for _ in 0..times.len() {
+                times[stream.below(times.len() as u64) as usize][lane] += 1.0;
+            }
+        };
+        let sizes = self.crossing.as_ref().map_or([self.clusters, 0], |crossing| crossing.sizes);
+        let [mut one, mut two] = sizes.map(|size| vec![[0.0; LANES]; size]);
+        for lane in 0..lanes {
+            let mut stream = Stream::new(seed, first + lane as u64);
+            drawn(&mut stream, lane, &mut one);
+            drawn(&mut stream, lane, &mut two);
+        }
+        let Some(crossing) = &self.crossing else {
+            return one;
+        };
+        let values = crossing.first.iter().zip(&crossing.second);
+        let product = |(&left, &right): (&u32, &u32)| {
+            let (left, right) = (&one[left as usize], &two[right as usize]);
+            std::array::from_fn(|lane| left[lane] * right[lane])
+        };
+        values.map(product).collect()
     }
 
     /// The weight that some entries have in each lane.

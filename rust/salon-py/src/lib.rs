@@ -8,6 +8,7 @@
 mod battles;
 mod door;
 mod ratings;
+mod uncertainty;
 
 use pyo3::prelude::*;
 
@@ -20,5 +21,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ratings::Replicates>()?;
     module.add_function(wrap_pyfunction!(ratings::fit, module)?)?;
     module.add_function(wrap_pyfunction!(ratings::bootstrap, module)?)?;
+    module.add_class::<uncertainty::Crosser>()?;
+    module.add_function(wrap_pyfunction!(uncertainty::information, module)?)?;
+    module.add_function(wrap_pyfunction!(uncertainty::score_products, module)?)?;
+    module.add_function(wrap_pyfunction!(uncertainty::third_moments, module)?)?;
+    module.add_function(wrap_pyfunction!(uncertainty::contributions, module)?)?;
+    module.add_function(wrap_pyfunction!(uncertainty::crossed, module)?)?;
+    module.add_function(wrap_pyfunction!(uncertainty::crossing, module)?)?;
+    module.add_function(wrap_pyfunction!(uncertainty::parts, module)?)?;
     Ok(())
 }

@@ -4,8 +4,10 @@
     board = rank(battles, baseline="some-model")   # ratings with percentile bootstrap intervals
     board.table                                    # one row per model
 
-``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario or rater. The numeric core is written in
-Rust (``_core``); ``solver="reference"`` is its NumPy twin. Formulas and sources: ``docs/ranking.md``.
+``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario, label or rater, ``compare`` sets boards
+side by side; ``differences``, ``listing``, ``explain`` and ``contributions`` say how sure a board is, and why. The numeric
+core is written in Rust (``_core``); ``solver="reference"`` is its NumPy twin. Formulas and sources: ``docs/ranking.md``,
+``docs/intervals.md``, ``docs/groups.md``.
 """
 
 from salon_ranking.battles import Battles
@@ -18,15 +20,22 @@ from salon_ranking.errors import (
     UnknownModelError,
     UnratableError,
 )
-from salon_ranking.groups import rank_by
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.explanation import explain
+from salon_ranking.groups import groups_of, rank_by
+from salon_ranking.intervals import bca_interval, percentile_interval
 from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard
+from salon_ranking.listing_rule import listing, match_effects
+from salon_ranking.pairwise import Differences, differences, holm
+from salon_ranking.prompt_contributions import Contributions, contributions
 from salon_ranking.ranking import rank
+from salon_ranking.side_by_side import compare
 
 __all__ = [
     "NOT_GIVEN",
     "BattleError",
     "Battles",
+    "Contributions",
+    "Differences",
     "Leaderboard",
     "MissingExtraError",
     "OptionError",
@@ -34,7 +43,16 @@ __all__ = [
     "Ratings",
     "UnknownModelError",
     "UnratableError",
+    "bca_interval",
+    "compare",
+    "contributions",
+    "differences",
+    "explain",
     "fit",
+    "groups_of",
+    "holm",
+    "listing",
+    "match_effects",
     "percentile_interval",
     "rank",
     "rank_by",

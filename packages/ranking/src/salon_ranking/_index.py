@@ -31,13 +31,22 @@ class Columns:
     """Which columns of the frame hold the optional parts of a battle."""
 
     weight: str | None = None
-    cluster: str | None = None
+    cluster: tuple[str, ...] = ()
+    """The columns that say which battles hang together; of several, their crossings are the cells' clusters."""
 
     @property
     def names(self) -> list[str]:
         """All columns that are read."""
-        optional = [name for name in (self.weight, self.cluster) if name is not None]
-        return list(dict.fromkeys([*_MODELS, "winner", *optional]))
+        weight = [] if self.weight is None else [self.weight]
+        return list(dict.fromkeys([*_MODELS, "winner", *weight, *self.cluster]))
+
+
+@dataclass(frozen=True, eq=False)
+class Key:
+    """A cluster column: its values in ascending order, and the number of the value of each of the cells' clusters."""
+
+    values: tuple[str, ...]
+    number: NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,7 @@ class Encoded:
 
     cells: _core.Cells
     models: tuple[str, ...]
+    keys: tuple[Key, ...]
 
 
 class _Names:
@@ -61,6 +71,43 @@ class _Names:
         return [str(self._registry[code]) for code in range(count)]
 
 
+class _Clusters:
+    """The cluster of every battle: the code of its value, or of the crossing of its values where there are several columns."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = [_Names() for _ in range(columns)]
+        self._crossers = [_core.Crosser() for _ in range(1, columns)]
+        self._counts = [0] * columns
+
+    def code(self, codes: tuple[NDArray[np.uint32], ...]) -> NDArray[np.uint32] | None:
+        """One code per battle, from its code in each column; None without columns."""
+        if not codes:
+            return None
+        self._counts = [max(count, int(column.max()) + 1) for count, column in zip(self._counts, codes, strict=True)]
+        code = codes[0]
+        for crosser, column in zip(self._crossers, codes[1:], strict=True):
+            code = crosser.number(code, column)
+        return code
+
+    def finish(self) -> tuple[NDArray[np.uint32], tuple[Key, ...]]:
+        """The final number of every code, in ascending order of its values, and what the values are."""
+        if not self.columns:
+            return np.empty(0, dtype=np.uint32), ()
+        values = [names.first(count) for names, count in zip(self.columns, self._counts, strict=True)]
+        codes: list[NDArray[np.uint32]] = []
+        crossed = np.arange(self._counts[0] if not self._crossers else len(self._crossers[-1].met()[0]), dtype=np.uint32)
+        for crosser in reversed(self._crossers):
+            left, right = crosser.met()
+            codes.insert(0, right[crossed])
+            crossed = left[crossed]
+        codes.insert(0, crossed)
+        ranks = [_by_name(names)[column] for names, column in zip(values, codes, strict=True)]
+        order = np.lexsort(ranks[::-1])
+        numbers = np.empty(len(order), dtype=np.uint32)
+        numbers[order] = np.arange(len(order), dtype=np.uint32)
+        return numbers, tuple(Key(tuple(sorted(names)), rank[order]) for names, rank in zip(values, ranks, strict=True))
+
+
 def encode(frame: pl.LazyFrame, columns: Columns, source: str) -> Encoded:
     """Aggregate all battles of a frame; rows of weight 0 are left out.
 
@@ -70,9 +117,9 @@ def encode(frame: pl.LazyFrame, columns: Columns, source: str) -> Encoded:
     """
     with reading(source):
         _check_schema(frame.collect_schema(), columns, source)
-    models, winners, clusters = _Names(), _Names(), _Names()
+    models, winners, clusters = _Names(), _Names(), _Clusters(len(columns.cluster))
     aggregator = _core.Aggregator()
-    model_count = cluster_count = 0
+    model_count = 0
     menu: list[int] = []
     with reading(source):
         for batch in _coded(frame, columns, models, winners, clusters):
@@ -83,15 +130,14 @@ def encode(frame: pl.LazyFrame, columns: Columns, source: str) -> Encoded:
                 raise _first_wrong(frame, columns, source)
             if len(codes.model_a) == 0:
                 continue
-            aggregator.add(codes.model_a, codes.model_b, codes.winner, menu, codes.weight, codes.cluster)
+            aggregator.add(codes.model_a, codes.model_b, codes.winner, menu, codes.weight, clusters.code(codes.cluster))
             model_count = max(model_count, codes.largest_model + 1)
-            cluster_count = max(cluster_count, codes.largest_cluster + 1)
     names = models.first(model_count)
     if any(not name.strip() for name in names):
         raise _first_wrong(frame, columns, source)
-    numbers, cluster_numbers = _by_name(names), _by_name(clusters.first(cluster_count))
-    cells = aggregator.finish(model_count, numbers, cluster_count, cluster_numbers)
-    return Encoded(cells, tuple(sorted(names)))
+    cluster_numbers, keys = clusters.finish()
+    cells = aggregator.finish(model_count, _by_name(names), len(cluster_numbers), cluster_numbers)
+    return Encoded(cells, tuple(sorted(names)), keys)
 
 
 @contextmanager
@@ -117,7 +163,7 @@ def _check_schema(schema: pl.Schema, columns: Columns, source: str) -> None:
             raise BattleError("must hold text, not", source=source, column=name, value=str(dtype))
         if name == columns.weight and not (dtype.is_numeric() or dtype == pl.String):
             raise BattleError("must hold numbers, not", source=source, column=name, value=str(dtype))
-        if name == columns.cluster and dtype.is_nested():
+        if name in columns.cluster and dtype.is_nested():
             raise BattleError("must hold one value per row, not", source=source, column=name, value=str(dtype))
 
 
@@ -126,7 +172,9 @@ def _weight(columns: Columns) -> pl.Expr:
     return pl.col(str(columns.weight)).cast(pl.Float64, strict=False)
 
 
-def _coded(frame: pl.LazyFrame, columns: Columns, models: _Names, winners: _Names, clusters: _Names) -> Iterator[pl.DataFrame]:
+def _coded(
+    frame: pl.LazyFrame, columns: Columns, models: _Names, winners: _Names, clusters: _Clusters
+) -> Iterator[pl.DataFrame]:
     """The frame in batches, in order, as codes."""
     coded = [
         pl.col("model_a").cast(models.dtype).to_physical(),
@@ -136,8 +184,8 @@ def _coded(frame: pl.LazyFrame, columns: Columns, models: _Names, winners: _Name
     if columns.weight is not None:
         frame = frame.filter(_weight(columns).ne_missing(0.0))
         coded.append(_weight(columns).alias("weight"))
-    if columns.cluster is not None:
-        coded.append(pl.col(columns.cluster).cast(pl.String).cast(clusters.dtype).to_physical().alias("cluster"))
+    for number, (name, names) in enumerate(zip(columns.cluster, clusters.columns, strict=True)):
+        coded.append(pl.col(name).cast(pl.String).cast(names.dtype).to_physical().alias(f"cluster {number}"))
     yield from frame.select(coded).collect_batches(maintain_order=True, chunk_size=_BATCH_ROWS)
 
 
@@ -149,7 +197,7 @@ class _Batch:
     model_b: NDArray[np.uint32]
     winner: NDArray[np.uint32]
     weight: NDArray[np.float64] | None
-    cluster: NDArray[np.uint32] | None
+    cluster: tuple[NDArray[np.uint32], ...]
 
     @classmethod
     def of(cls, frame: pl.DataFrame, columns: Columns) -> "_Batch | None":
@@ -157,7 +205,8 @@ class _Batch:
         if any(frame.null_count().row(0)):
             return None
         arrays = {name: np.ascontiguousarray(frame[name].to_numpy()) for name in frame.columns}
-        weight, cluster = arrays.get("weight"), arrays.get("cluster")
+        weight = arrays.get("weight")
+        cluster = tuple(arrays[f"cluster {number}"] for number in range(len(columns.cluster)))
         if weight is not None and not ((weight >= LEAST_WEIGHT) & (weight <= MOST_WEIGHT)).all():
             return None
         if (arrays["model_a"] == arrays["model_b"]).any():
@@ -171,10 +220,6 @@ class _Batch:
     @property
     def largest_winner(self) -> int:
         return int(self.winner.max(initial=0)) if len(self.winner) else -1
-
-    @property
-    def largest_cluster(self) -> int:
-        return -1 if self.cluster is None else int(self.cluster.max(initial=0))
 
 
 def _menu(winners: _Names, known: int, largest: int) -> list[int]:
@@ -206,8 +251,7 @@ def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleEr
         checks.append((columns.weight, "the weight is no number", weight.is_null(), None))
         usable = weight.is_between(LEAST_WEIGHT, MOST_WEIGHT) | (weight == 0)
         checks.append((columns.weight, _BAD_WEIGHT, ~(weight.is_finite() & usable), None))
-    if columns.cluster is not None:
-        checks.append((columns.cluster, "no value to cluster by", pl.col(columns.cluster).is_null(), None))
+    checks += [(name, "no value to cluster by", pl.col(name).is_null(), None) for name in columns.cluster]
     found: list[tuple[int, int, BattleError]] = []
     for order, (column, problem, wrong, allowed) in enumerate(checks):
         first = rows.filter(wrong).head(1).collect()

@@ -1,5 +1,6 @@
 """Battles: who met whom, and who won; from a frame, a file, or a result store."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,6 +9,7 @@ import polars as pl
 
 from salon_ranking import _core
 from salon_ranking._index import Columns, encode
+from salon_ranking.errors import OptionError
 from salon_ranking.sources import scan
 
 
@@ -18,7 +20,7 @@ class Battles:
     Attributes:
         source: what errors and headers call it: a path, or ``"battles"``.
         models: names of all models with a battle, in ascending order.
-        cluster_by: the column whose values are the clusters of a cluster bootstrap; None without.
+        cluster_by: the column (or the two columns) whose values are the clusters of clustered intervals; None without.
         weight: the column with each battle's weight; None: every battle weighs 1.
         cells: the counts, for the numeric core.
         frame: the battles themselves, as they were given.
@@ -26,7 +28,7 @@ class Battles:
 
     source: str
     models: tuple[str, ...]
-    cluster_by: str | None
+    cluster_by: str | tuple[str, str] | None
     weight: str | None
     cells: _core.Cells
     frame: pl.LazyFrame
@@ -36,16 +38,18 @@ class Battles:
         cls,
         frame: pl.DataFrame | pl.LazyFrame,
         source: str = "battles",
-        cluster_by: str | None = None,
+        cluster_by: str | Sequence[str] | None = None,
         weight: str | None = None,
     ) -> "Battles":
         """Check and count the rows of a frame with the columns ``model_a``, ``model_b`` and ``winner``.
 
         ``winner`` is one of ``model_a``, ``model_b``, ``both_good``, ``both_bad``, ``tie``. Other columns may stand beside
-        them; none is read unless it is named here. A battle of weight 0 is left out.
+        them; none is read unless it is named here. A battle of weight 0 is left out. Two columns in ``cluster_by`` (a prompt
+        and a rater) make two-way clusters.
 
         Raises:
             BattleError: a column is missing or of the wrong type, or a row is wrong; names the first one.
+            OptionError: more than two columns to cluster by, or the same one twice.
 
         Example:
             >>> frame = pl.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a", "tie"]})
@@ -53,11 +57,17 @@ class Battles:
             ('x', 'y')
         """
         lazy = frame.lazy()
-        encoded = encode(lazy, Columns(weight=weight, cluster=cluster_by), source)
-        return cls(source, encoded.models, cluster_by, weight, encoded.cells, lazy)
+        clusters = cluster_columns(cluster_by)
+        encoded = encode(lazy, Columns(weight=weight, cluster=clusters), source)
+        cells = encoded.cells
+        if len(clusters) == 2:
+            cells = _core.crossed(cells, *(key.number for key in encoded.keys))
+        # A single column is remembered as its name.
+        kept = clusters[0] if len(clusters) == 1 else (clusters[0], clusters[1]) if clusters else None
+        return cls(source, encoded.models, kept, weight, cells, lazy)
 
     @classmethod
-    def read(cls, path: str | Path, *, cluster_by: str | None = None, weight: str | None = None) -> "Battles":
+    def read(cls, path: str | Path, *, cluster_by: str | Sequence[str] | None = None, weight: str | None = None) -> "Battles":
         """Read a CSV, JSON Lines or Parquet file, or the ``battles`` table of a result store (a directory).
 
         Only the needed columns are read, in batches: memory does not grow with the number of battles.
@@ -71,3 +81,15 @@ class Battles:
     def count(self) -> int:
         """Number of battles, whatever their weight."""
         return self.cells.battles
+
+
+def cluster_columns(cluster_by: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns to cluster by: none, one or two.
+
+    Raises:
+        OptionError: more than two, or the same one twice.
+    """
+    columns = () if cluster_by is None else (cluster_by,) if isinstance(cluster_by, str) else tuple(cluster_by)
+    if len(columns) > 2 or len(set(columns)) < len(columns):
+        raise OptionError("clusters need one column, or two different ones, not", value=columns)
+    return columns

@@ -3,21 +3,26 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 
-from salon_ranking._index import reading
-from salon_ranking.battles import Battles
+from salon_ranking import _core
+from salon_ranking._index import Columns, encode, reading
+from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.bradley_terry import fit
 from salon_ranking.errors import BattleError
 from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard
 from salon_ranking.ranking import rank
 
+_GROUP = "__group"
+
 
 def rank_by(battles: Battles, column: str, *, baseline: str | None = None, **options: object) -> tuple[Leaderboard, ...]:
     """One leaderboard per value of ``column`` (a scenario, a rater), in ascending order of the values.
 
-    Battles whose value is null form a group of their own, named ``(not given)``. Without a named baseline, all groups
-    share the overall default when it plays in each of them; else each group has its own.
+    A column of lists (capability labels) counts a battle for each of its values. Battles whose value is null form a group of
+    their own, named ``(not given)``. Without a named baseline, all groups share the overall default when it plays in
+    each of them; else each group has its own. Few battles, as of one rater, seldom have finite ratings: give a prior.
 
     Args:
         options: as for :func:`rank`.
@@ -32,7 +37,7 @@ def rank_by(battles: Battles, column: str, *, baseline: str | None = None, **opt
         >>> [board.group for board in rank_by(Battles.from_frame(votes), "scenario", replicates=0)]
         ['art']
     """
-    groups = _groups(battles, column)
+    groups = groups_of(battles, column)
     shared = _shared_baseline(battles, groups, options) if baseline is None else baseline
     boards = []
     for name, group in groups.items():
@@ -41,21 +46,65 @@ def rank_by(battles: Battles, column: str, *, baseline: str | None = None, **opt
     return tuple(boards)
 
 
-def _groups(battles: Battles, column: str) -> dict[str, Battles]:
+def groups_of(battles: Battles, column: str) -> dict[str, Battles]:
+    """The battles of every value of ``column``, in ascending order of the values.
+
+    A column of lists (the capability labels of a prompt) puts a battle into the group of each of its values; null, and an empty
+    list, is the group ``(not given)``. All groups are counted in one reading, however many there are; the frame of
+    each is a filter of the whole, read only when somebody asks for it.
+
+    Raises:
+        BattleError: the column is missing, or holds neither single values nor lists of them.
+
+    Example:
+        >>> votes = pl.DataFrame(
+        ...     {"model_a": ["x"] * 2, "model_b": ["y"] * 2, "winner": ["tie"] * 2, "labels": [["text", "style"], ["text"]]}
+        ... )
+        >>> {name: group.count for name, group in groups_of(Battles.from_frame(votes), "labels").items()}
+        {'style': 1, 'text': 2}
+    """
     with reading(battles.source):
         schema = battles.frame.collect_schema()
-        if column not in schema:
-            raise BattleError("missing column to group by", source=battles.source, value=column, allowed=schema.names())
-        needed = dict.fromkeys(["model_a", "model_b", "winner", battles.weight, battles.cluster_by, column])
-        columns = [pl.col(name) for name in needed if name is not None]
-        key = pl.col(column).cast(pl.String).fill_null(NOT_GIVEN).alias("__group")
-        text = pl.col("model_a", "model_b", "winner", "__group").cast(pl.Categorical)  # smaller than strings
-        frame = battles.frame.select(*columns, key).with_columns(text).collect(engine="streaming")
-    parts: Mapping[tuple[object, ...], pl.DataFrame] = frame.partition_by("__group", as_dict=True)
-    return {
-        name: Battles.from_frame(part, f"{battles.source}, {column} {name!r}", battles.cluster_by, battles.weight)
-        for name, part in sorted(((str(key[0]), part) for key, part in parts.items()), key=lambda item: item[0])
-    }
+    if column not in schema:
+        raise BattleError("missing column to group by", source=battles.source, value=column, allowed=schema.names())
+    dtype = schema[column]
+    inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
+    if isinstance(inner, pl.DataType) and inner.is_nested():
+        raise BattleError("must hold values or lists of values, not", source=battles.source, column=column, value=str(dtype))
+    clusters = cluster_columns(battles.cluster_by)
+    needed = dict.fromkeys(["model_a", "model_b", "winner", battles.weight, *clusters])
+    frame = battles.frame.select(*(pl.col(name) for name in needed if name is not None), _values(column, dtype).alias(_GROUP))
+    if isinstance(dtype, pl.List | pl.Array):
+        frame = frame.explode(_GROUP)
+    frame = frame.with_columns(pl.col(_GROUP).fill_null(NOT_GIVEN))
+    encoded = encode(frame, Columns(weight=battles.weight, cluster=(_GROUP, *clusters)), battles.source)
+    group = encoded.keys[0]
+    found = {}
+    for name, part in zip(group.values, _core.parts(encoded.cells, group.number, bool(clusters)), strict=True):
+        models = tuple(encoded.models[number] for number in part[0])
+        cells = part[2]
+        if len(clusters) == 2:
+            own = [np.unique(key.number[part[1]], return_inverse=True)[1].astype(np.uint32) for key in encoded.keys[1:]]
+            cells = _core.crossed(cells, *own)
+        source = f"{battles.source}, {column} {name!r}"
+        filtered = battles.frame.filter(_is_in_group(column, dtype, name))
+        found[name] = Battles(source, models, battles.cluster_by, battles.weight, cells, filtered)
+    return found
+
+
+def _values(column: str, dtype: pl.DataType) -> pl.Expr:
+    """The column as text, or as lists of text without repeated values."""
+    if isinstance(dtype, pl.List | pl.Array):
+        values = pl.col(column).cast(pl.List(pl.String)).list.unique()
+        return pl.when(values.list.len() > 0).then(values).otherwise(pl.lit([NOT_GIVEN]))
+    return pl.col(column).cast(pl.String)
+
+
+def _is_in_group(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
+    values = _values(column, dtype)
+    if not isinstance(dtype, pl.List | pl.Array):
+        return values.fill_null(NOT_GIVEN) == name
+    return values.list.eval(pl.element().fill_null(NOT_GIVEN)).list.contains(pl.lit(name))
 
 
 def _shared_baseline(battles: Battles, groups: Mapping[str, Battles], options: Mapping[str, object]) -> str | None:

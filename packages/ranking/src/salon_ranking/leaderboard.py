@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from salon_ranking.bradley_terry import Solver
+from salon_ranking.spread import Interval
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import LeaderboardRow
 
@@ -23,15 +24,17 @@ class Leaderboard:
             within a component), ``model``, ``rating``, ``ci_low``, ``ci_high`` (Elo points; null where there is none),
             ``matches``, ``wins``, ``ties``, ``losses`` (sums of weights), ``win_rate`` ((wins + ties/2) / matches),
             ``replicates_used`` (replicates in which the model had a finite rating and a chain of battles joined it to the
-            baseline) and ``component``.
+            baseline) and ``component``; when asked for, also ``rank_low`` and ``rank_high``, the best and the worst rank that
+            all ranks together allow.
         source: where the battles came from.
         group: the value of the grouping column; None is all battles.
         battles: number of battles.
         baselines: per component, the model whose rating is fixed at ``baseline_rating``, without an interval's width.
-        replicates: bootstrap replicates that were drawn; 0: no intervals.
+        replicates: bootstrap replicates that were drawn; 0 without intervals, and for analytic ones.
         degenerate: replicates (of the worst component) without a finite estimate; they are in no interval.
         unconverged: replicates whose fit did not reach the tolerance; they are in the intervals.
-        cluster: the column whose values were resampled as a whole; None: single battles were.
+        cluster: the column whose values were resampled as a whole (two, joined by "and"); None: single battles were.
+        interval: the kind of interval.
         left_out: battles between models of different components.
     """
 
@@ -55,15 +58,17 @@ class Leaderboard:
     cluster: str | None
     weight: str | None
     left_out: int
+    interval: Interval = "percentile"
 
     @property
     def ci_method(self) -> str | None:
         """How the intervals were made; None without intervals."""
+        if self.interval == "sandwich":
+            return "sandwich" if self.cluster is None else f"sandwich clustered by {self.cluster}"
         if self.replicates == 0:
             return None
-        return (
-            "percentile bootstrap over battles" if self.cluster is None else f"percentile bootstrap clustered by {self.cluster}"
-        )
+        kind = "BCa" if self.interval == "bca" else self.interval
+        return f"{kind} bootstrap over battles" if self.cluster is None else f"{kind} bootstrap clustered by {self.cluster}"
 
     @property
     def components(self) -> int:
@@ -82,9 +87,12 @@ class Leaderboard:
             parts.append(f"prior: drawn battles per model against a mean opponent: {self.prior_ties:g}")
         parts.append(f"{' and '.join(self.baselines[:3]) or 'nobody'} fixed at {self.baseline_rating:g}")
         if self.ci_method is not None:
-            parts.append(
-                f"{100 * self.confidence:.4g} % interval: {self.ci_method}, {self.replicates:,} replicates, seed {self.seed}"
-            )
+            drawn = f", {self.replicates:,} replicates, seed {self.seed}" if self.replicates else ""
+            parts.append(f"{100 * self.confidence:.4g} % interval: {self.ci_method}{drawn}")
+            if self.table["ci_low"].null_count() == self.table.height:
+                parts.append("no interval is known: the battles lie in one cluster, or no replicate has a finite estimate")
+        if "rank_low" in self.table.columns:
+            parts.append("rank intervals: simultaneous, largest studentized difference")
         if self.degenerate:
             parts.append(f"{self.degenerate:,} degenerate replicates without a finite estimate are in no interval")
         if self.unconverged:
@@ -116,7 +124,7 @@ class Leaderboard:
             "leaderboard_id": pl.lit(digest("leaderboard", how)),
             "board": pl.lit(board),
             "group": pl.lit(self.group, dtype=pl.String),
-            "confidence": pl.lit(self.confidence if self.replicates else None, dtype=pl.Float64),
+            "confidence": pl.lit(self.confidence if self.ci_method else None, dtype=pl.Float64),
             "ci_method": pl.lit(self.ci_method, dtype=pl.String),
             "baseline": pl.lit(self.baselines[0] if self.baselines else None, dtype=pl.String),
             "solver": pl.lit(self.solver),

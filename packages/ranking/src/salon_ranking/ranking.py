@@ -1,42 +1,44 @@
-"""``rank``: ratings with bootstrap intervals, matches and win rates, one row per model."""
+"""``rank``: ratings with intervals, matches and win rates, one row per model."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import polars as pl
 
 from salon_ranking import _core, reference
-from salon_ranking.battles import Battles
+from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.bradley_terry import (
     MAX_ITERATIONS,
+    POINTS_PER_UNIT,
     TOLERANCE,
     Components,
     Floats,
     League,
     Ratings,
     Solver,
-    elo,
     fit,
     leagues_of,
 )
 from salon_ranking.errors import OptionError
-from salon_ranking.intervals import percentile_interval
 from salon_ranking.leaderboard import RANK_DIGITS, Leaderboard
+from salon_ranking.sandwich import accelerations, check_size, covariance
+from salon_ranking.spread import Interval, Spread, rank_intervals
 
 Progress = Callable[[int, int], object]
 """Called now and then with the replicates that are done and their number."""
 
 _MOST_NUMBERS = 1 << 29
+NORMAL_DRAWS = 1000
+"""Draws for the rank intervals of a sandwich when no replicates are asked for."""
 
 
 @dataclass(frozen=True)
-class _Options:
-    """The arguments of :func:`rank` that shape its result."""
+class Options:
+    """The arguments of :func:`rank` that shape the uncertainty of its result."""
 
-    baseline: str | None
-    baseline_rating: float
     replicates: int
     seed: int
     confidence: float
@@ -46,6 +48,7 @@ class _Options:
     solver: Solver
     tolerance: float
     max_iterations: int
+    interval: Interval
 
 
 def rank(
@@ -62,10 +65,12 @@ def rank(
     solver: Solver = "rust",
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
+    interval: Interval = "percentile",
+    ranks: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Leaderboard:
-    """Rate all models, with percentile bootstrap intervals.
+    """Rate all models, with percentile bootstrap intervals or another kind (``docs/intervals.md``).
 
     The rating is the fit to all battles, never an average of replicates. Every replicate resamples battles (or, with
     ``cluster``, whole clusters) with replacement and is fitted anew; its uncertainty includes that of the baseline.
@@ -77,34 +82,31 @@ def rank(
         replicates: 0 for no intervals.
         seed: from 0 to 2⁶³-1.
         confidence: the intervals' coverage, between 0 and 1.
-        cluster: resample the values of ``battles.cluster_by`` instead of single battles.
+        cluster: battles with the same value of ``battles.cluster_by`` hang together: resample its values as a whole (of
+            two columns, the values of both), or sum over them in a sandwich.
+        interval: ``"percentile"``; ``"bca"``, corrected for bias and skewness; ``"sandwich"``, analytic, which draws nothing.
+        ranks: add the columns ``rank_low`` and ``rank_high``, simultaneous intervals of the ranks.
         threads: by default all processors that this process may use.
         progress: called now and then with (done, replicates).
 
     For the other arguments and errors see :func:`fit`.
 
     Raises:
-        OptionError: an argument is outside its range, or ``cluster`` without a column to cluster by.
+        OptionError: an argument is outside its range, ``cluster`` without a column to cluster by, BCa intervals with two
+            columns, or more models than a matrix can be made for.
+        UnratableError: also when battles say too little about some model for an analytic interval.
 
     Example:
         >>> votes = pl.DataFrame({"model_a": ["x"] * 9, "model_b": ["y"] * 9, "winner": ["model_a", "tie", "model_b"] * 3})
         >>> rank(Battles.from_frame(votes), replicates=100).table.select("rank", "model", "matches", "win_rate").rows()
         [(1, 'x', 9.0, 0.5), (1, 'y', 9.0, 0.5)]
     """
-    options = _Options(
-        baseline,
-        baseline_rating,
-        replicates,
-        seed,
-        confidence,
-        cluster,
-        prior_ties,
-        components,
-        solver,
-        tolerance,
-        max_iterations,
+    options = Options(
+        replicates, seed, confidence, cluster, prior_ties, components, solver, tolerance, max_iterations, interval
     )
-    _check(battles, options, threads)
+    check(battles, options, threads)
+    if ranks and not replicates and interval != "sandwich":
+        raise OptionError("rank intervals need a sandwich or replicates, not", value=replicates)
     ratings = fit(
         battles,
         baseline=baseline,
@@ -116,19 +118,26 @@ def rank(
         components=components,
     )
     low, high = np.full(len(battles.models), np.nan), np.full(len(battles.models), np.nan)
-    used = np.zeros(len(battles.models), dtype=np.int64)
-    degenerate = unconverged = 0
-    if replicates:
-        _, leagues = leagues_of(battles, prior_ties, components)
-        for league, base in zip(leagues, ratings.baselines, strict=True):
-            base_number = [battles.models[number] for number in league.members].index(base)
-            drawn = _resample(league, base_number, ratings, options, threads or _processors(), progress)
-            points = elo(drawn.log_strengths, base_number, baseline_rating)
-            members = league.members
-            low[members], high[members], used[members] = percentile_interval(points, confidence)
-            degenerate, unconverged = max(degenerate, drawn.degenerate), unconverged + drawn.unconverged
+    used, degenerate, unconverged = np.zeros(len(battles.models), dtype=np.int64), 0, 0
+    best, worst = np.ones_like(used), np.ones_like(used)
+    for spread in spreads(battles, ratings, options, threads, progress):
+        members = spread.members
+        ends = spread.interval(confidence)
+        low[members], high[members] = (baseline_rating + POINTS_PER_UNIT * end for end in ends[:2])
+        used[members] = ends[2]
+        degenerate, unconverged = max(degenerate, spread.degenerate), unconverged + spread.unconverged
+        if ranks:
+            best[members], worst[members] = rank_intervals(spread, confidence, replicates or NORMAL_DRAWS, seed)
+    table = _table(battles, ratings, low, high, used)
+    if ranks:
+        table = table.join(
+            pl.DataFrame({"model": battles.models, "rank_low": best, "rank_high": worst}),
+            on="model",
+            how="left",
+            maintain_order="left",
+        )
     return Leaderboard(
-        table=_table(battles, ratings, low, high, used),
+        table=table,
         source=battles.source,
         group=None,
         battles=battles.count,
@@ -140,18 +149,64 @@ def rank(
         converged=ratings.converged,
         iterations=ratings.iterations,
         gradient_norm=ratings.gradient_norm,
-        replicates=replicates,
+        replicates=0 if interval == "sandwich" else replicates,
         degenerate=degenerate,
         unconverged=unconverged,
         seed=seed,
         confidence=confidence,
-        cluster=battles.cluster_by if cluster else None,
+        cluster=" and ".join(cluster_columns(battles.cluster_by)) if cluster else None,
         weight=battles.weight,
         left_out=ratings.left_out,
+        interval=interval,
     )
 
 
-def _check(battles: Battles, options: _Options, threads: int | None) -> None:
+def spreads(
+    battles: Battles, ratings: Ratings, options: Options, threads: int | None, progress: Progress | None
+) -> Iterator[Spread]:
+    """The uncertainty of every league that ``ratings`` rates; none when there are to be no intervals."""
+    if options.interval != "sandwich" and options.replicates == 0:
+        return
+    _, leagues = leagues_of(battles, options.prior_ties, options.components)
+    for league, base_name in zip(leagues, ratings.baselines, strict=True):
+        base = [battles.models[number] for number in league.members].index(base_name)
+        estimate = np.ascontiguousarray(ratings.log_strengths[league.members])
+        cells, prior = league.cells, options.prior_ties
+        if options.interval == "sandwich":
+            matrix = covariance(cells, estimate, prior, options.cluster)
+            yield Spread(league.members, base, estimate, covariance=matrix)
+        elif options.cluster and _one_cluster(cells):
+            # Drawn again and again, one cluster would always give the same ratings: that says nothing.
+            yield Spread(league.members, base, estimate, replicates=np.empty((0, len(estimate))))
+        else:
+            drawn = _resample(league, base, ratings, options, threads or processors(), progress)
+            skew = accelerations(cells, estimate, prior, base, options.cluster) if options.interval == "bca" else None
+            yield Spread(
+                league.members,
+                base,
+                estimate,
+                replicates=drawn.log_strengths,
+                acceleration=skew,
+                degenerate=drawn.degenerate,
+                unconverged=drawn.unconverged,
+            )
+
+
+def _one_cluster(cells: _core.Cells) -> bool:
+    crossing = _core.crossing(cells)
+    if crossing is None:
+        return cells.clusters < 2
+    return any(not column.any() for column in crossing)
+
+
+def check(battles: Battles, options: Options, threads: int | None) -> None:
+    """Refuse options that :func:`spreads` could not follow."""
+    if options.interval not in get_args(Interval):
+        raise OptionError("unknown kind of interval", value=options.interval, allowed=get_args(Interval))
+    if options.interval == "bca" and options.cluster and not isinstance(battles.cluster_by, str | None):
+        raise OptionError("BCa intervals are for one column of clusters, not", value=" and ".join(battles.cluster_by))
+    if options.interval != "percentile":
+        check_size(len(battles.models), f"{options.interval} intervals")
     if not 0.0 < options.confidence < 1.0:
         raise OptionError("confidence must lie between 0 and 1, not", value=options.confidence)
     if options.replicates < 0:
@@ -169,7 +224,7 @@ def _check(battles: Battles, options: _Options, threads: int | None) -> None:
 
 
 def _resample(
-    league: League, baseline: int, ratings: Ratings, options: _Options, threads: int, progress: Progress | None
+    league: League, baseline: int, ratings: Ratings, options: Options, threads: int, progress: Progress | None
 ) -> _core.Replicates | reference.Replicates:
     estimate = np.ascontiguousarray(ratings.log_strengths[league.members])
     told = None if progress is None else lambda done: progress(done, options.replicates)
@@ -199,7 +254,7 @@ def _resample(
     )
 
 
-def _processors() -> int:
+def processors() -> int:
     """Processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -59,7 +59,7 @@ def bootstrap(
     degenerate = unconverged = 0
     for row in log_strengths:
         if by_cluster:
-            drawn = random.multinomial(cells.clusters, np.full(cells.clusters, 1.0 / cells.clusters))[cluster] * count
+            drawn = _times_drawn(cells, random)[cluster] * count
         else:
             drawn = random.multinomial(cells.battles, count / cells.battles)
         score = score_matrix(cells.models, first, second, outcome, drawn * weight)
@@ -70,6 +70,17 @@ def bootstrap(
         unconverged += not fitted.converged
         row[:] = np.where(joined_to(baseline, score), fitted.log_strengths, np.nan)
     return Replicates(log_strengths, degenerate, unconverged)
+
+
+def _times_drawn(cells: _core.Cells, random: np.random.Generator) -> NDArray[np.int64]:
+    """How often each cluster is drawn; crossings as often as the product of their two values (Owen 2007)."""
+    crossing = _core.crossing(cells)
+    columns = crossing or (np.arange(cells.clusters),)
+    times = np.ones(cells.clusters, dtype=np.int64)
+    for column in columns:
+        size = int(column.max()) + 1
+        times *= random.multinomial(size, np.full(size, 1.0 / size))[column]
+    return times
 
 
 def is_strongly_connected(score: Floats) -> bool:

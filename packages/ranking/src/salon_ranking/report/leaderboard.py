@@ -24,7 +24,8 @@ def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
     ]
     if board.ci_method is not None:
         drawn = f"{board.replicates:,} replicates, seed {board.seed}, {board.degenerate:,} degenerate"
-        facts.append((f"{100 * board.confidence:.4g} % interval", f"{board.ci_method}; {drawn}"))
+        how = f"{board.ci_method}; {drawn}" if board.replicates else board.ci_method
+        facts.append((f"{100 * board.confidence:.4g} % interval", how))
     if board.weight is not None:
         facts.append(("Weights", board.weight))
     if board.components > 1:

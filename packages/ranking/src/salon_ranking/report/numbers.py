@@ -23,6 +23,26 @@ def interval(low: float | None, high: float | None) -> str:
     return MISSING if low is None or high is None else f"{low:,.0f} – {high:,.0f}"
 
 
+def points(value: float | None) -> str:
+    """A width or an effect in Elo points, with one digit.
+
+    Example:
+        >>> points(18.234)
+        '18.2'
+    """
+    return MISSING if value is None else f"{value:,.1f}"
+
+
+def change(value: int | None) -> str:
+    """A change of rank with its sign; no change is an equals sign.
+
+    Example:
+        >>> change(2), change(-1), change(0)
+        ('+2', '-1', '=')
+    """
+    return MISSING if value is None else "=" if value == 0 else f"{value:+d}"
+
+
 def share(value: float | None) -> str:
     """A share between 0 and 1 as a percentage with one digit.
 

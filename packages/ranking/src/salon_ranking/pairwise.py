@@ -1,0 +1,182 @@
+"""``differences``: how far apart any two models are, and which of these gaps are more than chance.
+
+The interval of a difference is of the kind that is asked for: percentiles of θ*_i - θ*_j, or normal with the sandwich's
+standard error; the baseline plays no part. The p-value is two-sided and normal, 2Φ(-|difference| / standard error), with the
+standard deviation of the replicates or the sandwich's error: a share of replicates could not get below 1/B, and no
+correction could ever find it small enough. Holm's correction (1979) holds the chance of even one wrong claim below
+1 - confidence.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_ranking.battles import Battles, cluster_columns
+from salon_ranking.bradley_terry import MAX_ITERATIONS, POINTS_PER_UNIT, TOLERANCE, Components, fit
+from salon_ranking.errors import OptionError
+from salon_ranking.ranking import Options, Progress, check, spreads
+from salon_ranking.sandwich import check_size
+from salon_ranking.spread import Interval, Spread
+
+Floats = NDArray[np.float64]
+
+_COLUMNS = {
+    "model_a": pl.String,
+    "model_b": pl.String,
+    "difference": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "std_error": pl.Float64,
+    "p_value": pl.Float64,
+    "p_holm": pl.Float64,
+    "significant": pl.Boolean,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """All pairs of models that can be compared, and how that was done.
+
+    Attributes:
+        table: one row per pair, strongest first, the higher rated as ``model_a``: ``difference`` (Elo points, 0 or more),
+            ``ci_low``, ``ci_high``, ``std_error``, ``p_value``, ``p_holm`` (corrected over all rows of the table),
+            ``significant`` (``p_holm`` < 1 - confidence). Null where no interval is known.
+        confidence: of each interval by itself, and of all claims of significance together.
+        ci_method: as of a leaderboard.
+        degenerate: replicates (of the worst component) without a finite estimate; they are in no interval.
+    """
+
+    table: pl.DataFrame
+    source: str
+    confidence: float
+    ci_method: str
+    degenerate: int
+
+    def matrix(self) -> pl.DataFrame:
+        """+1 where the row's model is significantly above the column's, -1 below, 0 open; null on the diagonal and between
+        models that cannot be compared. One row per model, first column ``model``, strongest first; where a model is called
+        so itself, underscores are added to that column's name.
+        """
+        sign = pl.col("significant").fill_null(False).cast(pl.Int64)
+        forward = self.table.select("model_a", "model_b", sign.alias("sign"))
+        backward = self.table.select(
+            pl.col("model_b").alias("model_a"), pl.col("model_a").alias("model_b"), -sign.alias("sign")
+        )
+        models = list(dict.fromkeys([*self.table["model_a"], *self.table["model_b"]]))
+        signs = {(row[0], row[1]): row[2] for row in pl.concat([forward, backward]).iter_rows()}
+        columns = {column: [signs.get((model, column)) for model in models] for column in models}
+        name = "model"
+        while name in columns:
+            name += "_"
+        return pl.DataFrame({name: models}).hstack([pl.Series(column, values, pl.Int64) for column, values in columns.items()])
+
+    @property
+    def header(self) -> str:
+        """One sentence on how the table was made."""
+        found = self.table["significant"].sum()
+        share = f"{100 * (1 - self.confidence):.3g} %"
+        lost = (
+            f"; {self.degenerate:,} degenerate replicates without a finite estimate are in no interval"
+            if self.degenerate
+            else ""
+        )
+        return (
+            f"{self.source}: {self.table.height:,} pairs of models; {100 * self.confidence:.4g} % interval: {self.ci_method}; "
+            f"{found:,} differences are significant at {share} after Holm's correction{lost}."
+        )
+
+
+def differences(
+    battles: Battles,
+    *,
+    interval: Interval = "percentile",
+    replicates: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    cluster: bool = False,
+    prior_ties: float = 0.0,
+    components: Components = "refuse",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Differences:
+    """The difference of any two models, with interval and significance; arguments and errors as for :func:`rank`.
+
+    A BCa interval needs a baseline and is not offered here.
+
+    Example:
+        >>> votes = pl.DataFrame({"model_a": ["x"] * 90, "model_b": ["y"] * 90, "winner": (["model_a"] * 2 + ["model_b"]) * 30})
+        >>> found = differences(Battles.from_frame(votes), interval="sandwich")
+        >>> found.table.select("model_a", pl.col("difference").round(1), "significant").row(0)
+        ('x', 120.4, True)
+    """
+    if interval == "bca":
+        raise OptionError("differences have no BCa intervals", value=interval, allowed=["percentile", "sandwich"])
+    if interval != "sandwich" and replicates < 2:
+        raise OptionError("intervals of differences need at least 2 replicates, not", value=replicates)
+    options = Options(
+        replicates, seed, confidence, cluster, prior_ties, components, "rust", TOLERANCE, MAX_ITERATIONS, interval
+    )
+    check(battles, options, threads)
+    check_size(len(battles.models), "differences of all models")
+    ratings = fit(battles, prior_ties=prior_ties, components=components)
+    leagues = list(spreads(battles, ratings, options, threads, progress))
+    table = pl.concat(
+        [frame for spread in leagues for frame in _pairs(battles, spread, confidence)]
+        or [pl.DataFrame(schema=dict.fromkeys(_COLUMNS))]
+    )
+    kind = "percentile bootstrap" if interval == "percentile" else interval
+    by = f"clustered by {' and '.join(cluster_columns(battles.cluster_by))}" if cluster else "over battles"
+    degenerate = max((spread.degenerate for spread in leagues), default=0)
+    return Differences(_corrected(table, confidence), battles.source, confidence, f"{kind} {by}", degenerate)
+
+
+def holm(p_values: Floats) -> Floats:
+    """Holm's step-down correction (1979) of any number of p-values; NaN is no test and stays NaN.
+
+    Example:
+        >>> holm(np.array([0.01, 0.04, 0.03, np.nan])).round(3).tolist()
+        [0.03, 0.06, 0.06, nan]
+    """
+    corrected = np.full(len(p_values), np.nan)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    remaining = len(order) - np.arange(len(order))
+    corrected[order] = np.minimum(np.maximum.accumulate(remaining * p_values[order]), 1.0)
+    return corrected
+
+
+def _pairs(battles: Battles, spread: Spread, confidence: float) -> Iterator[pl.DataFrame]:
+    names = np.array(battles.models, dtype=object)[spread.members]
+    errors = spread.difference_errors()
+    order = np.argsort(-spread.estimate, kind="stable")
+    for place, model in enumerate(order[:-1]):
+        weaker = order[place + 1 :]
+        low, high = spread.difference_interval(int(model), confidence)
+        yield pl.DataFrame(
+            {
+                "model_a": [names[model]] * len(weaker),
+                "model_b": names[weaker].tolist(),
+                "difference": POINTS_PER_UNIT * (spread.estimate[model] - spread.estimate[weaker]),
+                "ci_low": POINTS_PER_UNIT * low[weaker],
+                "ci_high": POINTS_PER_UNIT * high[weaker],
+                "std_error": POINTS_PER_UNIT * errors[model, weaker],
+            }
+        )
+
+
+def _corrected(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
+    difference, error = table["difference"].to_numpy(), table["std_error"].to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.abs(difference) / error
+    p_values = np.array([2.0 * NormalDist().cdf(-float(value)) for value in ratio], dtype=np.float64)
+    corrected = holm(p_values)
+    added = table.with_columns(
+        pl.Series("p_value", p_values, dtype=pl.Float64),
+        pl.Series("p_holm", corrected, dtype=pl.Float64),
+    )
+    unknown = added.with_columns(pl.col(pl.Float64).fill_nan(None))
+    return unknown.with_columns((pl.col("p_holm") < 1.0 - confidence).alias("significant"))
