@@ -10,25 +10,34 @@
 In modules of their own: ``salon_taxonomy.answers`` reads what a judge replied, ``salon_taxonomy.records`` has one row of
 every result table, ``salon_taxonomy.protocols`` says what a judge and an editor are, ``salon_taxonomy.testing`` generates
 test data, ``salon_taxonomy.cli`` is the ``salon`` command.
+
+
+Nothing is imported before it is asked for (PEP 562), so that a package which wants the errors alone does not wait for the
+models of the trees.
 """
 
-from salon_taxonomy.crosswalk import Crosswalk, Link, Relation, Unmatched
-from salon_taxonomy.digest import digest, file_sha256
-from salon_taxonomy.errors import (
-    AmbiguousLabelError,
-    Fault,
-    IncompleteError,
-    InputError,
-    SalonError,
-    TaxonomyError,
-    UnknownLabelError,
-)
-from salon_taxonomy.export import Format, export
-from salon_taxonomy.label import Deduction, Label
-from salon_taxonomy.schema import answer_schema
-from salon_taxonomy.taxonomy import Grammar, Source, Taxonomy
-from salon_taxonomy.taxonomy_file import check_taxonomy
-from salon_taxonomy.verdict import Reason, Scored, Tally, Unscored, Verdict, tally
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from salon_taxonomy.digest import digest, file_sha256  # at once: later the module of this name would hide the function
+
+if TYPE_CHECKING:
+    from salon_taxonomy.crosswalk import Crosswalk, Link, Relation, Unmatched
+    from salon_taxonomy.errors import (
+        AmbiguousLabelError,
+        Fault,
+        IncompleteError,
+        InputError,
+        SalonError,
+        TaxonomyError,
+        UnknownLabelError,
+    )
+    from salon_taxonomy.exports import Format, export
+    from salon_taxonomy.label import Deduction, Label
+    from salon_taxonomy.schema import answer_schema
+    from salon_taxonomy.taxonomy import Grammar, Source, Taxonomy
+    from salon_taxonomy.taxonomy_file import check_taxonomy
+    from salon_taxonomy.verdict import Reason, Scored, Tally, Unscored, Verdict, tally
 
 __all__ = [
     "AmbiguousLabelError",
@@ -60,3 +69,60 @@ __all__ = [
     "file_sha256",
     "tally",
 ]
+
+_BY_MODULE = {
+    "crosswalk": (
+        "Crosswalk",
+        "Link",
+        "Relation",
+        "Unmatched",
+    ),
+    "errors": (
+        "AmbiguousLabelError",
+        "Fault",
+        "IncompleteError",
+        "InputError",
+        "SalonError",
+        "TaxonomyError",
+        "UnknownLabelError",
+    ),
+    "exports": (
+        "Format",
+        "export",
+    ),
+    "label": (
+        "Deduction",
+        "Label",
+    ),
+    "schema": ("answer_schema",),
+    "taxonomy": (
+        "Grammar",
+        "Source",
+        "Taxonomy",
+    ),
+    "taxonomy_file": ("check_taxonomy",),
+    "verdict": (
+        "Reason",
+        "Scored",
+        "Tally",
+        "Unscored",
+        "Verdict",
+        "tally",
+    ),
+}
+_MODULE_OF = {name: module for module, names in _BY_MODULE.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a name of the table of contents when it is first used."""
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Everything that there is, imported or not."""
+    return sorted({*globals(), *__all__})

@@ -195,7 +195,7 @@ def show(name: str, format_: str, definitions: bool) -> None:
       salon taxonomy show mef --no-definitions
       salon taxonomy show r3 --format json
     """
-    from salon_taxonomy.export import export
+    from salon_taxonomy.exports import export
     from salon_taxonomy.taxonomy import Taxonomy
 
     found = Taxonomy.open(name)
@@ -244,7 +244,7 @@ def export_(name: str, format_: str, output: Path | None) -> None:
       salon taxonomy export prism
     """
     from salon_taxonomy.errors import InputError
-    from salon_taxonomy.export import export
+    from salon_taxonomy.exports import export
     from salon_taxonomy.taxonomy import Taxonomy
 
     text = export(Taxonomy.open(name), format_)

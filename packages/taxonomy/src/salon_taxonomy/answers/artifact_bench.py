@@ -6,8 +6,9 @@ wrong. That second reader is the caller's: here a reply in which the rules find 
 
 Two sets of rules are offered. ``"released"`` repeats the authors' script to the letter: in it, "There is *no* sign"
 answers no, "video **a**bout cats" names video A, and the article in "**A** hand melts" chooses option A. ``"paper"``, the
-default, drops what the script misreads: a refusal is no answer, a letter is part of no word, and capital letters are
-taken out of prose only where none of them can be an article or a pronoun. Reasoning is taken out in the same way by both;
+default, drops what the script misreads: a refusal is no answer, a letter is part of no word, capital letters are taken out
+of prose only where none of them can be an article or a pronoun, and a sentence that names both answers, or denies the one it
+names, decides nothing ("Video A is better than Video B", "not yes"). Reasoning is taken out in the same way by both;
 the script alone would read on in a ``<think>`` block that is never closed or never opened.
 """
 
@@ -28,11 +29,31 @@ A = TypeVar("A")
 _MOST_OPTIONS = 26
 _WRAPPING = " \t\r\n\"'`*.。,:;()[]<>"
 
+_MARK = r"answer(?: is)?[ *\"'`]{0,4}[:：]?[ *\"'`<(\[]{0,4}"
+_OTHER_FOLLOWS = r"(?![ *\"'`>)\]]{0,4}[,/]?[ *\"'`<(\[]{0,4}(?:or|and|nor|vs|/)\b|[ *\"'`>)\]]{0,4}/)"
+_DENIAL = re.compile(
+    r"(?:\b(?:not|never|neither|nor|hardly|cannot)|n['’]t)"
+    r"(?:[ *\"'`“‘]{1,4}(?:a|an|the|be|is|as|say|call|clear|clearly|simple|simply|quite|just|really|definite|definitely"
+    r"|necessarily|exactly|answer)){0,4}[ *\"'`“‘<(\[]{1,4}$"
+)
+_DENIED_AFTER = re.compile(
+    r"[ *\"'`>)\]”’]{0,4} (?:(?:is|was|would be|can|could|should) ?(?:not|never|n['’]t)|(?:is|was)n['’]t|cannot)\b"
+)
+_DENIAL_LENGTH = 120
+# A full stop ends a sentence only before white space or quotation marks (not in "0.5 s"); a line break does not where the
+# line before it plainly goes on.
+_SENTENCE_END = re.compile(
+    r"[!?。！？]|\.(?=[\s\"'”’*)\]>]|$)"
+    r"|(?<!,)(?<!\bthan)(?<!\bor)(?<!\band)(?<!\bnor)(?<!\bto)(?<!\bover)(?<!\bnot)(?<!\bvideo)\n"
+)
+
 _YES_NO = re.compile(r"\b(yes|no)\b")
-_ANSWER_YES_NO = re.compile(r"answer(?: is)?[ *\"'`]{0,4}[:：]?[ *\"'`]{0,4}\b(yes|no)\b")
+_ANSWER_YES_NO = re.compile(_MARK + r"\b(yes|no)\b" + _OTHER_FOLLOWS)
 _RELEASED_ANSWER = re.compile(r"answer\s*+[:：]\s*+(yes|no)\b")
 
 _VIDEO = re.compile(r"\bvideo\s*+([ab])\b")
+_MARKED_LETTER = r"answer(?: is)?[ *\"'`]{0,4}[:：][ *\"'`<(\[]{0,4}(?=[ab]\b(?! [a-z]))"
+_ANSWER_VIDEO = re.compile(rf"(?:{_MARK}\bvideo\s*+|{_MARKED_LETTER})([ab])\b{_OTHER_FOLLOWS}")
 _RELEASED_VIDEO = re.compile(r"video\s*+([ab])")
 
 _LETTER = re.compile(r"\b[A-Z]\b")
@@ -68,11 +89,14 @@ class OptionLettersAnswer:
 def parse_yes_no(text: str, *, fidelity: Fidelity = "paper") -> Outcome[YesNoAnswer]:
     """Read a reply to task 1: the whole reply, else the last "answer: yes", else the last word that is yes or no.
 
-    The released script takes the first "answer: yes" instead of the last.
+    By the paper's rules the last such word counts only if its sentence does not also hold the other word, and does not deny
+    it ("not yes"). The released script takes the first "answer: yes" instead of the last, and asks for nothing more.
 
     Example:
         >>> parse_yes_no("The fingers merge, so the answer is: **Yes**.").answer
         YesNoAnswer(ai_generated=True)
+        >>> parse_yes_no("Is it generated, yes or no?").detail
+        'both yes and no stand in the deciding sentence'
         >>> parse_yes_no("Sorry, no videos can be opened here.").reason
         <Reason.REFUSED: 'refused'>
     """
@@ -89,6 +113,8 @@ def parse_yes_no(text: str, *, fidelity: Fidelity = "paper") -> Outcome[YesNoAns
         word = _last(_ANSWER_YES_NO, lowered)
         if word is None and is_refusal(heard.answer):
             return _refused(heard)
+        if word is None and (doubt := _doubt(_YES_NO, lowered, "both yes and no")):
+            return Unparsed(Reason.MALFORMED, doubt, heard.reasoning)
         word = word or _last(_YES_NO, lowered)
     return _nothing(heard, "neither yes nor no") if word is None else _heard(heard, YesNoAnswer(word == "yes"))
 
@@ -96,11 +122,15 @@ def parse_yes_no(text: str, *, fidelity: Fidelity = "paper") -> Outcome[YesNoAns
 def parse_video_choice(text: str, *, fidelity: Fidelity = "paper") -> Outcome[VideoChoiceAnswer]:
     """Read a reply to task 2: the last "Video A" or "Video B", in angle brackets or not.
 
-    By the paper's rules a reply that is nothing but the letter is read as well.
+    By the paper's rules a reply that is nothing but the letter is read as well, the last "answer: Video A" comes before all
+    others, and without one the last video counts only if its sentence does not also name the other, and does not deny it
+    ("not Video A", "Video A is not …"). What the sentence says of the video is not understood.
 
     Example:
-        >>> parse_video_choice("Video A flickers; <Video B> is more realistic.").answer
+        >>> parse_video_choice("Video A flickers. <Video B> is more realistic.").answer
         VideoChoiceAnswer(more_realistic='B')
+        >>> parse_video_choice("Video A is better than Video B").detail
+        'both videos stand in the deciding sentence'
         >>> parse_video_choice("Both are equally good.").reason
         <Reason.MALFORMED: 'malformed'>
     """
@@ -114,7 +144,10 @@ def parse_video_choice(text: str, *, fidelity: Fidelity = "paper") -> Outcome[Vi
         if is_refusal(heard.answer):
             return _refused(heard)
         whole = lowered.strip(_WRAPPING)
-        letter = whole if whole in ("a", "b") else _last(_VIDEO, lowered)
+        letter = whole if whole in ("a", "b") else _last(_ANSWER_VIDEO, lowered)
+        if letter is None and (doubt := _doubt(_VIDEO, lowered, "both videos")):
+            return Unparsed(Reason.MALFORMED, doubt, heard.reasoning)
+        letter = letter or _last(_VIDEO, lowered)
     if letter is None:
         return _nothing(heard, "neither Video A nor Video B")
     return _heard(heard, VideoChoiceAnswer("A" if letter == "a" else "B"))
@@ -173,12 +206,40 @@ def _listed(answer: str) -> str | None:
     return _last(_MARKED_LIST, answer)
 
 
+def _doubt(pattern: re.Pattern[str], text: str, both: str) -> str | None:
+    """Why the sentence of the pattern's last match decides nothing: it holds both answers, or denies the one it holds.
+
+    None where it decides, and where nothing matches.
+    """
+    found = _last_match(pattern, text)
+    if found is None:
+        return None
+    start, end = 0, len(text)
+    for stop in _SENTENCE_END.finditer(text):
+        if stop.start() >= found.end():
+            end = stop.start()
+            break
+        if stop.end() <= found.start():
+            start = stop.end()
+    if len({match[1] for match in pattern.finditer(text, start, end)}) > 1:
+        return f"{both} stand in the deciding sentence"
+    before = text[max(start, found.start() - _DENIAL_LENGTH) : found.start()]
+    if _DENIAL.search(before) or _DENIED_AFTER.match(text, found.end(), end):
+        return "the deciding sentence denies the answer that it names"
+    return None
+
+
 def _last(pattern: re.Pattern[str], text: str) -> str | None:
     """The first group of the pattern's last match."""
+    found = _last_match(pattern, text)
+    return None if found is None else found[1]
+
+
+def _last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     found = None
     for match in pattern.finditer(text):
         found = match
-    return None if found is None else found[1]
+    return found
 
 
 def _fidelity(given: Fidelity) -> Fidelity:
