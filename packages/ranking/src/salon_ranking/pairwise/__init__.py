@@ -1,0 +1,35 @@
+"""Models of paired comparisons beyond plain Bradley-Terry.
+
+    fit_ties(battles, "davidson")                    a parameter for ties; "rao-kupper" likewise
+    settle_both_bad(battles, "own")                  what a both_bad means
+    fit_contextual(battles, ["length_a,length_b"])   ratings at equal covariates; position bias
+
+Formulas and sources: ``docs/tie-models.md``, ``docs/contextual.md``.
+"""
+
+from salon_ranking.pairwise.acceptability import acceptability, settle_both_bad
+from salon_ranking.pairwise.contextual import ContextualRatings, PositionBias, fit_contextual
+from salon_ranking.pairwise.covariates import Covariate
+from salon_ranking.pairwise.errors import (
+    CovariateCollinearityError,
+    CovariateError,
+    CovariateSeparationError,
+    OrderError,
+)
+from salon_ranking.pairwise.ties import Chances, TieRatings, fit_ties
+
+__all__ = [
+    "Chances",
+    "ContextualRatings",
+    "Covariate",
+    "CovariateCollinearityError",
+    "CovariateError",
+    "CovariateSeparationError",
+    "OrderError",
+    "PositionBias",
+    "TieRatings",
+    "acceptability",
+    "fit_contextual",
+    "fit_ties",
+    "settle_both_bad",
+]
