@@ -5,7 +5,7 @@ never become Python objects, and memory does not grow with their number. Codes d
 names, so models and clusters are renumbered by their sorted names at the end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -65,30 +65,49 @@ def encode(frame: pl.LazyFrame, columns: Columns, source: str) -> Encoded:
         BattleError: for a missing column, a wrong type, or the first row with a null or empty name, an unknown winner,
             a model against itself, or a weight that is negative, NaN or infinite.
     """
+    aggregator = _core.Aggregator()
+    names = stream(
+        frame, columns, source, lambda at, menu: aggregator.add(at.model_a, at.model_b, at.winner, menu, at.weight, at.cluster)
+    )
+    cells = aggregator.finish(len(names.models), by_name(names.models), len(names.clusters), by_name(names.clusters))
+    return Encoded(cells, tuple(sorted(names.models)))
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names behind codes: of models and of clusters, in the order of their codes."""
+
+    models: list[str]
+    clusters: list[str]
+
+
+def stream(frame: pl.LazyFrame, columns: Columns, source: str, take: "Callable[[Batch, list[int]], object]") -> Names:
+    """Hand all battles to ``take`` as codes, batch by batch in their order, each with the outcome of every winner code.
+
+    Raises:
+        BattleError: as :func:`encode`.
+    """
     with reading(source):
         _check_schema(frame.collect_schema(), columns, source)
     models, winners, clusters = _Names(), _Names(), _Names()
-    aggregator = _core.Aggregator()
     model_count = cluster_count = 0
     menu: list[int] = []
     with reading(source):
         for batch in _coded(frame, columns, models, winners, clusters):
-            codes = _Batch.of(batch, columns)
+            codes = Batch.of(batch)
             if codes is not None:
                 menu += _menu(winners, len(menu), codes.largest_winner)
             if codes is None or 3 in menu:
                 raise _first_wrong(frame, columns, source)
             if len(codes.model_a) == 0:
                 continue
-            aggregator.add(codes.model_a, codes.model_b, codes.winner, menu, codes.weight, codes.cluster)
+            take(codes, menu)
             model_count = max(model_count, codes.largest_model + 1)
             cluster_count = max(cluster_count, codes.largest_cluster + 1)
-    names = models.first(model_count)
-    if any(not name.strip() for name in names):
+    names = Names(models.first(model_count), clusters.first(cluster_count))
+    if any(not name.strip() for name in names.models):
         raise _first_wrong(frame, columns, source)
-    numbers, cluster_numbers = _by_name(names), _by_name(clusters.first(cluster_count))
-    cells = aggregator.finish(model_count, numbers, cluster_count, cluster_numbers)
-    return Encoded(cells, tuple(sorted(names)))
+    return names
 
 
 @contextmanager
@@ -139,7 +158,7 @@ def _coded(frame: pl.LazyFrame, columns: Columns, models: _Names, winners: _Name
 
 
 @dataclass(frozen=True)
-class _Batch:
+class Batch:
     """One batch of codes, as contiguous arrays of equal length."""
 
     model_a: NDArray[np.uint32]
@@ -149,7 +168,7 @@ class _Batch:
     cluster: NDArray[np.uint32] | None
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, columns: Columns) -> "_Batch | None":
+    def of(cls, frame: pl.DataFrame) -> "Batch | None":
         """The arrays of a batch; None when some row of it is wrong."""
         if any(frame.null_count().row(0)):
             return None
@@ -180,7 +199,7 @@ def _menu(winners: _Names, known: int, largest: int) -> list[int]:
     return [codes.get(label, 3) for label in winners.first(largest + 1)[known:]]
 
 
-def _by_name(names: list[str]) -> NDArray[np.uint32]:
+def by_name(names: list[str]) -> NDArray[np.uint32]:
     """The position of each name among the sorted names."""
     numbers = np.empty(len(names), dtype=np.uint32)
     numbers[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names), dtype=np.uint32)

@@ -248,7 +248,7 @@ def _check_determined(battles: Battles, terms: Sequence[Term], rows: Rows) -> No
 
 def _separated(battles: Battles, terms: Sequence[Term], estimates: Floats) -> CovariateSeparationError:
     size = np.abs(estimates) * np.array([np.abs(term.values).max() for term in terms])
-    named = ", ".join(terms[k].name for k in np.flatnonzero(size > 0.1 * size.max()))
+    named = ", ".join(terms[int(k)].name for k in np.flatnonzero(size > 0.1 * size.max()))
     hint = "Leave the covariate out, or collect battles that go against it."
     return CovariateSeparationError(
         "some battles are predicted without error, so coefficients are infinite, by",

@@ -151,6 +151,25 @@ def fit_contextual(
     )
 
 
+def online_elo(
+    models: int,
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    score: Floats,
+    k: float,
+    base: float,
+    scale: float,
+    initial: float,
+) -> Floats:
+    """As ``_core.OnlineElo``: the ratings after all battles, in a plain loop."""
+    ratings = np.full(models, initial)
+    for a, b, got in zip(first, second, score, strict=True):
+        change = k * (got - 1.0 / (1.0 + base ** ((ratings[b] - ratings[a]) / scale)))
+        ratings[a] += change
+        ratings[b] -= change
+    return ratings
+
+
 def _maximise(
     curve: Curve, start: Floats, models: int, prior_ties: float, lowest: float, tolerance: float, max_iterations: int
 ) -> tuple[Floats, int, bool]:
