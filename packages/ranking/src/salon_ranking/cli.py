@@ -1,12 +1,14 @@
 """``salon rank``: a leaderboard from a file of votes or a result store."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
+
+from salon_ranking.pairwise.cli import model_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,6 +54,7 @@ _QUIET_SECONDS = 1.0
     show_default=True,
     help="For people, or for programs.",
 )
+@model_options
 def rank(
     battles: Path,
     baseline: str | None,
@@ -66,6 +69,7 @@ def rank(
     threads: int | None,
     output: Path | None,
     format_: str,
+    choice: Mapping[str, Any],
 ) -> None:
     """Rank models by their battles: Bradley-Terry ratings on the Elo scale with bootstrap intervals.
 
@@ -77,15 +81,33 @@ def rank(
       salon rank votes.csv
       salon rank votes.parquet --baseline my-model-v1 --output board.html
       salon rank salon-results --by scenario --cluster suite --format json
+      salon rank votes.csv --ties davidson --both-bad own
+      salon rank votes.csv --covariate length_a,length_b --position-bias
+      salon rank votes.csv --method elo --k 4 --orders 100
     """
     from salon_ranking.battles import Battles
+    from salon_ranking.bradley_terry import fit
     from salon_ranking.groups import rank_by
     from salon_ranking.output import check_ending, combined, to_json, write
+    from salon_ranking.pairwise.acceptability import settle_both_bad
+    from salon_ranking.pairwise.choice import Choice, ModelResult, check_choice, check_file, diagnosis, rank_with
+    from salon_ranking.pairwise.cli import show_further, show_result
     from salon_ranking.ranking import rank as rank_battles
 
+    chosen = Choice(**choice)
+    check_choice(chosen)
     if output is not None:
-        check_ending(output)
+        (check_ending if chosen.is_plain else check_file)(output)
+    if not chosen.is_plain:
+        _refuse_unused(by, cluster, components)
     found = Battles.read(battles, cluster_by=cluster, weight=weight)
+    if not chosen.is_plain:
+        with _progress() as progress:
+            common = {"baseline": baseline, "prior_ties": prior_ties, "confidence": confidence, "seed": seed}
+            result = rank_with(found, chosen, threads=threads, progress=progress, **common)  # type: ignore[arg-type]
+        show_result(result, format_, output, _console())
+        return
+    found, acceptable = settle_both_bad(found, chosen.both_bad, confidence=confidence)
     with _progress() as progress:
         options = {
             "baseline": baseline,
@@ -105,9 +127,26 @@ def rank(
         click.echo(combined(boards).write_csv(), nl=False)
     else:
         _show(boards)
+    beside = _console(stderr=format_ != "table")
+    if acceptable is not None:
+        show_further(ModelResult("", acceptable, {}, {"acceptability": acceptable}), beside)
+    if chosen.diagnose:
+        found_out = diagnosis(found, fit(found, baseline=baseline, prior_ties=prior_ties, components=components))  # type: ignore[arg-type]
+        show_further(found_out, beside)
+        beside.print(found_out.header)
     if output is not None:
         write(boards, output, title=f"Leaderboard: {battles.name}")
         click.echo(f"Wrote {output}", err=True)
+
+
+def _refuse_unused(by: str | None, cluster: str | None, components: str) -> None:
+    """Options that only plain Bradley-Terry ratings know."""
+    from salon_ranking.errors import OptionError
+
+    for option, given in (("--by", by), ("--cluster", cluster), ("--components", components == "separate")):
+        if given:
+            hint = "Leave it out, or leave out --method, --ties, --covariate and --position-bias."
+            raise OptionError(f"{option} needs plain Bradley-Terry ratings", hint=hint)
 
 
 def _show(boards: "tuple[Leaderboard, ...]") -> None:
@@ -118,11 +157,11 @@ def _show(boards: "tuple[Leaderboard, ...]") -> None:
         console.print(_table(board))
 
 
-def _console() -> "Console":
+def _console(stderr: bool = False) -> "Console":
     from rich.console import Console
 
     # Piped into a file or a program, a table keeps its columns.
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    return Console(highlight=False, stderr=stderr, width=None if sys.stdout.isatty() else 120)
 
 
 def _table(board: "Leaderboard") -> "Table":

@@ -15,7 +15,7 @@ import polars as pl
 from salon_ranking._index import reading
 from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.pairwise._board import normal_quantile
+from salon_ranking.pairwise._board import check_battles, normal_quantile
 from salon_taxonomy.records import Winner
 
 BothBad: TypeAlias = Literal["tie", "drop", "own"]
@@ -30,7 +30,7 @@ def settle_both_bad(battles: Battles, handling: BothBad, *, confidence: float = 
 
     Raises:
         OptionError: an unknown handling, or a confidence outside 0 … 1.
-        BattleError: nothing is left to rate.
+        BattleError: there are no battles, or nothing is left to rate.
 
     Example:
         >>> winners = ["model_a", "model_b", "both_bad"]
@@ -43,6 +43,7 @@ def settle_both_bad(battles: Battles, handling: BothBad, *, confidence: float = 
         raise OptionError("unknown handling of both_bad", value=handling, allowed=get_args(BothBad))
     if handling == "tie":
         return battles, None
+    check_battles(battles, None)
     is_bad = pl.col("winner").cast(pl.String) == Winner.BOTH_BAD.value
     with reading(battles.source):
         kept = battles.frame.filter(~is_bad)
