@@ -166,6 +166,11 @@ def test_a_covariate_that_predicts_battles_without_error_is_refused(share: float
         ({"size": [None] + [1.0] * 799}, ["size"], "row 1, column 'size': no value"),
         ({"size": [math.nan] + [1.0] * 799}, ["size"], "not a finite number"),
         ({"size": [f"s{number}" for number in range(800)]}, ["size"], "too many different values"),
+        (
+            {"side_a_shown": ["left", "up"] + ["right"] * 798},
+            ["side_a_shown"],
+            "row 2, column 'side_a_shown': unknown side 'up'",
+        ),
         ({}, ["a,b,c"], "a,b,c"),
         ({}, ["length_a,"], "length_a,"),
     ],

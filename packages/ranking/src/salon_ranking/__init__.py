@@ -4,7 +4,8 @@
     board = rank(battles, baseline="some-model")   # ratings with percentile bootstrap intervals
     board.table                                    # one row per model
 
-``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario or rater. The numeric core is written in
+``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario or rater. ``pairwise`` has tie models,
+covariates, online Elo, growing leagues, other scores and goodness of fit. The numeric core is written in
 Rust (``_core``); ``solver="reference"`` is its NumPy twin. Formulas and sources: ``docs/ranking.md``.
 """
 
@@ -21,21 +22,51 @@ from salon_ranking.errors import (
 from salon_ranking.groups import rank_by
 from salon_ranking.intervals import percentile_interval
 from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard
+from salon_ranking.pairwise import (
+    Arena,
+    ContextualRatings,
+    OnlineElo,
+    Scores,
+    TieRatings,
+    acceptability,
+    alternative_scores,
+    cycle_report,
+    fit_contextual,
+    fit_ties,
+    goodness_of_fit,
+    online_elo,
+    settle_both_bad,
+    win_rates,
+)
 from salon_ranking.ranking import rank
 
 __all__ = [
     "NOT_GIVEN",
+    "Arena",
     "BattleError",
     "Battles",
+    "ContextualRatings",
     "Leaderboard",
     "MissingExtraError",
+    "OnlineElo",
     "OptionError",
     "RankingError",
     "Ratings",
+    "Scores",
+    "TieRatings",
     "UnknownModelError",
     "UnratableError",
+    "acceptability",
+    "alternative_scores",
+    "cycle_report",
     "fit",
+    "fit_contextual",
+    "fit_ties",
+    "goodness_of_fit",
+    "online_elo",
     "percentile_interval",
     "rank",
     "rank_by",
+    "settle_both_bad",
+    "win_rates",
 ]

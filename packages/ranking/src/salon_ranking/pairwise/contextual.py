@@ -22,7 +22,7 @@ from salon_ranking.errors import OptionError
 from salon_ranking.pairwise import reference
 from salon_ranking.pairwise._board import baseline_number, check_battles, normal_quantile, ranked_table, two_sided
 from salon_ranking.pairwise._sandwich import Parts, strength_errors
-from salon_ranking.pairwise.covariates import POSITION, Covariate, Term, terms_of
+from salon_ranking.pairwise.covariates import POSITION, SHOWN_LEFT, Covariate, Term, terms_of
 from salon_ranking.pairwise.errors import CovariateCollinearityError, CovariateError, CovariateSeparationError
 from salon_taxonomy.records import Winner
 
@@ -288,8 +288,6 @@ def _coefficient_table(terms: Sequence[Term], estimate: Floats, error: Floats, z
 def _position_bias(covariates: Sequence[Covariate], table: pl.DataFrame, confidence: float) -> PositionBias | None:
     if Covariate(POSITION) not in covariates:
         return None
-    found = table.filter(pl.col("term") == "shown on the left").to_dicts()
-    if not found:
-        return None
-    low, middle, high = (1.0 / (1.0 + math.exp(-found[0][end])) for end in ("ci_low", "estimate", "ci_high"))
-    return PositionBias(middle, low, high, found[0]["z"], found[0]["p_value"], confidence)
+    found = table.row(by_predicate=pl.col("term") == SHOWN_LEFT, named=True)
+    low, middle, high = (1.0 / (1.0 + math.exp(-found[end])) for end in ("ci_low", "estimate", "ci_high"))
+    return PositionBias(middle, low, high, found["z"], found["p_value"], confidence)

@@ -19,6 +19,9 @@ MOST_CATEGORIES = 50
 """A column of text with more different values than this is taken for numbers with something wrong among them."""
 POSITION = "side_a_shown"
 """The column that says on which side model_a was shown: ``left`` or ``right``."""
+SHOWN_LEFT = "shown on the left"
+"""The term that it makes."""
+_SIDES = ("left", "right")
 
 
 @dataclass(frozen=True)
@@ -78,13 +81,19 @@ def terms_of(frame: pl.DataFrame, covariate: Covariate, source: str, standardize
     - Categories of both sides: one term each, has_a - has_b; but the most frequent one is what they are compared with.
 
     Raises:
-        CovariateError: a value is missing or not finite; or a column of text has too many different values.
+        CovariateError: a value is missing or not finite; a side is neither left nor right; or a column of text has too many
+            different values.
     """
     series = [_complete(frame, column, source) for column in covariate.columns]
     numbers = [_numbers(one, source) for one in series]
-    if covariate.columns == [POSITION] and set(series[0].cast(pl.String).unique()) <= {"left", "right"}:
-        left = (series[0].cast(pl.String) == "left").to_numpy()
-        return [Term("shown on the left", np.where(left, 1.0, -1.0), 1.0, is_category=True)]
+    if covariate.columns == [POSITION]:
+        sides = series[0].cast(pl.String)
+        if (wrong := ~sides.is_in(_SIDES)).any():
+            row = int(wrong.arg_max() or 0)
+            at = int(frame["__row"][row])
+            raise CovariateError("unknown side", source=source, row=at, column=POSITION, value=sides[row], allowed=_SIDES)
+        left = (sides == "left").to_numpy()
+        return [Term(SHOWN_LEFT, np.where(left, 1.0, -1.0), 1.0, is_category=True)]
     if all(one is not None for one in numbers):
         found = [one for one in numbers if one is not None]
         values = found[0] if covariate.other is None else found[0] - found[1]
