@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from salon_ranking import BattleError, Battles, UnratableError, fit
-from salon_ranking.pairwise import Arena, fit_ties
+from salon_ranking.pairwise import Arena, fit_ties, settle_both_bad
 
 WINNERS = ["model_a", "model_b", "both_good", "both_bad", "tie"]
 
@@ -105,6 +105,11 @@ def test_files_are_read_and_counts_serve_other_models(tmp_path: Path):
     frame = pl.concat([league(500), league(500, seed=3)])
     assert arena.count == 1000
     assert fit_ties(arena.battles()).ratings == pytest.approx(fit_ties(Battles.from_frame(frame)).ratings)
+
+
+def test_counts_alone_do_not_tell_both_bad_from_other_ties():
+    with pytest.raises(BattleError, match="only counts are left"):
+        settle_both_bad(Arena().update(league(50)).battles(), "own")
 
 
 def test_an_empty_arena_and_one_without_an_answer_are_refused():

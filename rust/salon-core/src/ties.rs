@@ -101,6 +101,9 @@ pub fn fit_ties(cells: &Cells, model: TieModel, settings: &Settings, watch: &Wat
 /// The likelihood has a direction of no decrease with a growing tie parameter exactly when numbers x exist with
 /// x_i − x_j ≥ 1 wherever i beat j, and |x_i − x_j| ≤ 1 wherever they tied. These are difference constraints, which
 /// can be met exactly when no cycle has more wins than ties (Bellman-Ford). Two models that beat each other are one.
+///
+/// # Errors
+/// [`CoreError::Cancelled`].
 pub fn has_decisive_cycle(cells: &Cells, watch: &Watch) -> Result<bool, CoreError> {
     let totals = Totals::of(cells);
     let pairs = cells.pairs();
@@ -121,21 +124,44 @@ pub fn has_decisive_cycle(cells: &Cells, watch: &Watch) -> Result<bool, CoreErro
         }
     }
     let mut distance = vec![0_i64; pairs.models];
-    for _ in 0..=pairs.models {
+    let mut parent = vec![NOBODY; pairs.models];
+    loop {
         watch.check()?;
         let mut changed = false;
         for &(from, to, length) in &arrows {
             let reached = distance[from as usize] + length;
             if reached < distance[to as usize] {
                 distance[to as usize] = reached;
+                parent[to as usize] = from;
                 changed = true;
             }
         }
         if !changed {
             return Ok(false);
         }
+        // The parents run in a circle exactly when distances would fall for ever (Tarjan 1981).
+        if has_circle(&parent) {
+            return Ok(true);
+        }
     }
-    Ok(true)
+}
+
+const NOBODY: u32 = u32::MAX;
+
+/// Whether following `parent` from somewhere comes back there.
+fn has_circle(parent: &[u32]) -> bool {
+    let mut seen_from = vec![NOBODY; parent.len()];
+    for start in 0..parent.len() as u32 {
+        let mut model = start;
+        while model != NOBODY && seen_from[model as usize] == NOBODY {
+            seen_from[model as usize] = start;
+            model = parent[model as usize];
+        }
+        if model != NOBODY && seen_from[model as usize] == start {
+            return true;
+        }
+    }
+    false
 }
 
 #[derive(Debug, Clone)]
@@ -384,6 +410,31 @@ fn ln_logistic(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cells::Cell;
+
+    #[test]
+    fn a_long_ring_of_wins_is_decisive_unless_ties_outweigh_it() {
+        // 0 beats 1 beats 2 … beats 0, each pair but `tied` of them, which only tied.
+        let ring = |models: u32, tied: u32| {
+            let mut cells: Vec<Cell> = (0..models)
+                .map(|model| {
+                    let (winner, loser) = (model, (model + 1) % models);
+                    let outcome = match (model < tied, winner < loser) {
+                        (true, _) => Outcome::Tie,
+                        (false, true) => Outcome::Win,
+                        (false, false) => Outcome::Loss,
+                    };
+                    let (first, second) = (winner.min(loser), winner.max(loser));
+                    Cell { first, second, outcome, cluster: 0, count: 1, weight: 1.0 }
+                })
+                .collect();
+            cells.sort_by_key(|cell| (cell.first, cell.second));
+            Cells::from_ordered(models as usize, 0, cells)
+        };
+        for (tied, decisive) in [(0, true), (499, true), (500, false), (501, false), (1000, false)] {
+            assert_eq!(has_decisive_cycle(&ring(1000, tied), &Watch::default()), Ok(decisive), "{tied} ties");
+        }
+    }
 
     #[test]
     fn probabilities_add_up_and_derivatives_are_derivatives() {

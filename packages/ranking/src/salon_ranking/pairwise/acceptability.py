@@ -43,7 +43,7 @@ def settle_both_bad(battles: Battles, handling: BothBad, *, confidence: float = 
         raise OptionError("unknown handling of both_bad", value=handling, allowed=get_args(BothBad))
     if handling == "tie":
         return battles, None
-    check_battles(battles, None)
+    _check_rows(battles)
     is_bad = pl.col("winner").cast(pl.String) == Winner.BOTH_BAD.value
     with reading(battles.source):
         kept = battles.frame.filter(~is_bad)
@@ -71,6 +71,7 @@ def acceptability(battles: Battles, *, confidence: float = 0.95) -> pl.DataFrame
         >>> acceptability(Battles.from_frame(votes)).select(pl.col("acceptable", "ci_low").round(3)).row(0)
         (0.75, 0.409)
     """
+    _check_rows(battles)
     z = normal_quantile(confidence)
     weight = pl.lit(1.0) if battles.weight is None else pl.col(battles.weight).cast(pl.Float64)
     bad = pl.col("winner").cast(pl.String) == Winner.BOTH_BAD.value
@@ -93,3 +94,13 @@ def acceptability(battles: Battles, *, confidence: float = 0.95) -> pl.DataFrame
     reach = z / (1.0 + z**2 / number) * np.sqrt(share * (1.0 - share) / number + z**2 / (4.0 * number**2))
     ends = {"acceptable": share, "ci_low": np.maximum(middle - reach, 0.0), "ci_high": np.minimum(middle + reach, 1.0)}
     return sums.select("model", "matches", "both_bad").with_columns(**{name: pl.Series(v) for name, v in ends.items()})
+
+
+def _check_rows(battles: Battles) -> None:
+    """Refuse battles of which there are none, or only counts."""
+    check_battles(battles, None)
+    with reading(battles.source):
+        rows = battles.frame.head(1).collect().height
+    if not rows:
+        hint = "An arena keeps no battles; build Battles from all of them."
+        raise BattleError("only counts are left, which do not tell both-bad from other ties", source=battles.source, hint=hint)
