@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from salon_ranking.battles import Battles
 from salon_ranking.bradley_terry import Ratings
 from salon_ranking.errors import OptionError
-from salon_ranking.mos.extras import analysis
 from salon_ranking.pairwise._board import check_battles
 from salon_ranking.pairwise._pairs import PairTotals, pair_totals
 from salon_ranking.pairwise.matrices import MOST_MODELS, predicted
@@ -96,7 +95,7 @@ def goodness_of_fit(battles: Battles, ratings: Ratings | TieRatings) -> Goodness
     expected = totals.matches * chances
     few = float((np.where(chances > 0.0, expected, np.inf).min(axis=0) < _FEW).mean()) if len(totals.first) else 0.0
     note = _note(battles, ratings, totals, freedom)
-    p_value = None if note else float(analysis("scipy.stats", "a p-value").chi2.sf(deviance, freedom))
+    p_value = None if note else _chi_squared_tail(deviance, freedom)
     usual = f"χ² holds roughly when few pairs have expected counts below 5; here {100 * few:.0f} % have."
     return GoodnessOfFit(deviance, freedom, p_value, note or usual, few, _residuals(battles, ratings, totals))
 
@@ -156,6 +155,12 @@ def _worst_cycles(battles: Battles, rate: Floats, most: int) -> pl.DataFrame:
     names = battles.models
     rows_ = [(names[a], names[b], names[c], rate[a, b], rate[b, c], rate[c, a], weak) for weak, a, b, c in found]
     return pl.DataFrame(rows_, schema=schema, orient="row")
+
+
+def _chi_squared_tail(value: float, freedom: int) -> float:
+    from salon_ranking.mos.extras import analysis  # here, because it brings all of salon_ranking.mos along
+
+    return float(analysis("scipy.stats", "a p-value").chi2.sf(value, freedom))
 
 
 def _comparable(totals: PairTotals, ratings: Ratings | TieRatings) -> PairTotals:
