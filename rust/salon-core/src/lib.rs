@@ -3,21 +3,28 @@
 //! Battles arrive as dense integer codes ([`aggregate`]), become counted cells and pairs ([`cells`]), are checked for
 //! a finite answer ([`graph`]), rated ([`bradley_terry`], on the linear algebra of [`laplacian`]) and resampled
 //! ([`bootstrap`], on the exact draws of [`resample`], [`alias`] and [`random`]). [`influence`] has the pieces of analytic
-//! intervals, [`contributions`] what each prompt adds, [`parts`] the boards of groups, [`crossing`] two-way clusters. Everything is deterministic: the same
+//! intervals, [`contributions`] what each prompt adds, [`parts`] the boards of groups, [`crossing`] two-way clusters.
+//! Models with more parameters than strengths stand in [`ties`] and [`contextual`], on [`bordered`]; [`online_elo`] goes
+//! battle by battle, and [`merge`] adds new battles to old cells. Everything is deterministic: the same
 //! input and seed give the same bits on any number of threads. The crate has no dependencies and knows no Python.
 
 pub mod aggregate;
 pub mod alias;
 pub mod bootstrap;
+pub mod bordered;
 pub mod bradley_terry;
 pub mod cells;
+pub mod contextual;
 pub mod contributions;
 pub mod crossing;
 pub mod error;
 pub mod graph;
 pub mod influence;
 pub mod laplacian;
+pub mod merge;
+pub mod online_elo;
 pub mod parts;
 pub mod random;
 pub mod resample;
+pub mod ties;
 pub mod watch;

@@ -70,7 +70,7 @@ impl Aggregator {
     }
 }
 
-fn outcome(code: u8) -> Option<Outcome> {
+pub(crate) fn outcome(code: u8) -> Option<Outcome> {
     match code {
         0 => Some(Outcome::Win),
         1 => Some(Outcome::Loss),

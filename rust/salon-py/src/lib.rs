@@ -7,6 +7,7 @@
 
 mod battles;
 mod door;
+mod models;
 mod ratings;
 mod uncertainty;
 
@@ -29,5 +30,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(uncertainty::crossed, module)?)?;
     module.add_function(wrap_pyfunction!(uncertainty::crossing, module)?)?;
     module.add_function(wrap_pyfunction!(uncertainty::parts, module)?)?;
+    module.add_class::<models::TieFit>()?;
+    module.add_class::<models::ContextualFit>()?;
+    module.add_class::<models::OnlineElo>()?;
+    module.add_function(wrap_pyfunction!(models::fit_from, module)?)?;
+    module.add_function(wrap_pyfunction!(models::fit_ties, module)?)?;
+    module.add_function(wrap_pyfunction!(models::has_decisive_cycle, module)?)?;
+    module.add_function(wrap_pyfunction!(models::fit_contextual, module)?)?;
+    module.add_function(wrap_pyfunction!(models::unexplained, module)?)?;
+    module.add_function(wrap_pyfunction!(models::merge_cells, module)?)?;
     Ok(())
 }

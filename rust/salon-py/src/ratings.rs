@@ -12,7 +12,7 @@ use crate::door::through;
 /// A fitted Bradley-Terry model.
 #[pyclass(frozen, module = "salon_ranking._core")]
 pub struct Fit {
-    inner: CoreFit,
+    pub(crate) inner: CoreFit,
 }
 
 #[pymethods]
@@ -71,7 +71,7 @@ impl Replicates {
     }
 }
 
-fn settings(prior_ties: f64, tolerance: f64, max_iterations: usize) -> PyResult<Settings> {
+pub(crate) fn settings(prior_ties: f64, tolerance: f64, max_iterations: usize) -> PyResult<Settings> {
     if !(prior_ties >= 0.0 && prior_ties.is_finite() && tolerance > 0.0) {
         return Err(PyValueError::new_err("prior_ties must be finite and not negative, tolerance positive"));
     }

@@ -5,9 +5,10 @@
     board.table                                    # one row per model
 
 ``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario, label or rater, ``compare`` sets boards
-side by side; ``differences``, ``listing``, ``explain`` and ``contributions`` say how sure a board is, and why. The numeric
-core is written in Rust (``_core``); ``solver="reference"`` is its NumPy twin. Formulas and sources: ``docs/ranking.md``,
-``docs/intervals.md``, ``docs/groups.md``.
+side by side; ``differences``, ``listing``, ``explain`` and ``contributions`` say how sure a board is, and why. ``pairwise``
+has tie models, covariates, online Elo, growing leagues, other scores and goodness of fit. The numeric core is written in
+Rust (``_core``); ``solver="reference"`` is its NumPy twin. Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``,
+``docs/groups.md``.
 """
 
 from salon_ranking.battles import Battles
@@ -25,35 +26,65 @@ from salon_ranking.groups import groups_of, rank_by
 from salon_ranking.intervals import bca_interval, percentile_interval
 from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard
 from salon_ranking.listing_rule import listing, match_effects
-from salon_ranking.pairwise import Differences, differences, holm
+from salon_ranking.model_differences import Differences, differences, holm
+from salon_ranking.pairwise import (
+    Arena,
+    ContextualRatings,
+    OnlineElo,
+    Scores,
+    TieRatings,
+    acceptability,
+    alternative_scores,
+    cycle_report,
+    fit_contextual,
+    fit_ties,
+    goodness_of_fit,
+    online_elo,
+    settle_both_bad,
+    win_rates,
+)
 from salon_ranking.prompt_contributions import Contributions, contributions
 from salon_ranking.ranking import rank
 from salon_ranking.side_by_side import compare
 
 __all__ = [
     "NOT_GIVEN",
+    "Arena",
     "BattleError",
     "Battles",
+    "ContextualRatings",
     "Contributions",
     "Differences",
     "Leaderboard",
     "MissingExtraError",
+    "OnlineElo",
     "OptionError",
     "RankingError",
     "Ratings",
+    "Scores",
+    "TieRatings",
     "UnknownModelError",
     "UnratableError",
+    "acceptability",
+    "alternative_scores",
     "bca_interval",
     "compare",
     "contributions",
+    "cycle_report",
     "differences",
     "explain",
     "fit",
+    "fit_contextual",
+    "fit_ties",
+    "goodness_of_fit",
     "groups_of",
     "holm",
     "listing",
     "match_effects",
+    "online_elo",
     "percentile_interval",
     "rank",
     "rank_by",
+    "settle_both_bad",
+    "win_rates",
 ]

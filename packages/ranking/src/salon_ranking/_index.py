@@ -5,7 +5,7 @@ never become Python objects, and memory does not grow with their number. Codes d
 names, so models and clusters are renumbered by their sorted names at the end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -75,7 +75,6 @@ class _Clusters:
     """The cluster of every battle: the code of its value, or of the crossing of its values where there are several columns."""
 
     def __init__(self, columns: int) -> None:
-        self.columns = [_Names() for _ in range(columns)]
         self._crossers = [_core.Crosser() for _ in range(1, columns)]
         self._counts = [0] * columns
 
@@ -89,11 +88,11 @@ class _Clusters:
             code = crosser.number(code, column)
         return code
 
-    def finish(self) -> tuple[NDArray[np.uint32], tuple[Key, ...]]:
+    def finish(self, columns: list[_Names]) -> tuple[NDArray[np.uint32], tuple[Key, ...]]:
         """The final number of every code, in ascending order of its values, and what the values are."""
-        if not self.columns:
+        if not columns:
             return np.empty(0, dtype=np.uint32), ()
-        values = [names.first(count) for names, count in zip(self.columns, self._counts, strict=True)]
+        values = [names.first(count) for names, count in zip(columns, self._counts, strict=True)]
         codes: list[NDArray[np.uint32]] = []
         crossed = np.arange(self._counts[0] if not self._crossers else len(self._crossers[-1].met()[0]), dtype=np.uint32)
         for crosser in reversed(self._crossers):
@@ -101,7 +100,7 @@ class _Clusters:
             codes.insert(0, right[crossed])
             crossed = left[crossed]
         codes.insert(0, crossed)
-        ranks = [_by_name(names)[column] for names, column in zip(values, codes, strict=True)]
+        ranks = [by_name(names)[column] for names, column in zip(values, codes, strict=True)]
         order = np.lexsort(ranks[::-1])
         numbers = np.empty(len(order), dtype=np.uint32)
         numbers[order] = np.arange(len(order), dtype=np.uint32)
@@ -115,29 +114,52 @@ def encode(frame: pl.LazyFrame, columns: Columns, source: str) -> Encoded:
         BattleError: for a missing column, a wrong type, or the first row with a null or empty name, an unknown winner,
             a model against itself, or a weight that is neither 0 nor within ``LEAST_WEIGHT`` and ``MOST_WEIGHT``.
     """
+    aggregator = _core.Aggregator()
+    clusters = _Clusters(len(columns.cluster))
+
+    def take(at: "Batch", menu: list[int]) -> None:
+        aggregator.add(at.model_a, at.model_b, at.winner, menu, at.weight, clusters.code(at.cluster))
+
+    names = stream(frame, columns, source, take)
+    cluster_numbers, keys = clusters.finish(names.clusters)
+    cells = aggregator.finish(len(names.models), by_name(names.models), len(cluster_numbers), cluster_numbers)
+    return Encoded(cells, tuple(sorted(names.models)), keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """What stands behind codes: the models in the order of their codes, and the registries of the cluster columns."""
+
+    models: list[str]
+    clusters: "list[_Names]"
+
+
+def stream(frame: pl.LazyFrame, columns: Columns, source: str, take: "Callable[[Batch, list[int]], object]") -> Names:
+    """Hand all battles to ``take`` as codes, batch by batch in their order, each with the outcome of every winner code.
+
+    Raises:
+        BattleError: as :func:`encode`.
+    """
     with reading(source):
         _check_schema(frame.collect_schema(), columns, source)
-    models, winners, clusters = _Names(), _Names(), _Clusters(len(columns.cluster))
-    aggregator = _core.Aggregator()
+    models, winners, clusters = _Names(), _Names(), [_Names() for _ in columns.cluster]
     model_count = 0
     menu: list[int] = []
     with reading(source):
         for batch in _coded(frame, columns, models, winners, clusters):
-            codes = _Batch.of(batch, columns)
+            codes = Batch.of(batch)
             if codes is not None:
                 menu += _menu(winners, len(menu), codes.largest_winner)
             if codes is None or 3 in menu:
                 raise _first_wrong(frame, columns, source)
             if len(codes.model_a) == 0:
                 continue
-            aggregator.add(codes.model_a, codes.model_b, codes.winner, menu, codes.weight, clusters.code(codes.cluster))
+            take(codes, menu)
             model_count = max(model_count, codes.largest_model + 1)
     names = models.first(model_count)
     if any(not name.strip() for name in names):
         raise _first_wrong(frame, columns, source)
-    cluster_numbers, keys = clusters.finish()
-    cells = aggregator.finish(model_count, _by_name(names), len(cluster_numbers), cluster_numbers)
-    return Encoded(cells, tuple(sorted(names)), keys)
+    return Names(names, clusters)
 
 
 @contextmanager
@@ -173,7 +195,7 @@ def _weight(columns: Columns) -> pl.Expr:
 
 
 def _coded(
-    frame: pl.LazyFrame, columns: Columns, models: _Names, winners: _Names, clusters: _Clusters
+    frame: pl.LazyFrame, columns: Columns, models: _Names, winners: _Names, clusters: list[_Names]
 ) -> Iterator[pl.DataFrame]:
     """The frame in batches, in order, as codes."""
     coded = [
@@ -184,13 +206,13 @@ def _coded(
     if columns.weight is not None:
         frame = frame.filter(_weight(columns).ne_missing(0.0))
         coded.append(_weight(columns).alias("weight"))
-    for number, (name, names) in enumerate(zip(columns.cluster, clusters.columns, strict=True)):
+    for number, (name, names) in enumerate(zip(columns.cluster, clusters, strict=True)):
         coded.append(pl.col(name).cast(pl.String).cast(names.dtype).to_physical().alias(f"cluster {number}"))
     yield from frame.select(coded).collect_batches(maintain_order=True, chunk_size=_BATCH_ROWS)
 
 
 @dataclass(frozen=True)
-class _Batch:
+class Batch:
     """One batch of codes, as contiguous arrays of equal length."""
 
     model_a: NDArray[np.uint32]
@@ -200,13 +222,13 @@ class _Batch:
     cluster: tuple[NDArray[np.uint32], ...]
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, columns: Columns) -> "_Batch | None":
+    def of(cls, frame: pl.DataFrame) -> "Batch | None":
         """The arrays of a batch; None when some row of it is wrong."""
         if any(frame.null_count().row(0)):
             return None
         arrays = {name: np.ascontiguousarray(frame[name].to_numpy()) for name in frame.columns}
         weight = arrays.get("weight")
-        cluster = tuple(arrays[f"cluster {number}"] for number in range(len(columns.cluster)))
+        cluster = tuple(array for name, array in arrays.items() if name.startswith("cluster "))
         if weight is not None and not ((weight >= LEAST_WEIGHT) & (weight <= MOST_WEIGHT)).all():
             return None
         if (arrays["model_a"] == arrays["model_b"]).any():
@@ -228,7 +250,7 @@ def _menu(winners: _Names, known: int, largest: int) -> list[int]:
     return [codes.get(label, 3) for label in winners.first(largest + 1)[known:]]
 
 
-def _by_name(names: list[str]) -> NDArray[np.uint32]:
+def by_name(names: list[str]) -> NDArray[np.uint32]:
     """The position of each name among the sorted names."""
     numbers = np.empty(len(names), dtype=np.uint32)
     numbers[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names), dtype=np.uint32)

@@ -6,6 +6,7 @@ rate, linear map to Elo, baseline fixed at 1,000).
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -94,6 +95,7 @@ def fit(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     components: Components = "refuse",
+    start: Mapping[str, float] | None = None,
 ) -> Ratings:
     """Rate all models.
 
@@ -106,6 +108,8 @@ def fit(
             ratings always exist, pulled towards the middle.
         components: what to do when no finite ratings exist: refuse, or rate each strongly connected component by
             itself, leaving out the battles between components.
+        start: log-strengths to start from, by model (0 for others), such as those of an earlier fit: they change the number
+            of iterations, not the answer. The reference solver always starts from 0.
 
     Raises:
         BattleError: there are no battles.
@@ -133,8 +137,13 @@ def fit(
     baselines: list[str] = []
     fits: list[_core.Fit | reference.Fit] = []
     for league in leagues:
-        solve = _core.fit if solver == "rust" else reference.fit
-        found = solve(league.cells, prior_ties, tolerance, max_iterations)
+        if solver == "reference":
+            found: _core.Fit | reference.Fit = reference.fit(league.cells, prior_ties, tolerance, max_iterations)
+        elif start:
+            begin = np.array([start.get(battles.models[number], 0.0) for number in league.members])
+            found = _core.fit_from(league.cells, begin, prior_ties, tolerance, max_iterations)
+        else:
+            found = _core.fit(league.cells, prior_ties, tolerance, max_iterations)
         fits.append(found)
         log_strengths[league.members] = found.log_strengths
         names = [battles.models[number] for number in league.members]

@@ -1,13 +1,14 @@
 """``salon rank``: a leaderboard from a file of votes or a result store."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_ranking.pairwise.cli import model_options
 from salon_taxonomy.errors import IncompleteError
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ _QUIET_SECONDS = 1.0
     show_default=True,
     help="For people, or for programs.",
 )
+@model_options
 def rank(
     battles: Path,
     baseline: str | None,
@@ -103,6 +105,7 @@ def rank(
     threads: int | None,
     output: Path | None,
     format_: str,
+    choice: Mapping[str, Any],
 ) -> None:
     """Rank models by their battles: Bradley-Terry ratings on the Elo scale with intervals.
 
@@ -117,24 +120,44 @@ def rank(
       salon rank votes.parquet --interval sandwich --cluster prompt_id --cluster rater_id --ranks
       salon rank votes.parquet --by mode --side-by-side
       salon rank votes.parquet --explain my-model-v2 --contributions prompts.csv
+      salon rank votes.csv --ties davidson --both-bad own
+      salon rank votes.csv --covariate length_a,length_b --position-bias
+      salon rank votes.csv --method elo --k 4 --orders 100
     """
     from salon_ranking.battles import Battles
+    from salon_ranking.bradley_terry import fit
     from salon_ranking.explanation import explain as explain_model
     from salon_ranking.groups import rank_by
     from salon_ranking.listing_rule import with_listing
     from salon_ranking.output import check_ending, combined, to_json, write
+    from salon_ranking.pairwise.acceptability import settle_both_bad
+    from salon_ranking.pairwise.choice import Choice, ModelResult, check_choice, check_file, diagnosis, rank_with
+    from salon_ranking.pairwise.cli import show_further, show_result
     from salon_ranking.ranking import rank as rank_battles
     from salon_ranking.side_by_side import compare
     from salon_ranking.table_files import check_table_path
 
+    chosen = Choice(**choice)
+    check_choice(chosen)
     if output is not None:
-        check_ending(output)
+        (check_ending if chosen.is_plain else check_file)(output)
     for path in (differences, contributions):
         if path is not None:
             check_table_path(path)
     _check_together(by, side_by_side, {"--listing": listing, "--explain": explain, "--differences": differences})
     _check_together(by, side_by_side, {"--contributions": contributions})
+    if not chosen.is_plain:
+        analyses = {"--listing": listing, "--explain": explain, "--differences": differences, "--contributions": contributions}
+        further = {"--interval": interval != "percentile", "--ranks": ranks, "--side-by-side": side_by_side, **analyses}
+        _refuse_unused({"--by": by, "--cluster": cluster, "--components": components == "separate", **further})
     found = Battles.read(battles, cluster_by=cluster, weight=weight)
+    if not chosen.is_plain:
+        with _progress() as progress:
+            common = {"baseline": baseline, "prior_ties": prior_ties, "confidence": confidence, "seed": seed}
+            result = rank_with(found, chosen, threads=threads, progress=progress, **common)  # type: ignore[arg-type]
+        show_result(result, format_, output, _console())
+        return
+    found, acceptable = settle_both_bad(found, chosen.both_bad, confidence=confidence)
     with _progress() as progress:
         options = {
             "baseline": baseline,
@@ -167,6 +190,13 @@ def rank(
         _write_exactly(combined(boards).write_csv())
     else:
         _show(boards)
+    beside = _console(stderr=format_ != "table")
+    if acceptable is not None:
+        show_further(ModelResult("", acceptable, {}, {"acceptability": acceptable}), beside)
+    if chosen.diagnose:
+        found_out = diagnosis(found, fit(found, baseline=baseline, prior_ties=prior_ties, components=components))  # type: ignore[arg-type]
+        show_further(found_out, beside)
+        beside.print(found_out.header)
     if output is not None:
         write(boards, output, title=f"Leaderboard: {battles.name}")
         click.echo(f"Wrote {output}", err=True)
@@ -179,6 +209,16 @@ def _write_exactly(text: str) -> None:
     if sys.stdout.isatty():
         text = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
     click.echo(text, nl=False, color=True)  # color: click takes nothing out of the text
+
+
+def _refuse_unused(options: "dict[str, object]") -> None:
+    """Options that only plain Bradley-Terry ratings know."""
+    from salon_ranking.errors import OptionError
+
+    for option, given in options.items():
+        if given:
+            hint = "Leave it out, or leave out --method, --ties, --covariate and --position-bias."
+            raise OptionError(f"{option} needs plain Bradley-Terry ratings", hint=hint)
 
 
 def _show(boards: "tuple[Leaderboard, ...]") -> None:
@@ -204,7 +244,7 @@ def _check_together(by: str | None, side_by_side: bool, of_one_board: "dict[str,
 def _write_differences(
     battles: "Battles", board: "Leaderboard", path: Path, replicates: int, progress: "Callable[[int, int], None]"
 ) -> None:
-    from salon_ranking.pairwise import differences
+    from salon_ranking.model_differences import differences
     from salon_ranking.table_files import write_table
 
     found = differences(
@@ -258,11 +298,11 @@ def _show_side_by_side(table: "pl.DataFrame", format_: str) -> None:
     _console().print(shown)
 
 
-def _console() -> "Console":
+def _console(stderr: bool = False) -> "Console":
     from rich.console import Console
 
     # Piped into a file or a program, a table keeps its columns.
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    return Console(highlight=False, stderr=stderr, width=None if sys.stdout.isatty() else 120)
 
 
 def _table(board: "Leaderboard") -> "Table":

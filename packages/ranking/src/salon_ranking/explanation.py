@@ -6,7 +6,7 @@ from salon_ranking.battles import Battles
 from salon_ranking.errors import UnknownModelError
 from salon_ranking.leaderboard import Leaderboard
 from salon_ranking.listing_rule import MOST_EFFECT, MOST_WIDTH, listing
-from salon_ranking.pairwise import differences
+from salon_ranking.model_differences import differences
 
 _RIVALS = 3
 

@@ -1,0 +1,160 @@
+"""The options of ``salon rank`` that choose a model, and how such a model is shown."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import Console
+    from rich.table import Table
+
+    from salon_ranking.pairwise.choice import ModelResult
+
+_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+    click.option(
+        "--method",
+        type=click.Choice(["bradley-terry", "elo", "newman", "pagerank", "rank-centrality"]),
+        default="bradley-terry",
+        show_default=True,
+        help="elo: online Elo in the order of the battles, or averaged over --orders. The others are for comparison.",
+    ),
+    click.option(
+        "--ties",
+        type=click.Choice(["half", "davidson", "rao-kupper"]),
+        default="half",
+        show_default=True,
+        help="Half a win for each side, or a model with a parameter for ties.",
+    ),
+    click.option(
+        "--both-bad",
+        type=click.Choice(["tie", "drop", "own"]),
+        default="tie",
+        show_default=True,
+        help="both_bad is a tie, is left out, or is left out and shown as each model's acceptability.",
+    ),
+    click.option(
+        "--covariate",
+        "covariates",
+        metavar="COLUMN[,COLUMN]",
+        multiple=True,
+        help="Rate at equal values of a column, or of the difference of a pair like length_a,length_b. Repeatable.",
+    ),
+    click.option("--position-bias", is_flag=True, help="Test whether one side of the screen wins more (needs side_a_shown)."),
+    click.option(
+        "--standardize/--no-standardize",
+        default=True,
+        show_default=True,
+        help="Divide covariates that are numbers by their standard deviation.",
+    ),
+    click.option("--k", type=float, default=4.0, show_default=True, help="Online Elo: most points that one battle moves."),
+    click.option("--orders", type=int, default=0, show_default=True, help="Online Elo: average over so many random orders."),
+    click.option(
+        "--order-by", metavar="COLUMN", help="Online Elo: the time that rows must follow. Default: rows as they stand."
+    ),
+    click.option("--sort", is_flag=True, help="Online Elo: sort rows by --order-by instead of refusing disorder."),
+    click.option("--diagnose", is_flag=True, help="Also say how well the model fits: deviance, worst pairs, cycles."),
+)
+_NAMES = (
+    "method",
+    "ties",
+    "both_bad",
+    "covariates",
+    "position_bias",
+    "standardize",
+    "k",
+    "orders",
+    "order_by",
+    "sort",
+    "diagnose",
+)
+
+
+def model_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options; the command gets them as one argument ``choice``, a mapping of the fields of ``Choice``."""
+
+    @wraps(command)
+    def called(**arguments: Any) -> None:
+        command(choice={name: arguments.pop(name) for name in _NAMES}, **arguments)
+
+    decorated: Callable[..., None] = called
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def show_result(result: "ModelResult", format_: str, output: Path | None, console: "Console") -> None:
+    """Print a model's result, and write it beside that."""
+    from salon_ranking.pairwise.choice import to_json, write_result
+
+    if format_ == "json":
+        click.echo(to_json(result))
+    elif format_ == "csv":
+        click.echo(result.table.write_csv(), nl=False)
+    else:
+        from rich.text import Text
+
+        console.print(Text(_plain(result.header), style="dim"))
+        console.print(_grid(result.table) if "score" in result.table.columns else _board(result.table))
+        show_further(result, console)
+    if output is not None:
+        write_result(result, output)
+        click.echo(f"Wrote {output}", err=True)
+
+
+def show_further(result: "ModelResult", console: "Console") -> None:
+    """Print what a result has beside its ranked table: single numbers, then tables with rows."""
+    for name, value in result.numbers.items():
+        console.print(f"{name.replace('_', ' ')}: {'–' if value is None else f'{value:.4g}'}")
+    for name, table in result.further.items():
+        if table.height:
+            console.print(f"\n{name.replace('_', ' ')}")
+            console.print(_grid(table))
+
+
+def _board(table: "pl.DataFrame") -> "Table":
+    from rich.table import Table
+
+    from salon_ranking.report import numbers
+
+    grid = Table(box=None)
+    with_interval = "ci_low" in table.columns
+    for heading in ("rank", "model", "rating", "interval" if with_interval else "spread", "matches", "win rate"):
+        grid.add_column(heading, justify="left" if heading == "model" else "right", overflow="fold")
+    for row in table.iter_rows(named=True):
+        spread = row.get("spread")
+        reach = numbers.interval(row["ci_low"], row["ci_high"]) if with_interval else "–" if spread is None else f"{spread:.1f}"
+        cells = (numbers.rating(row["rating"]), reach, numbers.count(row["matches"]), numbers.share(row["win_rate"]))
+        grid.add_row(str(row["rank"]), _escaped(row["model"]), *cells)
+    return grid
+
+
+def _grid(table: "pl.DataFrame") -> "Table":
+    from rich.table import Table
+
+    grid = Table(box=None)
+    for name, dtype in table.schema.items():
+        grid.add_column(name.replace("_", " "), justify="right" if dtype.is_numeric() else "left", overflow="fold")
+    for row in table.iter_rows():
+        grid.add_row(*(_cell(value) for value in row))
+    return grid
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "–" if value is None else _escaped(str(value))
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(_plain(text))
+
+
+def _plain(text: str) -> str:
+    """Nothing that a terminal could act on."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

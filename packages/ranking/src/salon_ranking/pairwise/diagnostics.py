@@ -1,0 +1,245 @@
+"""Does the model fit? Deviance against the saturated model, pairs that surprise, and cycles of majorities."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_ranking.battles import Battles
+from salon_ranking.bradley_terry import Ratings
+from salon_ranking.errors import OptionError
+from salon_ranking.pairwise._board import check_battles
+from salon_ranking.pairwise._pairs import PairTotals, pair_totals
+from salon_ranking.pairwise.matrices import MOST_MODELS, predicted
+from salon_ranking.pairwise.ties import TieRatings, outcome_chances
+
+Floats = NDArray[np.float64]
+
+_FEW = 5.0
+_MOST_FOR_CYCLES = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class GoodnessOfFit:
+    """How far a fit lies from the data.
+
+    Attributes:
+        deviance: 2·(log-likelihood of the saturated model, which gives every pair its own shares, - that of the fit).
+        degrees_of_freedom: parameters of the saturated model less those of the fit.
+        p_value: P(χ² ≥ deviance); None where the χ² distribution does not hold, which ``note`` explains.
+        note: what to think of the p-value.
+        few: share of pairs whose smallest expected count is below 5; with many of them the p-value is rough.
+        pairs: one row per pair, most surprising first: ``model``, ``opponent``, ``matches``, ``observed`` and ``predicted``
+            (win rates, ties as half wins), ``residual``: (observed - predicted)/standard error, standardized for leverage,
+            about normal with standard deviation 1 when the model holds; null where a pair fits itself.
+    """
+
+    deviance: float
+    degrees_of_freedom: int
+    p_value: float | None
+    note: str
+    few: float
+    pairs: pl.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class CycleReport:
+    """Triads a > b > c > a, by who won more than half of their battles (ties as half wins).
+
+    Attributes:
+        triads: triples of models of which all three pairs met and have a majority.
+        cyclic: how many of them are cycles.
+        worst: the cycles with the strongest weakest majority: ``first`` beats ``second`` beats ``third`` beats ``first``, with
+            the three win rates and ``weakest``, the smallest of them.
+    """
+
+    triads: int
+    cyclic: int
+    worst: pl.DataFrame
+
+    @property
+    def share(self) -> float | None:
+        """The share of cycles; a quarter would be chance alone, none is one order of all models. None without triads."""
+        return self.cyclic / self.triads if self.triads else None
+
+
+def goodness_of_fit(battles: Battles, ratings: Ratings | TieRatings) -> GoodnessOfFit:
+    """Compare a fit with the battles that it was made of.
+
+    Raises:
+        BattleError: there are no battles.
+        OptionError: the ratings are of other models.
+        MissingExtraError: the p-value needs the extra ``salon-ranking[analysis]``.
+
+    Example:
+        >>> from salon_ranking import fit
+        >>> meetings = [("x", "y", 7, 3), ("y", "z", 7, 3), ("x", "z", 2, 8)]  # z beats the best
+        >>> rows = [(a, b, w) for a, b, won, lost in meetings for w in ["model_a"] * won + ["model_b"] * lost]
+        >>> battles = Battles.from_frame(pl.DataFrame(rows, schema=["model_a", "model_b", "winner"], orient="row"))
+        >>> found = goodness_of_fit(battles, fit(battles))
+        >>> round(found.deviance, 2), found.degrees_of_freedom, found.p_value < 0.01
+        (6.88, 1, True)
+    """
+    check_battles(battles, None)
+    models = ratings.battles.models if isinstance(ratings, TieRatings) else ratings.models
+    if models != battles.models:
+        raise OptionError("the ratings are of other models", source=battles.source)
+    totals = _comparable(pair_totals(battles), ratings)
+    chances = _chances(ratings, totals)
+    observed = _observed(ratings, totals)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(observed > 0.0, observed * np.log(observed / (totals.matches * chances)), 0.0)
+    deviance = max(2.0 * float(terms.sum()), 0.0)
+    freedom = (len(chances) - 1) * len(totals.first) - _parameters(ratings, totals)
+    expected = totals.matches * chances
+    few = float((np.where(chances > 0.0, expected, np.inf).min(axis=0) < _FEW).mean()) if len(totals.first) else 0.0
+    note = _note(battles, ratings, totals, freedom)
+    p_value = None if note else _chi_squared_tail(deviance, freedom)
+    usual = f"χ² holds roughly when few pairs have expected counts below 5; here {100 * few:.0f} % have."
+    return GoodnessOfFit(deviance, freedom, p_value, note or usual, few, _residuals(battles, ratings, totals))
+
+
+def cycle_report(battles: Battles, most: int = 10) -> CycleReport:
+    """Count cycles of majorities among all triads, and name the worst.
+
+    Raises:
+        BattleError: there are no battles.
+        OptionError: more than 1,000 models (the work grows with their cube), or ``most`` is negative.
+
+    Example:
+        >>> rows = [("x", "y", "model_a"), ("y", "z", "model_a"), ("z", "x", "model_a")]
+        >>> found = cycle_report(Battles.from_frame(pl.DataFrame(rows, schema=["model_a", "model_b", "winner"], orient="row")))
+        >>> found.triads, found.cyclic, found.worst.row(0)[:3]
+        (1, 1, ('x', 'y', 'z'))
+    """
+    check_battles(battles, None)
+    count = len(battles.models)
+    if count > _MOST_FOR_CYCLES:
+        raise OptionError("too many models for a cycle report:", value=count, hint=f"At most {_MOST_FOR_CYCLES:,}.")
+    if most < 0:
+        raise OptionError("most must be 0 or more, not", value=most)
+    totals = pair_totals(battles)
+    rate = np.full((count, count), 0.5)
+    share = totals.score / totals.matches
+    rate[totals.first, totals.second], rate[totals.second, totals.first] = share, 1.0 - share
+    beats = (rate > 0.5).astype(np.float64)
+    either = beats + beats.T
+    cyclic = round(float(np.einsum("ij,ji->", beats @ beats, beats)) / 3.0)
+    triads = round(float(np.einsum("ij,ji->", either @ either, either)) / 6.0)
+    return CycleReport(triads, cyclic, _worst_cycles(battles, rate, most))
+
+
+def _worst_cycles(battles: Battles, rate: Floats, most: int) -> pl.DataFrame:
+    found: list[tuple[float, int, int, int]] = []
+    for start in range(len(rate)):
+        # Each cycle once: from its lowest number.
+        seconds = start + 1 + np.flatnonzero(rate[start, start + 1 :] > 0.5)
+        thirds = start + 1 + np.flatnonzero(rate[start + 1 :, start] > 0.5)
+        between = rate[np.ix_(seconds, thirds)]
+        weakest = np.minimum(np.minimum(between, rate[start, seconds][:, None]), rate[thirds, start][None, :])
+        rows, columns = np.nonzero(between > 0.5)
+        strength = weakest[rows, columns]
+        best = np.argsort(-strength, kind="stable")[:most]
+        found += [(float(strength[k]), start, int(seconds[rows[k]]), int(thirds[columns[k]])) for k in best]
+    found = sorted(found, key=lambda one: (-one[0], *one[1:]))[:most]
+    schema = {
+        "first": pl.String,
+        "second": pl.String,
+        "third": pl.String,
+        "first_beats_second": pl.Float64,
+        "second_beats_third": pl.Float64,
+        "third_beats_first": pl.Float64,
+        "weakest": pl.Float64,
+    }
+    names = battles.models
+    rows_ = [(names[a], names[b], names[c], rate[a, b], rate[b, c], rate[c, a], weak) for weak, a, b, c in found]
+    return pl.DataFrame(rows_, schema=schema, orient="row")
+
+
+def _chi_squared_tail(value: float, freedom: int) -> float:
+    from salon_ranking.mos.extras import analysis  # here, because it brings all of salon_ranking.mos along
+
+    return float(analysis("scipy.stats", "a p-value").chi2.sf(value, freedom))
+
+
+def _comparable(totals: PairTotals, ratings: Ratings | TieRatings) -> PairTotals:
+    """Without pairs of models that the fit cannot compare."""
+    if isinstance(ratings, TieRatings):
+        return totals
+    kept = ratings.component[totals.first] == ratings.component[totals.second]
+    return PairTotals(totals.first[kept], totals.second[kept], totals.outcomes[:, kept], totals.squares[kept])
+
+
+def _chances(ratings: Ratings | TieRatings, totals: PairTotals) -> Floats:
+    """The fitted probability of each outcome, shape (2 or 3, pairs)."""
+    if isinstance(ratings, TieRatings):
+        gap = ratings.log_strengths[totals.first] - ratings.log_strengths[totals.second]
+        won, tied, lost = outcome_chances(ratings.model, gap, ratings.tie_parameter)
+        return np.stack([won, lost, tied])
+    share = predicted(ratings, totals.first, totals.second)
+    return np.stack([share, 1.0 - share])
+
+
+def _observed(ratings: Ratings | TieRatings, totals: PairTotals) -> Floats:
+    if isinstance(ratings, TieRatings):
+        return totals.outcomes
+    return np.stack([totals.score, totals.matches - totals.score])
+
+
+def _parameters(ratings: Ratings | TieRatings, totals: PairTotals) -> int:
+    """Free parameters of the fit: strengths less one per component, and a tie parameter."""
+    if isinstance(ratings, TieRatings):
+        return len(ratings.log_strengths)
+    met = np.unique(np.append(totals.first, totals.second))
+    return len(met) - len(np.unique(ratings.component[met]))
+
+
+def _note(battles: Battles, ratings: Ratings | TieRatings, totals: PairTotals, freedom: int) -> str:
+    """Why there is no p-value; empty when there is one."""
+    if freedom <= 0:
+        return "No p-value: the fit has as many parameters as there are shares to explain."
+    if battles.weight is not None:
+        return "No p-value: χ² does not hold for weighted battles."
+    if ratings.prior_ties:
+        return "No p-value: χ² does not hold with a prior."
+    if isinstance(ratings, Ratings) and totals.outcomes[2].any():
+        return "No p-value: ties as half wins vary less than wins and losses, so χ² does not hold; a tie model has one."
+    return ""
+
+
+def _residuals(battles: Battles, ratings: Ratings | TieRatings, totals: PairTotals) -> pl.DataFrame:
+    chances = _chances(ratings, totals)
+    share = predicted(ratings, totals.first, totals.second)
+    spread = share * (1.0 - share)
+    if len(chances) == 3:
+        spread = chances[0] + 0.25 * chances[2] - share**2  # of a score of 1, 0 or ½
+    left = 1.0 - _leverage(totals, spread, len(battles.models))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.sqrt(totals.squares * spread * np.where(left > 1e-9, left, np.nan))
+        residual = (totals.score - totals.matches * share) / size
+    names = pl.Series(battles.models, dtype=pl.String)
+    columns = {
+        "model": names.gather(totals.first),
+        "opponent": names.gather(totals.second),
+        "matches": totals.matches,
+        "observed": totals.score / totals.matches,
+        "predicted": share,
+        "residual": residual,
+    }
+    frame = pl.DataFrame(columns).with_columns(pl.col("residual").fill_nan(None))
+    return frame.sort(pl.col("residual").abs(), "model", "opponent", descending=[True, False, False], nulls_last=True)
+
+
+def _leverage(totals: PairTotals, spread: Floats, count: int) -> Floats:
+    """How much of a pair's own surprise the fit takes up: weight times effective resistance; 0 above 2,000 models."""
+    if count > MOST_MODELS:
+        return np.zeros(len(totals.first))
+    weight = totals.matches * spread
+    laplacian = np.zeros((count, count))
+    laplacian[totals.first, totals.second] = laplacian[totals.second, totals.first] = -weight
+    np.fill_diagonal(laplacian, -laplacian.sum(axis=1))
+    inverse = np.linalg.pinv(laplacian, hermitian=True)
+    diagonal = np.diag(inverse)
+    taken: Floats = weight * (diagonal[totals.first] + diagonal[totals.second] - 2.0 * inverse[totals.first, totals.second])
+    return taken

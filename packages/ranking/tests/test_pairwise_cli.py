@@ -1,0 +1,142 @@
+"""`salon rank` with models beyond plain Bradley-Terry."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from salon_taxonomy.cli import main
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    random = np.random.default_rng(0)
+    a = random.integers(0, 3, 300)
+    b = (a + random.integers(1, 3, 300)) % 3
+    names = np.array(["x", "[red]y", "z"])
+    columns = {
+        "model_a": names[a],
+        "model_b": names[b],
+        "winner": random.choice(["model_a", "model_b", "tie", "both_bad"], 300),
+        "length_a": random.normal(size=300),
+        "length_b": random.normal(size=300),
+        "side_a_shown": random.choice(["left", "right"], 300),
+        "answered_at": [f"2024-03-01T10:{n // 60:02}:{n % 60:02}" for n in range(300)],
+        "prompt": random.integers(0, 20, 300),
+    }
+    path = tmp_path / "votes.csv"
+    pl.DataFrame(columns).write_csv(path)
+    return path
+
+
+def salon(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["rank", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_a_tie_model_shows_its_parameter_with_its_error(votes: Path, ties: str):
+    result = salon(votes, "--ties", ties)
+    assert result.exit_code == 0, result.stderr
+    for part in ("tie parameter:", "tie standard error:", "[red]y", "interval", "sandwich"):
+        assert part in result.stdout
+    document = json.loads(salon(votes, "--ties", ties, "--format", "json").stdout)
+    assert len(document["rows"]) == 3
+    assert document["tie_standard_error"] > 0
+
+
+def test_both_bad_can_be_dropped_or_shown_beside_the_ratings(votes: Path):
+    assert "without" in salon(votes, "--both-bad", "drop", "--bootstrap", 0).stdout
+    own = salon(votes, "--both-bad", "own", "--bootstrap", 0)
+    assert "acceptability" in own.stdout
+    machine = salon(votes, "--both-bad", "own", "--bootstrap", 0, "--format", "json")
+    assert len(json.loads(machine.stdout)[0]["rows"]) == 3
+    assert "acceptability" in machine.stderr
+    tied = salon(votes, "--both-bad", "own", "--ties", "davidson", "--format", "json")
+    assert len(json.loads(tied.stdout)["acceptability"]) == 3
+
+
+def test_covariates_and_position_bias_are_shown_with_their_tests(votes: Path, tmp_path: Path):
+    output = tmp_path / "board.json"
+    result = salon(votes, "--covariate", "length_a,length_b", "--position-bias", "--output", output)
+    assert result.exit_code == 0, result.stderr
+    for part in ("coefficients", "length_a - length_b", "shown on the left", "left share p value"):
+        assert part in result.stdout
+    document = json.loads(output.read_text(encoding="utf-8"))
+    assert [row["term"] for row in document["coefficients"]] == ["length_a - length_b", "shown on the left"]
+    assert 0 < document["left_share"] < 1
+
+
+def test_online_elo_follows_the_order_or_averages_over_orders(votes: Path, tmp_path: Path):
+    ordered = salon(votes, "--method", "elo", "--order-by", "answered_at")
+    assert "in the order of answered_at" in " ".join(ordered.stdout.split())
+    mean = salon(votes, "--method", "elo", "--k", 8, "--orders", 20, "--output", tmp_path / "elo.csv")
+    assert mean.exit_code == 0, mean.stderr
+    assert "20 random orders" in " ".join(mean.stdout.split())
+    assert pl.read_csv(tmp_path / "elo.csv").columns[:4] == ["rank", "model", "rating", "spread"]
+    backward = tmp_path / "backward.csv"
+    pl.read_csv(votes).reverse().write_csv(backward)
+    refused = salon(backward, "--method", "elo", "--order-by", "answered_at")
+    assert refused.exit_code == 2
+    assert "row 2, column 'answered_at': a time before that of the row above it" in refused.stderr
+    first, second = (
+        salon(path, "--method", "elo", "--order-by", "answered_at", "--sort", "--format", "csv") for path in (votes, backward)
+    )
+    assert first.stdout == second.stdout
+
+
+@pytest.mark.parametrize("method", ["newman", "pagerank", "rank-centrality"])
+def test_other_scores_are_shown_for_comparison(votes: Path, method: str):
+    result = salon(votes, "--method", method)
+    assert result.exit_code == 0, result.stderr
+    assert "score" in result.stdout
+    assert len(json.loads(salon(votes, "--method", method, "--format", "json").stdout)["rows"]) == 3
+
+
+@pytest.mark.parametrize("ties", ["half", "davidson"])
+def test_a_diagnosis_shows_deviance_worst_pairs_and_cycles(votes: Path, ties: str):
+    result = salon(votes, "--ties", ties, "--diagnose", "--bootstrap", 0)
+    assert result.exit_code == 0, result.stderr
+    for part in ("deviance:", "degrees of freedom:", "worst fitting pairs", "residual", "cyclic share:"):
+        assert part in result.stdout
+    assert ("No p-value" in result.stdout) == (ties == "half")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "pagerank", "--prior-ties", "1"], "pagerank has no prior"),
+        (["--position-bias", "--diagnose"], "no diagnosis of a fit with covariates"),
+        (["--ties", "davidson", "--position-bias"], "cannot be combined"),
+        (["--method", "elo", "--ties", "davidson"], "elo knows neither covariates nor tie models"),
+        (["--method", "elo", "--prior-ties", "1"], "neither baseline nor prior"),
+        (["--orders", "5"], "matters to online Elo alone"),
+        (["--ties", "davidson", "--by", "prompt"], "--by needs plain"),
+        (["--ties", "davidson", "--cluster", "prompt"], "--cluster needs plain"),
+        (["--ties", "davidson", "--components", "separate"], "--components needs plain"),
+        (["--ties", "davidson", "--output", "board.html"], "unknown kind of output for this model"),
+        (["--ties", "davidson", "--confidence", "95"], "confidence must lie"),
+        (["--ties", "davidson", "--baseline", "nobody"], "unknown baseline 'nobody'"),
+        (["--covariate", "size"], "missing column 'size'"),
+        (["--covariate", "a,b,c"], "a covariate is a column"),
+        (["--covariate", "length_a,length_b", "--covariate", "length_b,length_a"], "is determined by what else is fitted"),
+        (["--method", "elo", "--k", "0"], "k must be"),
+        (["--method", "elo", "--order-by", "when"], "missing column to order by 'when'"),
+    ],
+)
+def test_wrong_options_exit_2_and_say_what_is_wrong(votes: Path, arguments: list[str], said: str):
+    result = salon(votes, *arguments)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert result.stdout == ""
+
+
+def test_an_empty_file_is_refused_by_every_model(tmp_path: Path):
+    path = tmp_path / "empty.csv"
+    path.write_text("model_a,model_b,winner,side_a_shown\n", encoding="utf-8")
+    for arguments in (["--ties", "davidson"], ["--method", "elo"], ["--position-bias"], ["--both-bad", "drop"]):
+        result = salon(path, *arguments)
+        assert result.exit_code == 2, arguments
+        assert "empty.csv" in result.stderr

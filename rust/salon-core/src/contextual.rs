@@ -1,0 +1,372 @@
+//! Bradley-Terry with covariates: ln odds(first beats second) = θ_first − θ_second + x·β, fitted by maximum likelihood.
+//!
+//! Rows may stand for several alike battles (`count`), each of weight `weight`; a tie is half a win, one score and not two
+//! votes. Newton's method on strengths and coefficients together ([`crate::bordered`]); a full step is damped to
+//! ln(1 + r)/r of its length, r being the largest change of any row's log-odds, which never lowers the likelihood (Bach
+//! 2010). The covariance of β is the sandwich S⁻¹ (Σ w² r² x̃ x̃ᵀ) S⁻¹, with x̃ the covariates less what strengths explain.
+
+use std::collections::HashMap;
+
+use crate::bordered::{Bordered, Solved, inverse};
+use crate::bradley_terry::Settings;
+use crate::cells::Pairs;
+use crate::error::CoreError;
+use crate::laplacian::Laplacian;
+use crate::watch::Watch;
+
+/// Rows of battles: columns of equal length.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    /// Number of models; codes are below it.
+    pub models: usize,
+    /// Code of the first model.
+    pub first: &'a [u32],
+    /// Code of the second model.
+    pub second: &'a [u32],
+    /// What the first model got: 1, 0 or ½.
+    pub score: &'a [f64],
+    /// How many battles a row stands for.
+    pub count: &'a [f64],
+    /// The weight of each of them.
+    pub weight: &'a [f64],
+    /// The covariates, row by row.
+    pub covariates: &'a [f64],
+}
+
+/// A fitted model, with the sums that its covariance is made of.
+#[derive(Debug, Clone)]
+pub struct ContextualFit {
+    /// θ, one per model; mean 0 without a prior.
+    pub log_strengths: Vec<f64>,
+    /// β, one per covariate.
+    pub coefficients: Vec<f64>,
+    /// Sandwich covariance of β, row by row.
+    pub covariance: Vec<f64>,
+    /// Newton steps taken.
+    pub iterations: usize,
+    /// Whether the last step was within the tolerance.
+    pub converged: bool,
+    /// Whether the covariates were determined beside the strengths, at every step.
+    pub determined: bool,
+    /// Largest log-odds of any row, in absolute value.
+    pub largest_log_odds: f64,
+    /// Largest slope of the log-likelihood per match, over models and coefficients.
+    pub gradient_norm: f64,
+    /// The log-likelihood at the answer, without the prior.
+    pub log_likelihood: f64,
+    /// The pairs that met.
+    pub pairs: Pairs,
+    /// Per pair: curvature.
+    pub curvature: Vec<f64>,
+    /// Per pair: sum of squared scores.
+    pub meat: Vec<f64>,
+    /// `Y` of [`crate::bordered`], column after column.
+    pub projected: Vec<f64>,
+    /// Sums of products of the scores of strengths and coefficients, column after column.
+    pub cross: Vec<f64>,
+    /// `S` of [`crate::bordered`], row by row.
+    pub schur: Vec<f64>,
+}
+
+/// How strongly the covariates are determined beside the strengths, at equal chances: per covariate, the share of its
+/// sum of squares that neither the strengths nor the covariates before it explain. 0 means not at all.
+///
+/// # Errors
+/// [`CoreError::Cancelled`], or [`CoreError`] for rows that do not fit together.
+pub fn unexplained(rows: &Rows<'_>, watch: &Watch) -> Result<Vec<f64>, CoreError> {
+    let problem = Problem::new(rows, 0.0)?;
+    let size = problem.size;
+    let at = Point { theta: vec![0.0; rows.models], beta: vec![0.0; size] };
+    let state = problem.state(&at);
+    let mut shares = Vec::with_capacity(size);
+    for last in 0..size {
+        let used = last + 1;
+        let models = rows.models;
+        let corner: Vec<f64> = (0..used)
+            .flat_map(|row| (0..used).map(move |column| (row, column)))
+            .map(|(r, c)| state.corner[r * size + c])
+            .collect();
+        let strengths = Laplacian { pairs: &problem.pairs, weight: state.curvature.clone(), extra: vec![0.0; models] };
+        let total = corner[used * used - 1];
+        let system = Bordered { strengths, border: state.border[..used * models].to_vec(), corner };
+        let solved = system.solve(&vec![0.0; models], &vec![0.0; used], watch)?;
+        // What is left of the last variable after the others is 1 over the last entry of the inverse.
+        let left = solved.and_then(|solved| inverse(&solved.schur, used)).map(|all| 1.0 / all[used * used - 1]);
+        shares.push(left.filter(|_| total > 0.0).map_or(0.0, |left| left / total));
+    }
+    Ok(shares)
+}
+
+/// Fit strengths and coefficients.
+///
+/// # Errors
+/// [`CoreError::Cancelled`], or [`CoreError`] for rows that do not fit together.
+pub fn fit_contextual(rows: &Rows<'_>, settings: &Settings, watch: &Watch) -> Result<ContextualFit, CoreError> {
+    let problem = Problem::new(rows, settings.prior_ties)?;
+    let mut at = Point { theta: vec![0.0; rows.models], beta: vec![0.0; problem.size] };
+    let (mut iterations, mut converged, mut determined) = (0, false, true);
+    while iterations < settings.max_iterations && !converged {
+        watch.check()?;
+        let state = problem.state(&at);
+        let (theta, beta) = (state.theta.clone(), state.beta.clone());
+        let Some(step) = problem.system(state).solve(&theta, &beta, watch)? else {
+            determined = false;
+            break;
+        };
+        let reach = problem.reach(&step);
+        if !reach.is_finite() {
+            determined = false;
+            break;
+        }
+        let damping = if reach > 1e-12 { reach.ln_1p() / reach } else { 1.0 };
+        at.advance(&step, damping, settings.prior_ties == 0.0);
+        iterations += 1;
+        converged = reach <= settings.tolerance;
+    }
+    problem.report(&at, iterations, converged, determined, watch)
+}
+
+#[derive(Debug, Clone)]
+struct Point {
+    theta: Vec<f64>,
+    beta: Vec<f64>,
+}
+
+impl Point {
+    fn advance(&mut self, step: &Solved, damping: f64, centre: bool) {
+        self.theta.iter_mut().zip(&step.strengths).for_each(|(to, change)| *to += damping * change);
+        self.beta.iter_mut().zip(&step.further).for_each(|(to, change)| *to += damping * change);
+        if centre {
+            let mean = self.theta.iter().sum::<f64>() / self.theta.len() as f64;
+            self.theta.iter_mut().for_each(|theta| *theta -= mean);
+        }
+    }
+}
+
+/// Gradient and curvature at a point.
+#[derive(Debug)]
+struct State {
+    theta: Vec<f64>,
+    beta: Vec<f64>,
+    curvature: Vec<f64>,
+    extra: Vec<f64>,
+    border: Vec<f64>,
+    corner: Vec<f64>,
+}
+
+#[derive(Debug)]
+struct Problem<'a> {
+    rows: &'a Rows<'a>,
+    pairs: Pairs,
+    /// The pair of every row.
+    pair: Vec<u32>,
+    /// Number of covariates.
+    size: usize,
+    prior: f64,
+}
+
+impl<'a> Problem<'a> {
+    fn new(rows: &'a Rows<'a>, prior: f64) -> Result<Self, CoreError> {
+        let expected = rows.first.len();
+        let lengths = [("second", rows.second), ("first", rows.first)].map(|(name, column)| (name, column.len()));
+        let floats = [("score", rows.score), ("count", rows.count), ("weight", rows.weight)]
+            .map(|(name, column)| (name, column.len()));
+        for (column, found) in lengths.into_iter().chain(floats) {
+            if found != expected {
+                return Err(CoreError::LengthMismatch { column, found, expected });
+            }
+        }
+        let size = rows.covariates.len() / expected.max(1);
+        if size * expected != rows.covariates.len() {
+            return Err(CoreError::BadArgument("covariates are no whole number of columns"));
+        }
+        for row in 0..expected {
+            let (first, second) = (rows.first[row] as usize, rows.second[row] as usize);
+            if first == second || first.max(second) >= rows.models {
+                return Err(CoreError::BadRow { row, problem: "the models are not two of those there are" });
+            }
+        }
+        let (pairs, pair) = pairs_of(rows);
+        Ok(Self { rows, pairs, pair, size, prior })
+    }
+
+    fn x(&self, row: usize) -> &[f64] {
+        &self.rows.covariates[row * self.size..(row + 1) * self.size]
+    }
+
+    fn log_odds(&self, at: &Point, row: usize) -> f64 {
+        let gap = at.theta[self.rows.first[row] as usize] - at.theta[self.rows.second[row] as usize];
+        gap + self.x(row).iter().zip(&at.beta).map(|(x, beta)| x * beta).sum::<f64>()
+    }
+
+    /// 1 where the row's first model is the pair's first, else −1.
+    fn sign(&self, row: usize) -> f64 {
+        if self.rows.first[row] < self.rows.second[row] { 1.0 } else { -1.0 }
+    }
+
+    fn state(&self, at: &Point) -> State {
+        let (models, size) = (self.rows.models, self.size);
+        let mut state = State {
+            theta: at.theta.iter().map(|&theta| self.prior * (0.5 - logistic(theta))).collect(),
+            beta: vec![0.0; size],
+            curvature: vec![0.0; self.pairs.len()],
+            extra: at.theta.iter().map(|&theta| self.prior * logistic(theta) * logistic(-theta)).collect(),
+            border: vec![0.0; size * models],
+            corner: vec![0.0; size * size],
+        };
+        // Per pair first: a row then touches few places, and the models' sums are made once per pair.
+        let mut pair_border = vec![0.0; self.pairs.len() * size];
+        let mut pair_slope = vec![0.0; self.pairs.len()];
+        for row in 0..self.rows.first.len() {
+            let p = logistic(self.log_odds(at, row));
+            let mass = self.rows.count[row] * self.rows.weight[row];
+            let (residual, bend) = (mass * (self.rows.score[row] - p), mass * p * (1.0 - p));
+            let (pair, sign, x) = (self.pair[row] as usize, self.sign(row), self.x(row));
+            pair_slope[pair] += sign * residual;
+            state.curvature[pair] += bend;
+            for k in 0..size {
+                state.beta[k] += residual * x[k];
+                pair_border[pair * size + k] += sign * bend * x[k];
+                for l in 0..=k {
+                    state.corner[k * size + l] += bend * x[k] * x[l];
+                }
+            }
+        }
+        for k in 0..size {
+            for l in 0..k {
+                state.corner[l * size + k] = state.corner[k * size + l];
+            }
+        }
+        for pair in 0..self.pairs.len() {
+            let (first, second) = (self.pairs.first[pair] as usize, self.pairs.second[pair] as usize);
+            state.theta[first] += pair_slope[pair];
+            state.theta[second] -= pair_slope[pair];
+            for k in 0..size {
+                state.border[k * models + first] += pair_border[pair * size + k];
+                state.border[k * models + second] -= pair_border[pair * size + k];
+            }
+        }
+        state
+    }
+
+    fn system(&self, state: State) -> Bordered<'_> {
+        let strengths = Laplacian { pairs: &self.pairs, weight: state.curvature, extra: state.extra };
+        Bordered { strengths, border: state.border, corner: state.corner }
+    }
+
+    /// The largest change that a step makes to any row's log-odds, or to a strength beside the prior's opponent.
+    fn reach(&self, step: &Solved) -> f64 {
+        let change = Point { theta: step.strengths.clone(), beta: step.further.clone() };
+        let rows = (0..self.rows.first.len()).map(|row| self.log_odds(&change, row).abs());
+        let own = step.strengths.iter().map(|value| if self.prior > 0.0 { value.abs() } else { 0.0 * value });
+        rows.chain(own).fold(0.0, |most, value| if value.is_finite() { f64::max(most, value) } else { f64::INFINITY })
+    }
+
+    fn report(
+        &self,
+        at: &Point,
+        iterations: usize,
+        converged: bool,
+        determined: bool,
+        watch: &Watch,
+    ) -> Result<ContextualFit, CoreError> {
+        let (models, size) = (self.rows.models, self.size);
+        let state = self.state(at);
+        let (theta, beta, curvature) = (state.theta.clone(), state.beta.clone(), state.curvature.clone());
+        let solved = self.system(state).solve(&theta, &beta, watch)?;
+        let (projected, schur) = match solved {
+            Some(solved) => (solved.projected, solved.schur),
+            None => (vec![f64::NAN; size * models], vec![f64::NAN; size * size]),
+        };
+        let (mut meat, mut cross) = (vec![0.0; self.pairs.len()], vec![0.0; size * models]);
+        let mut centre = vec![0.0; size * size];
+        let (mut per_model, mut total) = (vec![0.0; models], 0.0);
+        let (mut likelihood, mut largest) = (0.0, 0.0_f64);
+        let mut left = vec![0.0; size];
+        for row in 0..self.rows.first.len() {
+            let (first, second) = (self.rows.first[row] as usize, self.rows.second[row] as usize);
+            let log_odds = self.log_odds(at, row);
+            let (count, weight, score) = (self.rows.count[row], self.rows.weight[row], self.rows.score[row]);
+            likelihood += count * weight * (score * ln_logistic(log_odds) + (1.0 - score) * ln_logistic(-log_odds));
+            largest = largest.max(log_odds.abs());
+            per_model[first] += count * weight;
+            per_model[second] += count * weight;
+            total += count * weight;
+            let slope = weight * (score - logistic(log_odds));
+            let square = count * slope * slope;
+            meat[self.pair[row] as usize] += square;
+            for k in 0..size {
+                left[k] = self.x(row)[k] - (projected[k * models + first] - projected[k * models + second]);
+                cross[k * models + first] += square * left[k];
+                cross[k * models + second] -= square * left[k];
+            }
+            for k in 0..size {
+                for l in 0..size {
+                    centre[k * size + l] += square * left[k] * left[l];
+                }
+            }
+        }
+        let bread = inverse(&schur, size).unwrap_or_else(|| vec![f64::NAN; size * size]);
+        let slopes = theta.iter().zip(&per_model).filter(|(_, weight)| **weight > 0.0);
+        let steepest = slopes.map(|(slope, weight)| (slope / weight).abs()).fold(0.0, f64::max);
+        let gradient_norm = beta.iter().map(|slope| (slope / total).abs()).fold(steepest, f64::max);
+        Ok(ContextualFit {
+            log_strengths: at.theta.clone(),
+            coefficients: at.beta.clone(),
+            covariance: product(&product(&bread, &centre, size), &bread, size),
+            iterations,
+            converged,
+            determined,
+            largest_log_odds: largest,
+            gradient_norm,
+            log_likelihood: likelihood,
+            pairs: self.pairs.clone(),
+            curvature,
+            meat,
+            projected,
+            cross,
+            schur,
+        })
+    }
+}
+
+/// The pairs that met, in ascending order, and the pair of every row.
+fn pairs_of(rows: &Rows<'_>) -> (Pairs, Vec<u32>) {
+    let key = |row: usize| {
+        let (first, second) = (rows.first[row], rows.second[row]);
+        (first.min(second), first.max(second))
+    };
+    let mut number: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut met = Vec::new();
+    let mut pair: Vec<u32> = Vec::with_capacity(rows.first.len());
+    for row in 0..rows.first.len() {
+        let next = met.len() as u32;
+        let code = *number.entry(key(row)).or_insert_with(|| {
+            met.push(key(row));
+            next
+        });
+        pair.push(code);
+    }
+    let mut order: Vec<u32> = (0..met.len() as u32).collect();
+    order.sort_unstable_by_key(|&code| met[code as usize]);
+    let mut place = vec![0; met.len()];
+    for (position, &code) in order.iter().enumerate() {
+        place[code as usize] = position as u32;
+    }
+    pair.iter_mut().for_each(|code| *code = place[*code as usize]);
+    let (first, second) = order.iter().map(|&code| met[code as usize]).unzip();
+    (Pairs { models: rows.models, first, second }, pair)
+}
+
+fn product(left: &[f64], right: &[f64], size: usize) -> Vec<f64> {
+    let entry = |row: usize, column: usize| (0..size).map(|k| left[row * size + k] * right[k * size + column]).sum();
+    (0..size * size).map(|at| entry(at / size, at % size)).collect()
+}
+
+fn logistic(value: f64) -> f64 {
+    1.0 / (1.0 + (-value).exp())
+}
+
+fn ln_logistic(value: f64) -> f64 {
+    if value > 0.0 { -(-value).exp().ln_1p() } else { value - value.exp().ln_1p() }
+}
