@@ -168,6 +168,7 @@ def test_a_crash_at_any_step_of_a_compaction_loses_and_doubles_no_row(
     for steps in crashes(monkeypatch, lambda: filled.compact(remove_after=AT_ONCE)):
         again = ResultStore.open(filled.path)
         assert ids(again) == expected
+        assert again.verify().sound
         # Something to merge for the next, later crash.
         again.append("battles", battles(1, f"after{steps}-"), run_id="r")
         expected = sorted([*expected, f"after{steps}-0"])
@@ -186,9 +187,47 @@ def test_a_crash_at_any_step_of_an_append_keeps_all_of_its_rows_or_none(
         now = set(ids(ResultStore.open(filled.path)))
         assert now - standing in (set(), {f"try{steps - 1}-{number}" for number in range(3)})
         assert standing <= now
+        assert ResultStore.open(filled.path, read_only=True).verify().sound
         standing = now
     assert steps >= 5
     assert len(ids(filled)) == len(standing) + 3
+
+
+def test_a_part_that_is_deleted_after_a_crash_at_any_step_of_its_append_is_missing_if_it_stood(
+    filled: ResultStore, battles: Battles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = iter(range(100))
+    deleted = 0
+    for _ in crashes(monkeypatch, lambda: filled.append("battles", battles(3, f"try{next(tries)}-"), run_id="r")):
+        again = ResultStore.open(filled.path)
+        (newest,) = [part.path for part in live_parts(filled.path / "battles", filled.path)][-1:]
+        if newest.name != "r-5.parquet":
+            newest.unlink()
+            deleted += 1
+        again.compact(remove_after=AT_ONCE, target_bytes=1)
+        assert [problem.kind for problem in again.verify().problems] == ["missing"] * deleted
+    assert deleted >= 2
+
+
+def test_a_crash_at_any_step_of_setting_a_part_aside_raises_no_false_alarm(
+    filled: ResultStore, battles: Battles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = 0
+
+    def spoil() -> None:
+        part = min(part.path for part in live_parts(filled.path / "battles", filled.path))
+        part.chmod(0o644)
+        part.write_bytes(part.read_bytes() + b"PAR1")
+
+    spoil()
+    for steps in crashes(monkeypatch, lambda: filled.verify(set_aside=True)):
+        outcome = ResultStore.open(filled.path).verify()
+        assert {problem.kind for problem in outcome.problems} <= {"altered", "set_aside"}
+        for path in (filled.path / "set-aside").rglob("*.parquet"):
+            path.unlink()
+            filled.append("battles", battles(1, f"more{steps}-"), run_id="r")
+            spoil()
+    assert steps >= 3
 
 
 def test_a_crash_at_any_step_of_a_fold_keeps_every_row_once(store: ResultStore, monkeypatch: pytest.MonkeyPatch) -> None:

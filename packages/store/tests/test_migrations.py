@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from salon_store import NotAStoreError, ResultStore
+from salon_store.checksums import note_removed
 from salon_store.migrations import MIGRATIONS, Migration
 from salon_store.parts import publish_part
 
@@ -32,6 +33,7 @@ def old(tmp_path: Path, battles: Battles) -> Path:
     directory = store.path / "battles"
     rows = store.read("battles").collect().drop("suite").with_columns(winner=pl.lit("draw"))
     for part in directory.glob("*.parquet"):
+        note_removed(directory, [part.name])
         part.unlink()
     publish_part(rows, directory, "r", version=1)
     publish_part(rows.with_columns(pl.col("battle_id") + "y"), directory, "r", version=1)

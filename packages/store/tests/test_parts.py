@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_store import DamagedPartError, DuplicateKeyError, ResultStore, StoreError
-from salon_store.parts import checksums, file_stem, note_checksum
+from salon_store.checksums import note_written, noted
+from salon_store.parts import file_stem
 from salon_store.schemas import SCHEMAS
 from salon_taxonomy.errors import InputError
 
@@ -140,10 +141,11 @@ def test_a_damaged_part_stops_appends_to_its_table_by_name_and_no_other(store: R
 
 def test_a_torn_line_in_the_checksums_spoils_no_other(store: ResultStore, battles: Battles) -> None:
     first = store.append("battles", battles(1), run_id="r").part
-    noted = store.path / "battles" / "checksums.jsonl"
-    noted.write_bytes(noted.read_bytes() + b'{"part": "r-2.par')
-    note_checksum(store.path / "battles" / "r-3.parquet", "ab")
-    assert set(checksums(store.path / "battles")) == {first, "r-3.parquet"}
+    directory = store.path / "battles"
+    lines = directory / "checksums.jsonl"
+    lines.write_bytes(lines.read_bytes() + b'{"part": "r-2.par')
+    note_written(directory / "r-3.parquet", directory / str(first))
+    assert set(noted(directory)) == {first, "r-3.parquet"}
 
 
 def test_what_the_operating_system_refuses_is_a_store_error(

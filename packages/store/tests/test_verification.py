@@ -1,5 +1,6 @@
 """Verify names everything that is not as it was written."""
 
+import json
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
@@ -111,6 +112,64 @@ def test_the_number_of_a_part_that_was_moved_away_is_not_given_again(filled: Res
     filled.compact(remove_after=timedelta(0))
     shutil.rmtree(filled.path / "set-aside")
     assert filled.append("battles", battles(1, "new"), run_id="r").part == "r-5.parquet"
+
+
+def test_a_part_that_somebody_deleted_is_missing_until_it_is_put_back(filled: ResultStore, battles: Battles) -> None:
+    part = filled.path / "battles" / "r-2.parquet"
+    content = part.read_bytes()
+    part.unlink()
+    for _ in range(2):
+        problem = only(filled)
+        assert (problem.path, problem.kind, problem.moved_to) == (part, "missing", None)
+        filled.compact(remove_after=timedelta(0))
+        filled.append("battles", battles(1, f"new{filled.tables()[6].rows}-"), run_id="r")
+    only(filled, set_aside=True)
+    part.write_bytes(content)
+    assert ResultStore.open(filled.path).verify().sound
+    part.unlink()
+    assert only(filled).kind == "missing"
+
+
+def test_all_parts_of_a_table_that_somebody_deleted_are_missing(filled: ResultStore) -> None:
+    for part in (filled.path / "battles").glob("*.parquet"):
+        part.unlink()
+    filled.compact(remove_after=timedelta(0))
+    assert [(problem.kind, problem.path.name) for problem in filled.verify().problems] == [
+        ("missing", f"r-{number}.parquet") for number in (1, 2, 3)
+    ]
+
+
+def test_the_last_part_of_a_compaction_is_missing_when_somebody_deletes_it(filled: ResultStore) -> None:
+    filled.compact(remove_after=timedelta(0))
+    (merged,) = (filled.path / "battles").glob("*.parquet")
+    merged.unlink()
+    assert (only(filled).kind, only(filled).path) == ("missing", merged)
+
+
+def test_a_superseded_part_that_somebody_deleted_is_not_missing(filled: ResultStore, battles: Battles) -> None:
+    filled.compact()
+    (filled.path / "battles" / "r-1.parquet").unlink()
+    assert filled.verify().sound
+    for _ in range(2):
+        filled.append("battles", battles(1, f"new{filled.tables()[6].rows}-"), run_id="r")
+        filled.compact(remove_after=timedelta(0))
+        assert ResultStore.open(filled.path).verify().sound
+
+
+def test_a_part_that_was_set_aside_and_then_deleted_is_not_missing(filled: ResultStore) -> None:
+    spoiled(filled, "r-2.parquet", lambda content: content[:-100])
+    filled.verify(set_aside=True)
+    shutil.rmtree(filled.path / "set-aside")
+    assert ResultStore.open(filled.path).verify().sound
+
+
+def test_a_part_of_a_store_whose_lines_say_no_more_than_a_checksum_is_missed_too(filled: ResultStore) -> None:
+    noted = filled.path / "battles" / "checksums.jsonl"
+    lines = {entry["part"]: entry["sha256"] for entry in map(json.loads, noted.read_text().splitlines())}
+    noted.write_text("".join(json.dumps({"part": part, "sha256": digest}) + "\n" for part, digest in lines.items()))
+    assert ResultStore.open(filled.path).verify().sound
+    (filled.path / "battles" / "r-2.parquet").unlink()
+    assert only(filled).kind == "missing"
 
 
 def test_the_tables_of_a_store_with_a_damaged_part_name_it(filled: ResultStore) -> None:

@@ -13,15 +13,13 @@ from pathlib import Path
 
 import polars as pl
 
+from salon_store.checksums import Noted, drop_removed, note_removed, note_standing, noted
 from salon_store.errors import DamagedPartError
-from salon_store.files import TEMPORARY, flush_directory, locked, publish_text
+from salon_store.files import TEMPORARY, flush_directory, locked
 from salon_store.layout import Layout
 from salon_store.parts import (
-    CHECKSUMS,
     Part,
     all_parts,
-    checksum_line,
-    checksums,
     collected,
     live_parts,
     next_part,
@@ -85,10 +83,12 @@ def _groups(parts: list[Part], target_bytes: int) -> Iterator[list[Part]]:
 
 def _merge(layout: Layout, schema: TableSchema, group: list[Part], version: int) -> None:
     directory = layout.table(schema.name)
-    on_disk = {part.path.name for part in all_parts(directory)}
-    # Whatever the merged parts themselves superseded must stay superseded when they are gone.
+    known = {part.path.name for part in all_parts(directory)}
+    known |= {name for name, entry in noted(directory).items() if entry.state != "removed"}
+    # Whatever the merged parts themselves superseded must stay superseded when they are gone: it may still stand, and
+    # when somebody else has deleted it, no row is missing.
     inherited = {name for part in group if part.made_from_others for name in superseded_by(part.path, layout.root)}
-    supersedes = {part.path.name for part in group} | (inherited & on_disk)
+    supersedes = {part.path.name for part in group} | (inherited & known)
     temporary = directory / f".{_STEM}{TEMPORARY}"
     try:
         _write_merged(layout, schema, group, temporary, version, supersedes)
@@ -101,9 +101,9 @@ def _merge(layout: Layout, schema: TableSchema, group: list[Part], version: int)
 def _write_merged(
     layout: Layout, schema: TableSchema, group: list[Part], temporary: Path, version: int, supersedes: set[str]
 ) -> None:
-    noted = checksums(layout.table(schema.name))
+    known = noted(layout.table(schema.name))
     for part in group:
-        _refuse_when_damaged(part.path, noted.get(part.path.name), schema, layout.root)
+        _refuse_when_damaged(part.path, known.get(part.path.name), schema, layout.root)
     try:
         write_rows(scanned([part.path for part in group], schema), temporary, version=version, supersedes=supersedes)
     except pl.exceptions.PolarsError as error:
@@ -117,7 +117,7 @@ def remove_superseded(layout: Layout, schema: TableSchema, *, after: timedelta) 
     The caller holds the compaction lock. A part is only removed when its successor's bytes are those that were written.
     """
     directory = layout.table(schema.name)
-    noted = checksums(directory)
+    known = noted(directory)
     removed: set[str] = set()
     waiting: set[str] = set()
     with locked(layout.table_lock(schema.name)):
@@ -129,7 +129,8 @@ def remove_superseded(layout: Layout, schema: TableSchema, *, after: timedelta) 
                 waiting |= names
                 continue
             if names:
-                _refuse_when_damaged(successor.path, noted.get(successor.path.name), schema, layout.root)
+                _refuse_when_damaged(successor.path, known.get(successor.path.name), schema, layout.root)
+            note_removed(directory, names)
             for name in names:
                 (directory / name).unlink()
             removed |= names
@@ -139,24 +140,18 @@ def remove_superseded(layout: Layout, schema: TableSchema, *, after: timedelta) 
     return len(removed), len(waiting - removed)
 
 
-def _refuse_when_damaged(path: Path, noted: str | None, schema: TableSchema, store: Path) -> None:
-    if noted is None:
+def _refuse_when_damaged(path: Path, entry: Noted | None, schema: TableSchema, store: Path) -> None:
+    if entry is None:
         collected([path], schema, store, lambda rows: rows)
-    elif file_sha256(path) != noted:
+    elif file_sha256(path) != entry.sha256:
         raise DamagedPartError(path, "its bytes are not those that were written", store)
 
 
 def _tidy(directory: Path) -> None:
-    """Drop temporary files of writers that died, and checksums of parts that are gone. The caller holds both locks."""
+    """Drop temporary files of writers that died, and the lines of removed parts. The caller holds both locks."""
     for leftover in directory.glob(f".*{TEMPORARY}"):
         leftover.unlink(missing_ok=True)
-    noted = checksums(directory)
+    note_standing(directory)
     newest = next_part(directory, _STEM).stem.rpartition("-")[2]
     # The line of the highest number stays, also when its part was moved away: its number must not be given again.
-    standing = {
-        name: digest
-        for name, digest in noted.items()
-        if (directory / name).exists() or name.endswith(f"-{int(newest) - 1}.parquet")
-    }
-    if len(standing) < len(noted):
-        publish_text(directory / CHECKSUMS, "".join(checksum_line(name, digest) for name, digest in standing.items()))
+    drop_removed(directory, keep=f"-{int(newest) - 1}.parquet")

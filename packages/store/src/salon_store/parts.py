@@ -17,14 +17,11 @@ from urllib.parse import quote
 
 import polars as pl
 
+from salon_store.checksums import note_published, note_written, noted
 from salon_store.errors import DamagedPartError
 from salon_store.files import publish, temporary_name
 from salon_store.schemas import TableSchema
-from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
-
-CHECKSUMS = "checksums.jsonl"
-"""In each table's directory: one line per part with its SHA-256; the last line about a name counts."""
 
 _NAME = re.compile(r"(?P<run>.+)-(?P<number>[0-9]{1,18})\.parquet", re.ASCII)
 _LONGEST_RUN = 120
@@ -217,7 +214,7 @@ def next_part(directory: Path, stem: str) -> Path:
     are remembered.
     """
     taken = [part.number for part in _listed(directory)]
-    taken += [int(match["number"]) for name in checksums(directory) if (match := _NAME.fullmatch(name))]
+    taken += [int(match["number"]) for name in noted(directory) if (match := _NAME.fullmatch(name))]
     return directory / f"{stem}-{1 + max(taken, default=0)}.parquet"
 
 
@@ -231,39 +228,7 @@ def write_rows(rows: pl.DataFrame | pl.LazyFrame, path: Path, *, version: int, s
 
 
 def publish_written(temporary: Path, path: Path) -> None:
-    """Note a written part's checksum, then give it its name, read-only."""
-    note_checksum(path, file_sha256(temporary))
+    """Note a written part's checksum, give it its name, read-only, and note that it has it."""
+    entry = note_written(path, temporary)
     publish(temporary, path, read_only=True)
-
-
-def note_checksum(path: Path, digest: str) -> None:
-    """Add a line to the table's checksums. A line torn by a crash is closed first, so that it spoils no other."""
-    with (path.parent / CHECKSUMS).open("a+b") as file:
-        file.seek(0, os.SEEK_END)
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-        file.write(checksum_line(path.name, digest).encode())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def checksum_line(name: str, digest: str) -> str:
-    """One line of the checksums file."""
-    return json.dumps({"part": name, "sha256": digest}) + "\n"
-
-
-def checksums(directory: Path) -> dict[str, str]:
-    """Part name → SHA-256 as noted when it was written. Torn lines are left out: their part was never published."""
-    found: dict[str, str] = {}
-    path = directory / CHECKSUMS
-    if not path.exists():
-        return found
-    for line in path.read_bytes().splitlines():
-        try:
-            entry = json.loads(line)
-            found[str(entry["part"])] = str(entry["sha256"])
-        except (ValueError, KeyError, TypeError):
-            continue
-    return found
+    note_published(path.parent, entry)

@@ -16,6 +16,7 @@ import polars as pl
 
 from salon_store import catalog, compaction, journal, verification
 from salon_store.checks import checked, frame_of
+from salon_store.checksums import note_standing, unmarked
 from salon_store.errors import DamagedPartError, NotAStoreError, ReadOnlyError, explained
 from salon_store.files import flush_directory, locked
 from salon_store.journal import Folded, Journal, LockedFile
@@ -105,6 +106,7 @@ class ResultStore:
                 note = _migrated(layout, read_note(layout, migrations), migrations)
             for name in SCHEMAS:
                 layout.table(name).mkdir(exist_ok=True)
+                _note_standing(layout, name)
             layout.journals.mkdir(exist_ok=True)
             flush_directory(layout.root)
             store = cls(layout, note, read_only=False)
@@ -345,6 +347,13 @@ def _make(layout: Layout, migrations: Sequence[Migration], *, create: bool) -> N
     with locked(layout.note_lock):
         if not layout.note.exists():
             write_note(layout, migrations, made_with=migrations[-1].version)
+
+
+def _note_standing(layout: Layout, table: str) -> None:
+    """Note of parts whose writer died just after giving them their name that they stand."""
+    if unmarked(layout.table(table)):
+        with locked(layout.table_lock(table)):
+            note_standing(layout.table(table))
 
 
 def _migrated(layout: Layout, note: Note, migrations: Sequence[Migration]) -> Note:

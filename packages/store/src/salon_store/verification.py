@@ -8,10 +8,11 @@ import polars as pl
 
 from salon_store import journal
 from salon_store.checks import checked
+from salon_store.checksums import CHECKSUMS, Noted, note_removed, noted
 from salon_store.errors import DamagedPartError, RowError
 from salon_store.files import TEMPORARY, flush_directory, locked
 from salon_store.layout import Layout
-from salon_store.parts import CHECKSUMS, Part, all_parts, checksums, live_parts, scanned, superseded_by
+from salon_store.parts import Part, all_parts, live_parts, retried, scanned, superseded_by
 from salon_store.schemas import SCHEMAS, TableSchema
 from salon_taxonomy.digest import file_sha256
 
@@ -24,7 +25,8 @@ class Problem:
 
     Kinds: ``unreadable`` (the part cannot be read), ``altered`` (its bytes are not those that were written),
     ``schema`` (columns or types), ``rows`` (a value that the table does not allow), ``duplicates`` (a key twice),
-    ``unlisted`` (no checksum was noted), ``foreign`` (no part of this store), ``set_aside`` (an earlier find).
+    ``missing`` (a part that stood is gone), ``unlisted`` (no checksum was noted), ``foreign`` (no part of this store),
+    ``set_aside`` (an earlier find).
     """
 
     path: Path
@@ -72,6 +74,7 @@ def verify_store(layout: Layout, *, set_aside: bool) -> Verified:
                 checked(frame, schema)
             except RowError as error:
                 problems.append(Problem(path, "rows", str(error).splitlines()[0]))
+        problems += missing_parts(layout, schema)
         problems += _duplicates(layout, schema, sound)
         problems += _foreign(layout, schema)
     problems += _earlier(layout, skip={problem.moved_to for problem in problems})
@@ -87,17 +90,17 @@ def _counting(layout: Layout, schema: TableSchema) -> list[Part]:
 
 
 def _damaged(layout: Layout, schema: TableSchema) -> list[Problem]:
-    noted = checksums(layout.table(schema.name))
+    known = noted(layout.table(schema.name))
     found = []
     for part in _counting(layout, schema):
-        problem = _damage(part.path, noted.get(part.path.name), schema, layout.root)
+        problem = _damage(part.path, known.get(part.path.name), schema, layout.root)
         if problem is not None:
             found.append(problem)
     return found
 
 
-def _damage(path: Path, noted: str | None, schema: TableSchema, store: Path) -> Problem | None:
-    if noted is not None and file_sha256(path) != noted:
+def _damage(path: Path, entry: Noted | None, schema: TableSchema, store: Path) -> Problem | None:
+    if entry is not None and file_sha256(path) != entry.sha256:
         return Problem(path, "altered", f"{path.stat().st_size} bytes that are not those that were written")
     try:
         superseded_by(path, store)
@@ -111,7 +114,7 @@ def _damage(path: Path, noted: str | None, schema: TableSchema, store: Path) -> 
         scanned([path], schema).collect()
     except pl.exceptions.PolarsError as error:
         return Problem(path, "unreadable", str(error).splitlines()[0])
-    return Problem(path, "unlisted", "no checksum was noted for this part") if noted is None else None
+    return Problem(path, "unlisted", "no checksum was noted for this part") if entry is None else None
 
 
 def _moved(layout: Layout, schema: TableSchema, problems: list[Problem]) -> list[Problem]:
@@ -128,12 +131,53 @@ def _moved(layout: Layout, schema: TableSchema, problems: list[Problem]) -> list
             count = 1
             while place.exists():
                 place, count = target / f"{problem.path.name}.{count}", count + 1
+            # Said first: whatever becomes of the moved file, this part is not missing without a word.
+            note_removed(problem.path.parent, [problem.path.name])
             problem.path.rename(place)
             moved.append(replace(problem, moved_to=place))
         for directory in (layout.table(schema.name), target):
             if directory.exists():
                 flush_directory(directory)
     return moved
+
+
+def missing_parts(layout: Layout, schema: TableSchema) -> list[Problem]:
+    """Parts that stood and are gone, though nobody who removes parts on purpose has said so.
+
+    No lock is taken: a part is noted as standing once it does, and as removed before it is. So one that was noted
+    before the listing, is not in it, and is still noted as standing afterwards is gone for another reason. Its rows
+    are not missing when they stand in a part that supersedes it.
+    """
+    directory = layout.table(schema.name)
+
+    def absent() -> list[str]:
+        before = _standing(directory)
+        parts = all_parts(directory)
+        here = {part.path.name for part in parts}
+        superseded = {name for part in parts if part.made_from_others for name in _superseded(part.path, layout.root)}
+        return sorted((before & _standing(directory)) - here - superseded)
+
+    return [
+        Problem(
+            directory / name,
+            "missing",
+            "this part was written and is gone, with its rows; put it back, or import its rows again and delete the line "
+            f"about it from {CHECKSUMS}",
+        )
+        for name in retried(absent)
+    ]
+
+
+def _standing(directory: Path) -> set[str]:
+    return {name for name, entry in noted(directory).items() if entry.state == "standing"}
+
+
+def _superseded(path: Path, store: Path) -> list[str]:
+    """The names that a part supersedes; none when it is damaged, which is a problem of its own."""
+    try:
+        return superseded_by(path, store)
+    except DamagedPartError:
+        return []
 
 
 def _duplicates(layout: Layout, schema: TableSchema, paths: list[Path]) -> Iterator[Problem]:

@@ -1,0 +1,36 @@
+"""What the help of ``salon rewards`` shows as an example can be typed as it stands."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from salon_rewards.cli import rewards
+from salon_taxonomy.cli import main
+
+
+def examples(command: click.Command) -> Iterator[list[str]]:
+    """The words of every ``salon …`` line in the help of a command and of those beneath it."""
+    lines = (command.help or "").replace("\\\n", " ").splitlines()
+    yield from (shlex.split(line.split(" > ")[0])[1:] for line in lines if line.strip().startswith("salon "))
+    for beneath in getattr(command, "commands", {}).values():
+        yield from examples(beneath)
+
+
+ALL = list(examples(rewards))
+
+
+def test_every_command_has_an_example():
+    assert {tuple(words[1:3]) for words in ALL} >= {("list", "--format"), ("score", "magicmirror")}
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_every_example_runs(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("truth.json").write_text('{"Whether Normal": true}')
+    Path("reply.txt").write_text('<think>Fine.</think>\\boxed{{"Whether Normal": true}}')
+    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr

@@ -1,0 +1,33 @@
+"""What the help of ``salon train`` shows as an example is a command that there is, and runs where torch is."""
+
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from salon_taxonomy.cli import main
+from salon_train import doctor
+from salon_train.cli import train
+
+
+def examples(command: click.Command) -> Iterator[list[str]]:
+    """The words of every ``salon …`` line in the help of a command and of those beneath it."""
+    lines = (command.help or "").replace("\\\n", " ").splitlines()
+    yield from (shlex.split(line.split(" > ")[0])[1:] for line in lines if line.strip().startswith("salon "))
+    for beneath in getattr(command, "commands", {}).values():
+        yield from examples(beneath)
+
+
+ALL = list(examples(train))
+
+
+def test_every_command_has_an_example():
+    assert {words[1] for words in ALL} == set(train.commands)
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_every_example_runs(words):
+    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert done.exit_code == (0 if doctor.diagnose().ready else 1), done.stderr
