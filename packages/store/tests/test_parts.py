@@ -139,6 +139,15 @@ def test_a_damaged_part_stops_appends_to_its_table_by_name_and_no_other(store: R
     )
 
 
+def test_a_part_that_was_cut_while_a_store_is_open_stops_its_next_append(store: ResultStore, battles: Battles) -> None:
+    part = store.path / "battles" / str(store.append("battles", battles(5), run_id="r").part)
+    store.append("battles", battles(1, "known"), run_id="r")
+    part.chmod(0o644)
+    part.write_bytes(part.read_bytes()[:-50])
+    with pytest.raises(DamagedPartError, match=r"r-1\.parquet: this part cannot be read \([0-9,]+ of [0-9,]+ bytes\)"):
+        store.append("battles", battles(1, "n"), run_id="r")
+
+
 def test_a_torn_line_in_the_checksums_spoils_no_other(store: ResultStore, battles: Battles) -> None:
     first = store.append("battles", battles(1), run_id="r").part
     directory = store.path / "battles"

@@ -1,5 +1,7 @@
 """SQL reads the tables, and can do nothing else whatever it says."""
 
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
@@ -7,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_store import QueryError, ResultStore
+from salon_store import DamagedPartError, QueryError, ResultStore
 from salon_store.query import run_query
 from salon_store.schemas import SCHEMAS
 from salon_store.views import identifier, literal
@@ -199,14 +201,62 @@ def test_a_part_that_disappears_during_the_query_is_listed_again(filled: ResultS
     assert len(calls) == 2
 
 
-def test_a_damaged_part_spoils_its_own_table_only(filled: ResultStore) -> None:
-    part = next((filled.path / "battles").glob("*.parquet"))
+READS = (
+    "SELECT * FROM battles",
+    "SELECT count(*) FROM Battles",
+    "SELECT 1 FROM main.battles WHERE model_a = 'x'",
+    "SUMMARIZE battles",
+)
+
+
+def spoiled(store: ResultStore, change: Callable[[bytes], bytes]) -> None:
+    part = next((store.path / "battles").glob("*.parquet"))
     part.chmod(0o644)
-    part.write_bytes(b"PAR1 nothing")
-    for query in ("SELECT * FROM battles", "SELECT count(*) FROM battles", "SELECT 1 FROM battles WHERE model_a = 'x'"):
-        with pytest.raises(QueryError, match=r"r-1\.parquet"):
+    part.write_bytes(change(part.read_bytes()))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda content: b"PAR1 nothing", lambda content: content[:-1], lambda content: content[:50], lambda content: b""]
+)
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_part_that_was_cut_spoils_its_own_table_only(
+    filled: ResultStore, change: Callable[[bytes], bytes], compacted: bool
+) -> None:
+    if compacted:
+        filled.append("battles", votes("c"), run_id="r")
+        filled.compact(remove_after=timedelta(0))
+    spoiled(filled, change)
+    for query in READS:
+        with pytest.raises(DamagedPartError, match=r"-[13]\.parquet") as caught:
             filled.sql(query)
+        assert "VIEW" not in str(caught.value)
     assert filled.sql("SELECT * FROM runs").is_empty()
+    assert filled.sql("WITH battles AS (SELECT 1 AS a) SELECT a, 'battles' AS b FROM battles, runs").is_empty()
+    assert filled.sql("SHOW TABLES").height == len(SCHEMAS)
+
+
+@pytest.mark.parametrize("at", [10, 60])
+def test_a_part_that_duckdb_stumbles_over_is_named(store: ResultStore, at: int) -> None:
+    rows = votes().select(pl.all().repeat_by(2000).explode()).with_columns(battle_id=pl.int_range(6000).hash().cast(pl.String))
+    store.append("battles", rows, run_id="r")
+    spoiled(store, lambda content: content[:at] + bytes(255 - byte for byte in content[at : at + 40]) + content[at + 40 :])
+    for query in ("SELECT * FROM battles", "FROM battles ORDER BY battle_id", "SELECT max(battle_id) FROM battles"):
+        with pytest.raises(DamagedPartError, match=r"r-1\.parquet: .* not those that were written"):
+            store.sql(query)
+    assert store.sql("SELECT 1 AS a")["a"].item() == 1
+
+
+def test_a_mistake_in_a_query_is_not_blamed_on_sound_parts(filled: ResultStore) -> None:
+    for query in ("SELECT CAST(model_a AS INT) FROM battles", "SELECT modell FROM battles", "SELECT error('no') FROM battles"):
+        with pytest.raises(QueryError):
+            filled.sql(query)
+
+
+def test_a_part_that_was_replaced_by_another_table_is_named(filled: ResultStore, tmp_path: Path) -> None:
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "other.parquet")
+    spoiled(filled, lambda _: (tmp_path / "other.parquet").read_bytes())
+    with pytest.raises(DamagedPartError, match=r"r-1\.parquet"):
+        filled.sql("FROM battles")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -57,7 +57,7 @@ def _build(layout: Layout, tables: LiveTables, mixed_versions: bool) -> None:
             # A storage version of old: shells older than our own DuckDB can open the file.
             connection.execute(f"ATTACH {literal(str(temporary))} AS catalog (STORAGE_VERSION 'v1.0.0')")
             connection.execute("USE catalog")
-            create_views(connection, tables, mixed_versions=mixed_versions)
+            create_views(connection, tables, store=layout.root, mixed_versions=mixed_versions)
         publish(temporary, layout.catalog)
     finally:
         temporary.unlink(missing_ok=True)

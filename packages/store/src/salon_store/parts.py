@@ -21,6 +21,7 @@ from salon_store.checksums import note_published, note_written, noted
 from salon_store.errors import DamagedPartError
 from salon_store.files import publish, temporary_name
 from salon_store.schemas import TableSchema
+from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 
 _NAME = re.compile(r"(?P<run>.+)-(?P<number>[0-9]{1,18})\.parquet", re.ASCII)
@@ -161,16 +162,56 @@ def scanned(paths: Iterable[Path], schema: TableSchema) -> pl.LazyFrame:
     )
 
 
-def sound(paths: Sequence[Path], store: Path) -> Sequence[Path]:
-    """The same paths, when the footer of each can be read.
+def whole(paths: Sequence[Path], store: Path) -> Sequence[Path]:
+    """The same paths, when each has as many bytes as were written. Cheap: looks at no content.
 
     Raises:
-        DamagedPartError: for the first whose footer cannot.
+        DamagedPartError: for the first that has not.
         FileNotFoundError: when a part is gone.
     """
+    known = {directory: noted(directory) for directory in {path.parent for path in paths}}
     for path in paths:
+        entry = known[path.parent].get(path.name)
+        size = path.stat().st_size
+        if entry is not None and entry.bytes not in (None, size):
+            raise DamagedPartError(path, f"{size:,} of {entry.bytes:,} bytes", store)
+    return paths
+
+
+def sound(paths: Sequence[Path], store: Path) -> Sequence[Path]:
+    """The same paths, when each has as many bytes as were written and a footer that can be read.
+
+    Raises:
+        DamagedPartError: for the first that has not.
+        FileNotFoundError: when a part is gone.
+    """
+    for path in whole(paths, store):
         _footer(path, store)
     return paths
+
+
+def damage(paths: Sequence[Path], store: Path) -> DamagedPartError | None:
+    """The first part whose bytes are not those that were written, or None; reads all of every part.
+
+    This is how an engine's error is traced to the part that caused it. A part without a checksum is decoded instead.
+
+    Raises:
+        FileNotFoundError: when a part is gone.
+    """
+    try:
+        sound(paths, store)
+    except DamagedPartError as error:
+        return error
+    for path in paths:
+        entry = noted(path.parent).get(path.name)
+        if entry is not None and file_sha256(path) != entry.sha256:
+            return DamagedPartError(path, "its bytes are not those that were written", store)
+        if entry is None:
+            try:
+                pl.read_parquet(path, glob=False, hive_partitioning=False)
+            except pl.exceptions.PolarsError as error:
+                return DamagedPartError(path, str(error).splitlines()[0], store)
+    return None
 
 
 def collected(
@@ -185,11 +226,14 @@ def collected(
     try:
         return query(scanned(paths, schema)).collect()
     except pl.exceptions.PolarsError as error:
+        found = damage(paths, store)
+        if found is not None:
+            raise found from error
         for path in paths:
             try:
                 scanned([path], schema).collect()
-            except pl.exceptions.PolarsError as found:
-                raise DamagedPartError(path, str(found).splitlines()[0], store) from error
+            except pl.exceptions.PolarsError as refused:
+                raise DamagedPartError(path, str(refused).splitlines()[0], store) from error
         raise
 
 

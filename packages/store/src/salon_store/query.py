@@ -8,11 +8,13 @@ tree is looked at first: one statement, made of nothing but selections, calling 
 import json
 from collections.abc import Iterator, Sequence
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from salon_store.errors import DamagedPartError, QueryError
+from salon_store.parts import damage, whole
 from salon_store.schemas import SCHEMAS
 from salon_store.views import LiveTables, create_views, file_pattern, identifier, literal
 
@@ -35,7 +37,7 @@ _FIRST_DAY, _LAST_DAY = pl.lit(date.min), pl.lit(date.max)
 _READS = "Write one SELECT (or WITH … SELECT, FROM, SHOW TABLES, DESCRIBE, SUMMARIZE); plain `duckdb` can do the rest."
 
 
-def run_query(query: str, tables: LiveTables, *, mixed_versions: bool) -> pl.DataFrame:
+def run_query(query: str, tables: LiveTables, *, store: Path, mixed_versions: bool) -> pl.DataFrame:
     """The result of one reading query over the tables.
 
     Times come back in UTC; sums of whole numbers as 64-bit integers where they fit; intervals, and other types that
@@ -43,31 +45,55 @@ def run_query(query: str, tables: LiveTables, *, mixed_versions: bool) -> pl.Dat
 
     Raises:
         QueryError: when DuckDB does not understand the query, cannot finish it, or it would do more than read tables.
+        DamagedPartError: when a part of a table in the query is not as long as it was written, or when DuckDB cannot
+            finish and the bytes of such a part are not those that were written.
         FileNotFoundError: when a part was removed after the list of parts was made; list again.
+        KeyboardInterrupt: when Ctrl-C stopped the query.
     """
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
         for setting in _SETTINGS:
             connection.execute(setting)
-        create_views(connection, tables, mixed_versions=mixed_versions)
+        create_views(connection, tables, store=store, mixed_versions=mixed_versions)
         paths = [path for parts in tables.values() if not isinstance(parts, DamagedPartError) for path in parts]
         files = [name for path in paths for name in {str(path), file_pattern(path)}]
         connection.execute(f"SET allowed_paths = [{', '.join(map(literal, files))}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
+        names: set[str] = set()
         try:
-            return _collected(connection.sql(_checked(query, connection)))
-        except duckdb.Error as error:
+            query, tree = _checked(query, connection)
+            names = _table_names(tree)
+            whole(_parts_of(names - _names_given(tree), tables), store)
+            return _collected(connection.sql(query))
+        except (duckdb.Error, pl.exceptions.PolarsError) as error:
             for path in paths:
                 path.stat()
-            raise QueryError(_message(error), source="query", hint=_hint(error)) from error
-        except pl.exceptions.PolarsError as error:
-            raise QueryError(f"the result has a type that cannot be shown ({error})", source="query") from error
+            mistaken = (duckdb.ParserException, duckdb.SyntaxException, duckdb.BinderException, duckdb.CatalogException)
+            found = None if isinstance(error, mistaken) else damage(_parts_of(names, tables), store)
+            if found is not None:
+                raise found from error
+            raise QueryError(str(error).strip(), source="query", hint=_hint(error)) from error
 
 
-def _checked(query: str, connection: "duckdb.DuckDBPyConnection") -> str:
-    """The query without a semicolon, or an error when it is not one that only reads."""
+def _parts_of(names: set[str], tables: LiveTables) -> list[Path]:
+    """The parts of the tables among the names.
+
+    Raises:
+        DamagedPartError: when it cannot be told which parts of such a table count.
+    """
+    found: list[Path] = []
+    for name in sorted(names & tables.keys()):
+        parts = tables[name]
+        if isinstance(parts, DamagedPartError):
+            raise parts
+        found += parts
+    return found
+
+
+def _checked(query: str, connection: "duckdb.DuckDBPyConnection") -> tuple[str, object]:
+    """The query without a semicolon and its syntax tree, or an error when it is not one that only reads."""
     statements = connection.extract_statements(query)
     if len(statements) != 1:
         raise QueryError(f"expected one statement, got {len(statements)}", source="query")
@@ -92,7 +118,18 @@ def _checked(query: str, connection: "duckdb.DuckDBPyConnection") -> str:
     # DuckDB makes a subquery of it, for which a semicolon (and a remark behind it) would be in the way.
     while (end := query.rfind(";")) >= 0 and _syntax_tree(query[:end], connection) == text:
         query = query[:end]
-    return query
+    return query, tree
+
+
+def _table_names(tree: object) -> set[str]:
+    """Everything that stands in the place of a table in a query, in small letters."""
+    return {str(node.get("table_name")).lower() for node in _objects(tree) if node.get("type") == "BASE_TABLE"}
+
+
+def _names_given(tree: object) -> set[str]:
+    """The names that a query gives itself (``WITH name AS …``), in small letters; they stand in front of tables."""
+    maps = [node["cte_map"] for node in _objects(tree) if isinstance(node.get("cte_map"), dict)]
+    return {str(entry.get("key")).lower() for given in maps for entry in _objects(given) if "key" in entry}
 
 
 def _syntax_tree(query: str, connection: "duckdb.DuckDBPyConnection") -> str:
@@ -178,12 +215,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return taken
 
 
-def _message(error: "duckdb.Error") -> str:
-    """DuckDB's words without its prefix; its excerpt of the query, with the caret, is kept."""
-    return str(error).strip()
-
-
-def _hint(error: "duckdb.Error") -> str | None:
+def _hint(error: Exception) -> str | None:
     import duckdb
 
     if isinstance(error, duckdb.CatalogException):

@@ -24,7 +24,7 @@ from salon_store.keys import KeyIndex
 from salon_store.layout import Layout
 from salon_store.migrations import MIGRATIONS, Migration, rewrite_parts
 from salon_store.note import Note, read_note, write_note
-from salon_store.parts import Part, collected, file_stem, live_parts, live_tables, publish_part, retried, scanned, sound
+from salon_store.parts import Part, collected, file_stem, live_parts, live_tables, publish_part, retried, scanned, sound, whole
 from salon_store.query import run_query
 from salon_store.schemas import SCHEMAS, table_schema
 from salon_taxonomy.errors import InputError
@@ -158,7 +158,7 @@ class ResultStore:
             RowError: for the first row, column or value that is wrong; nothing was written.
             DuplicateKeyError: for the first key that stands, unless ``on_duplicate="skip"``; nothing was written.
             InputError: for an unknown table or an unusable run id.
-            DamagedPartError: when an existing part cannot be read, so that its keys are unknown.
+            DamagedPartError: when an existing part was cut or cannot be read, so that its keys are unknown.
         """
         self._refuse_when_read_only()
         schema = table_schema(table)
@@ -171,7 +171,7 @@ class ResultStore:
         directory = self._layout.table(table)
         with explained(self.path):
             with locked(self._layout.table_lock(table)):
-                new, duplicate = self._keys[table].split(frame, live_parts(directory, self.path))
+                new, duplicate = self._keys[table].split(frame, self._whole(table))
                 if duplicate is not None and on_duplicate == "refuse":
                     raise duplicate.error(source)
                 skipped = frame.height - new.height
@@ -240,7 +240,8 @@ class ResultStore:
 
         Raises:
             InputError: for an unknown table.
-            DamagedPartError: for a part whose footer cannot be read, as when it was cut off.
+            DamagedPartError: for a part that is not as long as it was, or whose footer cannot be read. Other changes are
+                met by polars, if at all, when the frame is collected; :meth:`verify` says which part it was.
         """
         schema = table_schema(table)
         return retried(lambda: scanned(sound([part.path for part in self._live(table)], self.path), schema))
@@ -250,6 +251,8 @@ class ResultStore:
 
         Raises:
             QueryError: for a query that is wrong, or would do more than read.
+            DamagedPartError: for a part that the query needs and that was cut, or that DuckDB stumbles over.
+            KeyboardInterrupt: when the query was stopped with Ctrl-C.
         """
         with explained(self.path):
             return retried(self._query(query))
@@ -257,7 +260,7 @@ class ResultStore:
     def _query(self, query: str) -> Callable[[], pl.DataFrame]:
         directories = {name: self._layout.table(name) for name in SCHEMAS}
         mixed = self._note.mixed_versions
-        return lambda: run_query(query, live_tables(directories, self.path), mixed_versions=mixed)
+        return lambda: run_query(query, live_tables(directories, self.path), store=self.path, mixed_versions=mixed)
 
     def tables(self) -> tuple[TableInfo, ...]:
         """Rows, parts and bytes of every table, empty ones too.
@@ -268,7 +271,7 @@ class ResultStore:
         return tuple(retried(partial(self._info, name)) for name in SCHEMAS)
 
     def _info(self, table: str) -> TableInfo:
-        parts = self._live(table)
+        parts = self._whole(table)
         frame = collected([part.path for part in parts], SCHEMAS[table], self.path, lambda rows: rows.select(pl.len()))
         return TableInfo(table, frame.item(), len(parts), sum(part.path.stat().st_size for part in parts))
 
@@ -320,6 +323,11 @@ class ResultStore:
 
     def _live(self, table: str) -> list[Part]:
         return live_parts(self._layout.table(table), self.path)
+
+    def _whole(self, table: str) -> list[Part]:
+        parts = self._live(table)
+        whole([part.path for part in parts], self.path)
+        return parts
 
     def _refresh_catalog(self) -> None:
         catalog.refresh(self._layout, mixed_versions=self._note.mixed_versions)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 
 from salon_store.errors import DamagedPartError
+from salon_store.parts import damage
 from salon_store.schemas import SCHEMAS, TableSchema
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def file_pattern(path: Path) -> str:
     return "".join(f"[{character}]" if character in "*?[" else character for character in str(path))
 
 
-def create_views(connection: "duckdb.DuckDBPyConnection", tables: LiveTables, *, mixed_versions: bool) -> None:
+def create_views(connection: "duckdb.DuckDBPyConnection", tables: LiveTables, *, store: Path, mixed_versions: bool) -> None:
     """Make one view per table of the store, empty tables included.
 
     A table with a part that cannot be read gets a view that says so to whoever queries it; the others are not touched
@@ -68,6 +69,7 @@ def create_views(connection: "duckdb.DuckDBPyConnection", tables: LiveTables, *,
     Args:
         connection: where the views are made.
         tables: table → the parts that count, or why that cannot be told.
+        store: the store's directory, for messages.
         mixed_versions: parts of an older schema may lack columns; they are then matched by name and filled with null.
 
     Raises:
@@ -83,9 +85,8 @@ def create_views(connection: "duckdb.DuckDBPyConnection", tables: LiveTables, *,
         try:
             connection.execute(_view(schema, parts, mixed_versions))
         except duckdb.Error as error:
-            for path in parts:
-                path.stat()
-            connection.execute(_complaint(schema, str(error)))
+            found = damage(parts, store)
+            connection.execute(_complaint(schema, str(found or str(error).splitlines()[0])))
 
 
 def _complaint(schema: TableSchema, message: str) -> str:
