@@ -9,43 +9,49 @@ side by side; ``differences``, ``listing``, ``explain`` and ``contributions`` sa
 has tie models, covariates, online Elo, growing leagues, other scores and goodness of fit. The numeric core is written in
 Rust (``_core``); ``solver="reference"`` is its NumPy twin. Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``,
 ``docs/groups.md``.
+
+Nothing is imported before it is asked for (PEP 562): polars alone takes a third of a second.
 """
 
-from salon_ranking.battles import Battles
-from salon_ranking.bradley_terry import Ratings, fit
-from salon_ranking.errors import (
-    BattleError,
-    MissingExtraError,
-    OptionError,
-    RankingError,
-    UnknownModelError,
-    UnratableError,
-)
-from salon_ranking.explanation import explain
-from salon_ranking.groups import groups_of, rank_by
-from salon_ranking.intervals import bca_interval, percentile_interval
-from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard
-from salon_ranking.listing_rule import listing, match_effects
-from salon_ranking.model_differences import Differences, differences, holm
-from salon_ranking.pairwise import (
-    Arena,
-    ContextualRatings,
-    OnlineElo,
-    Scores,
-    TieRatings,
-    acceptability,
-    alternative_scores,
-    cycle_report,
-    fit_contextual,
-    fit_ties,
-    goodness_of_fit,
-    online_elo,
-    settle_both_bad,
-    win_rates,
-)
-from salon_ranking.prompt_contributions import Contributions, contributions
-from salon_ranking.ranking import rank
-from salon_ranking.side_by_side import compare
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from salon_ranking.battles import Battles
+    from salon_ranking.bradley_terry import Ratings, fit
+    from salon_ranking.errors import (
+        BattleError,
+        MissingExtraError,
+        OptionError,
+        RankingError,
+        UnknownModelError,
+        UnratableError,
+    )
+    from salon_ranking.explanation import explain
+    from salon_ranking.groups import groups_of, rank_by
+    from salon_ranking.intervals import bca_interval, percentile_interval
+    from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard
+    from salon_ranking.listing_rule import listing, match_effects
+    from salon_ranking.model_differences import Differences, differences, holm
+    from salon_ranking.pairwise import (
+        Arena,
+        ContextualRatings,
+        OnlineElo,
+        Scores,
+        TieRatings,
+        acceptability,
+        alternative_scores,
+        cycle_report,
+        fit_contextual,
+        fit_ties,
+        goodness_of_fit,
+        online_elo,
+        settle_both_bad,
+        win_rates,
+    )
+    from salon_ranking.prompt_contributions import Contributions, contributions
+    from salon_ranking.ranking import rank
+    from salon_ranking.side_by_side import compare
 
 __all__ = [
     "NOT_GIVEN",
@@ -88,3 +94,79 @@ __all__ = [
     "settle_both_bad",
     "win_rates",
 ]
+
+_BY_MODULE = {
+    "battles": ("Battles",),
+    "bradley_terry": (
+        "Ratings",
+        "fit",
+    ),
+    "errors": (
+        "BattleError",
+        "MissingExtraError",
+        "OptionError",
+        "RankingError",
+        "UnknownModelError",
+        "UnratableError",
+    ),
+    "explanation": ("explain",),
+    "groups": (
+        "groups_of",
+        "rank_by",
+    ),
+    "intervals": (
+        "bca_interval",
+        "percentile_interval",
+    ),
+    "leaderboard": (
+        "NOT_GIVEN",
+        "Leaderboard",
+    ),
+    "listing_rule": (
+        "listing",
+        "match_effects",
+    ),
+    "model_differences": (
+        "Differences",
+        "differences",
+        "holm",
+    ),
+    "pairwise": (
+        "Arena",
+        "ContextualRatings",
+        "OnlineElo",
+        "Scores",
+        "TieRatings",
+        "acceptability",
+        "alternative_scores",
+        "cycle_report",
+        "fit_contextual",
+        "fit_ties",
+        "goodness_of_fit",
+        "online_elo",
+        "settle_both_bad",
+        "win_rates",
+    ),
+    "prompt_contributions": (
+        "Contributions",
+        "contributions",
+    ),
+    "ranking": ("rank",),
+    "side_by_side": ("compare",),
+}
+_MODULE_OF = {name: module for module, names in _BY_MODULE.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a name of the table of contents when it is first used."""
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Everything that there is, imported or not."""
+    return sorted({*globals(), *__all__})

@@ -130,7 +130,7 @@ def rank(
     from salon_ranking.groups import rank_by
     from salon_ranking.listing_rule import with_listing
     from salon_ranking.output import check_ending, combined, to_json, write
-    from salon_ranking.pairwise.acceptability import settle_both_bad
+    from salon_ranking.pairwise.both_bad import settle_both_bad
     from salon_ranking.pairwise.choice import Choice, ModelResult, check_choice, check_file, diagnosis, rank_with
     from salon_ranking.pairwise.cli import show_further, show_result
     from salon_ranking.ranking import rank as rank_battles

@@ -14,9 +14,9 @@ Formulas and sources: ``docs/tie-models.md``, ``docs/contextual.md``, ``docs/onl
 ``docs/diagnostics.md``.
 """
 
-from salon_ranking.pairwise.acceptability import acceptability, settle_both_bad
 from salon_ranking.pairwise.alternatives import Scores, alternative_scores
 from salon_ranking.pairwise.arena import Arena
+from salon_ranking.pairwise.both_bad import acceptability, settle_both_bad
 from salon_ranking.pairwise.contextual import ContextualRatings, PositionBias, fit_contextual
 from salon_ranking.pairwise.covariates import Covariate
 from salon_ranking.pairwise.diagnostics import CycleReport, GoodnessOfFit, cycle_report, goodness_of_fit

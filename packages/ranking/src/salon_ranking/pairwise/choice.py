@@ -12,8 +12,8 @@ import polars as pl
 from salon_ranking.battles import Battles
 from salon_ranking.bradley_terry import Ratings
 from salon_ranking.errors import OptionError
-from salon_ranking.pairwise.acceptability import BothBad, settle_both_bad
 from salon_ranking.pairwise.alternatives import alternative_scores
+from salon_ranking.pairwise.both_bad import BothBad, settle_both_bad
 from salon_ranking.pairwise.contextual import ContextualRatings, fit_contextual
 from salon_ranking.pairwise.covariates import POSITION
 from salon_ranking.pairwise.diagnostics import cycle_report, goodness_of_fit
