@@ -2,7 +2,8 @@
 //!
 //! Battles arrive as dense integer codes ([`aggregate`]), become counted cells and pairs ([`cells`]), are checked for
 //! a finite answer ([`graph`]), rated ([`bradley_terry`], on the linear algebra of [`laplacian`]) and resampled
-//! ([`bootstrap`], on the exact draws of [`resample`], [`alias`] and [`random`]). Everything is deterministic: the same
+//! ([`bootstrap`], on the exact draws of [`resample`], [`alias`] and [`random`]). [`scheduling`] says who should meet
+//! next. Everything is deterministic: the same
 //! input and seed give the same bits on any number of threads. The crate has no dependencies and knows no Python.
 
 pub mod aggregate;
@@ -15,4 +16,5 @@ pub mod graph;
 pub mod laplacian;
 pub mod random;
 pub mod resample;
+pub mod scheduling;
 pub mod watch;

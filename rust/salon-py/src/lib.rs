@@ -8,6 +8,7 @@
 mod battles;
 mod door;
 mod ratings;
+mod scheduling;
 
 use pyo3::prelude::*;
 
@@ -20,5 +21,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ratings::Replicates>()?;
     module.add_function(wrap_pyfunction!(ratings::fit, module)?)?;
     module.add_function(wrap_pyfunction!(ratings::bootstrap, module)?)?;
+    module.add_function(wrap_pyfunction!(scheduling::schedule, module)?)?;
     Ok(())
 }

@@ -89,3 +89,14 @@ def bootstrap(
     max_iterations: int,
     progress: Callable[[int], object] | None = None,
 ) -> Replicates: ...
+def schedule(
+    log_strengths: NDArray[np.float64],
+    matches: NDArray[np.float64],
+    rule: str,
+    count: int,
+    seed: int,
+    covariance: NDArray[np.float64] | None = None,
+    start: NDArray[np.uint64] | None = None,
+    prompt: NDArray[np.uint32] | None = None,
+    samples: NDArray[np.uint32] | None = None,
+) -> list[NDArray[np.uint32]]: ...
