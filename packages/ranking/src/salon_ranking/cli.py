@@ -44,6 +44,12 @@ _QUIET_SECONDS = 1.0
 )
 @click.option("--threads", type=int, help="Default: all processors. The result does not depend on it.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Also write .csv, .parquet, .json or .html.")
+@click.option("--raters", type=click.Path(path_type=Path), help="Table of raters to show at the end of an HTML page.")
+@click.option(
+    "--records",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write rows for a store's leaderboards: .csv, .parquet or .jsonl.",
+)
 @click.option(
     "--format",
     "format_",
@@ -65,6 +71,8 @@ def rank(
     components: str,
     threads: int | None,
     output: Path | None,
+    raters: Path | None,
+    records: Path | None,
     format_: str,
 ) -> None:
     """Rank models by their battles: Bradley-Terry ratings on the Elo scale with bootstrap intervals.
@@ -77,14 +85,18 @@ def rank(
       salon rank votes.csv
       salon rank votes.parquet --baseline my-model-v1 --output board.html
       salon rank salon-results --by scenario --cluster suite --format json
+      salon rank votes.csv --records rows.parquet && salon store import salon-results leaderboards rows.parquet
     """
     from salon_ranking.battles import Battles
     from salon_ranking.groups import rank_by
     from salon_ranking.output import check_ending, combined, to_json, write
     from salon_ranking.ranking import rank as rank_battles
+    from salon_ranking.records import check_records, write_records
 
     if output is not None:
         check_ending(output)
+    if records is not None:
+        check_records(records)
     found = Battles.read(battles, cluster_by=cluster, weight=weight)
     with _progress() as progress:
         options = {
@@ -106,8 +118,11 @@ def rank(
     else:
         _show(boards)
     if output is not None:
-        write(boards, output, title=f"Leaderboard: {battles.name}")
+        write(boards, output, title=f"Leaderboard: {battles.name}", battles=found, raters=raters)
         click.echo(f"Wrote {output}", err=True)
+    if records is not None:
+        rows = write_records(boards, records, board="overall" if by is None else f"by {by}")
+        click.echo(f"Wrote {rows:,} rows for the table leaderboards to {records}", err=True)
 
 
 def _show(boards: "tuple[Leaderboard, ...]") -> None:
