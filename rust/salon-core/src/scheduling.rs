@@ -1,8 +1,8 @@
 //! Which models should meet next, on which prompt, with which of their samples, and on which side.
 //!
-//! Three rules choose pairs. `Uniform` and `Mef` sample without replacement, every pair once before any pair comes again:
-//! the pairs are taken in the order of `E / weight`, E exponential (Efraimidis & Spirakis 2006). The weight is 1, or
-//! p(1 − p)/(1 + matches), the paper's rule: few matches first, win probability near ½ first. `Information` takes,
+//! Three rules choose pairs. `Uniform` shuffles all pairs, and again when every pair is planned. `Mef` draws with
+//! probabilities proportional to p(1 − p)/(1 + matches), the paper's rule: few matches first, win probability near ½ first;
+//! a planned match counts at once, so a pair that was just drawn is less likely to be drawn again. `Information` takes,
 //! match by match, the pair whose result says most about the ratings: the largest p(1 − p)·Var(θ_i − θ_j), which is the
 //! largest growth of ln det of the information matrix (D-optimality). Gains only ever fall as matches are added, so a heap
 //! of old gains, one per row of pairs, finds the largest exactly (Minoux 1978); the covariance is updated by a matrix of
@@ -89,8 +89,9 @@ pub fn schedule(
         planned: Vec::with_capacity(count.min(1 << 20)),
     };
     match rule {
+        Rule::Uniform => planner.in_rounds(standing.log_strengths.len(), watch)?,
+        Rule::Mef => planner.by_weight(standing, watch)?,
         Rule::Information => planner.by_information(standing, watch)?,
-        _ => planner.by_weight(standing, rule == Rule::Mef, watch)?,
     }
     Ok(planner.planned)
 }
@@ -155,40 +156,55 @@ impl Planner<'_> {
         self.planned.len() >= self.count
     }
 
-    /// Passes over all pairs, each in the order of exponential over weight.
-    fn by_weight(&mut self, standing: &Standing<'_>, mef: bool, watch: &Watch) -> Result<(), CoreError> {
-        let theta = standing.log_strengths;
-        let mut pass = 0.0;
-        while !self.full() {
-            watch.check()?;
-            let before = self.planned.len();
-            let mut order = Vec::with_capacity(theta.len() * theta.len() / 2);
-            for first in 0..theta.len() {
-                for second in first + 1..theta.len() {
-                    let weight = if mef {
-                        let met = standing.matches[first * theta.len() + second] + pass;
-                        information(theta[first] - theta[second]) / (1.0 + met)
-                    } else {
-                        1.0
-                    };
-                    order.push((exponential(&mut self.pairs) / weight, first as u32, second as u32));
-                }
-            }
-            order
-                .sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then((one.1, one.2).cmp(&(other.1, other.2))));
-            for (position, &(_, first, second)) in order.iter().enumerate() {
+    /// Rounds of all pairs, each in a random order.
+    fn in_rounds(&mut self, models: usize, watch: &Watch) -> Result<(), CoreError> {
+        let mut pairs = all_pairs(models);
+        while !self.full() && !pairs.is_empty() {
+            let mut order: Vec<(u64, (u32, u32))> = pairs.iter().map(|&pair| (self.pairs.bits(), pair)).collect();
+            order.sort_unstable();
+            let mut apart = Vec::new();
+            for (position, &(_, (first, second))) in order.iter().enumerate() {
                 if position % LOOK == 0 {
                     watch.check()?;
                 }
                 if self.full() {
                     break;
                 }
-                self.add(first, second);
+                if !self.add(first, second) {
+                    apart.push((first, second));
+                }
             }
-            if self.planned.len() == before {
-                break;
+            apart.sort_unstable();
+            pairs.retain(|pair| apart.binary_search(pair).is_err());
+        }
+        Ok(())
+    }
+
+    /// Match by match, in proportion to p(1 − p)/(1 + matches).
+    fn by_weight(&mut self, standing: &Standing<'_>, watch: &Watch) -> Result<(), CoreError> {
+        let theta = standing.log_strengths;
+        let pairs = all_pairs(theta.len());
+        let ends = |&(first, second): &(u32, u32)| (first as usize, second as usize);
+        let even: Vec<f64> =
+            pairs.iter().map(ends).map(|(first, second)| information(theta[first] - theta[second])).collect();
+        let mut met: Vec<f64> =
+            pairs.iter().map(ends).map(|(first, second)| standing.matches[first * theta.len() + second]).collect();
+        let mut weights = Weights::new(even.iter().zip(&met).map(|(even, met)| even / (1.0 + met)).collect());
+        let mut draws = 0_usize;
+        while !self.full() && weights.total() > 0.0 {
+            draws += 1;
+            if draws % LOOK == 0 {
+                watch.check()?;
             }
-            pass += 1.0;
+            let share = (self.pairs.bits() >> 11) as f64 / (1_u64 << 53) as f64;
+            let drawn = weights.find(share * weights.total());
+            let (first, second) = pairs[drawn];
+            if self.add(first, second) {
+                met[drawn] += 1.0;
+                weights.set(drawn, even[drawn] / (1.0 + met[drawn]));
+            } else {
+                weights.set(drawn, 0.0);
+            }
         }
         Ok(())
     }
@@ -263,9 +279,56 @@ impl Planner<'_> {
     }
 }
 
-/// An exponential variate: −ln of a uniform number in (0, 1].
-fn exponential(stream: &mut Stream) -> f64 {
-    -(((stream.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64).ln()
+/// All pairs of models, the lower one first, in ascending order.
+fn all_pairs(models: usize) -> Vec<(u32, u32)> {
+    (0..models as u32).flat_map(|first| (first + 1..models as u32).map(move |second| (first, second))).collect()
+}
+
+/// Weights that change one by one, with their sum: a binary tree of partial sums.
+struct Weights {
+    /// A power of two; the weights are `tree[leaves..]`, the sum of all is `tree[1]`.
+    leaves: usize,
+    tree: Vec<f64>,
+}
+
+impl Weights {
+    fn new(weights: Vec<f64>) -> Self {
+        let leaves = weights.len().next_power_of_two();
+        let mut tree = vec![0.0; 2 * leaves];
+        tree[leaves..leaves + weights.len()].copy_from_slice(&weights);
+        for node in (1..leaves).rev() {
+            tree[node] = tree[2 * node] + tree[2 * node + 1];
+        }
+        Self { leaves, tree }
+    }
+
+    fn total(&self) -> f64 {
+        self.tree[1]
+    }
+
+    fn set(&mut self, at: usize, weight: f64) {
+        let mut node = self.leaves + at;
+        self.tree[node] = weight;
+        while node > 1 {
+            node /= 2;
+            self.tree[node] = self.tree[2 * node] + self.tree[2 * node + 1];
+        }
+    }
+
+    /// The weight within which `position`, from 0 to below the total, falls; never one of 0.
+    fn find(&self, mut position: f64) -> usize {
+        let mut node = 1;
+        while node < self.leaves {
+            let left = self.tree[2 * node];
+            if position < left || self.tree[2 * node + 1] == 0.0 {
+                node *= 2;
+            } else {
+                position -= left;
+                node = 2 * node + 1;
+            }
+        }
+        node - self.leaves
+    }
 }
 
 /// A pair (`column` < `row`) and the last known gain of a match between its models.
@@ -388,14 +451,20 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_comes_once_before_any_comes_again() {
-        for rule in [Rule::Uniform, Rule::Mef] {
-            let planned = plan(rule, &[0.0, 0.3, -0.2, 1.0], &[0.0; 16], 12, 5);
-            for pass in planned.chunks(6) {
-                let seen: std::collections::HashSet<_> = pass.iter().map(pair).collect();
-                assert_eq!(seen.len(), 6);
-            }
+    fn uniform_plans_every_pair_once_before_any_again() {
+        let planned = plan(Rule::Uniform, &[0.0, 0.3, -0.2, 1.0], &[0.0; 16], 12, 5);
+        for round in planned.chunks(6) {
+            let seen: std::collections::HashSet<_> = round.iter().map(pair).collect();
+            assert_eq!(seen.len(), 6);
         }
+    }
+
+    #[test]
+    fn a_pair_that_lags_behind_catches_up() {
+        let matches = [0.0, 0.0, 100.0, 0.0, 0.0, 100.0, 100.0, 100.0, 0.0];
+        let planned = plan(Rule::Mef, &[0.0; 3], &matches, 100, 9);
+        let lagging = planned.iter().filter(|planned| pair(planned) == (0, 1)).count();
+        assert!(lagging > 55, "{lagging}");
     }
 
     #[test]

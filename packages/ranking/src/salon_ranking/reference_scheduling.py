@@ -40,10 +40,6 @@ class Stream:
             wide = self.bits() * bound
         return wide >> 64
 
-    def exponential(self) -> float:
-        """-ln of a uniform number in (0, 1]."""
-        return -math.log(((self.bits() >> 11) + 1) / (1 << 53))
-
 
 def _rotate(word: int, by: int) -> int:
     return ((word << by) | (word >> (64 - by))) & _WORD
@@ -76,9 +72,10 @@ def schedule(
     information = odds / ((1.0 + odds) * (1.0 + odds))
     if rule == "information" and covariance is not None:
         rows = _by_information(information, covariance, count, pairs, details, shelf)
+    elif rule == "mef":
+        rows = _by_weight(information, matches, count, pairs, details, shelf)
     else:
-        weight = information if rule == "mef" else None
-        rows = _by_weight(len(log_strengths), weight, matches, count, pairs, details, shelf)
+        rows = _in_rounds(len(log_strengths), count, pairs, details, shelf)
     columns = np.array(rows, dtype=np.uint32).reshape(-1, 7)
     return [np.ascontiguousarray(column) for column in columns.T]
 
@@ -87,25 +84,40 @@ Shelf = tuple[NDArray[np.uint64], Indices, Indices]
 Row = tuple[int, int, int, int, int, int, int]
 
 
-def _by_weight(
-    models: int, information: Floats | None, matches: Floats, count: int, pairs: Stream, details: Stream, shelf: Shelf | None
-) -> list[Row]:
-    """Passes over all pairs in the order of exponential / weight (Efraimidis & Spirakis 2006)."""
+def _in_rounds(models: int, count: int, pairs: Stream, details: Stream, shelf: Shelf | None) -> list[Row]:
+    """Rounds of all pairs, each in a random order."""
     rows: list[Row] = []
-    everyone = [(i, j) for i in range(models) for j in range(i + 1, models)]
-    passes = 0
+    playable = [(i, j) for i in range(models) for j in range(i + 1, models)]
+    while len(rows) < count and playable:
+        apart = set()
+        for _, (i, j) in sorted((pairs.bits(), pair) for pair in playable):
+            if len(rows) < count:
+                row = _row(i, j, details, shelf)
+                rows += [row] if row is not None else []
+                apart |= {(i, j)} if row is None else set()
+        playable = [pair for pair in playable if pair not in apart]
+    return rows
+
+
+def _by_weight(
+    information: Floats, matches: Floats, count: int, pairs: Stream, details: Stream, shelf: Shelf | None
+) -> list[Row]:
+    """One by one in proportion to p(1 - p) / (1 + matches); a planned battle counts at once."""
+    first, second = np.triu_indices(len(information), 1)
+    even, met = information[first, second], matches[first, second].copy()
+    playable = np.ones(len(first))
+    rows: list[Row] = []
     while len(rows) < count:
-        before = len(rows)
-        keys = []
-        for i, j in everyone:
-            weight = 1.0 if information is None else information[i, j] / (1.0 + (matches[i, j] + passes))
-            keys.append((pairs.exponential() / weight if weight > 0.0 else math.inf, i, j))
-        for _, i, j in sorted(keys):
-            row = _row(i, j, details, shelf) if len(rows) < count else None
-            rows += [row] if row is not None else []
-        if len(rows) == before:
+        sums = np.cumsum(playable * even / (1.0 + met))
+        if not sums[-1] > 0.0:
             break
-        passes += 1
+        at = int(np.searchsorted(sums, (pairs.bits() >> 11) / (1 << 53) * sums[-1], side="right"))
+        row = _row(int(first[at]), int(second[at]), details, shelf)
+        if row is None:
+            playable[at] = 0.0
+        else:
+            rows.append(row)
+            met[at] += 1.0
     return rows
 
 

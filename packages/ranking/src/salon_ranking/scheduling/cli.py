@@ -1,13 +1,16 @@
 """``salon next-pairs`` and ``salon plan``: which models should meet next, and how many matches a leaderboard will need."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from rich.console import Console
 
     from salon_ranking.scheduling.shelf import Shelf
@@ -99,6 +102,138 @@ def next_pairs(
     if output is not None:
         write(output, plan)
         click.echo(f"Wrote {output}", err=True)
+
+
+@click.command("plan", context_settings=_HELP)
+@click.argument("battles", metavar="[INPUT]", required=False, type=click.Path(path_type=Path))
+@click.option("--models", type=int, default=20, show_default=True, help="Without INPUT: how many models.")
+@click.option(
+    "--spread", type=float, default=100.0, show_default=True, help="Without INPUT: standard deviation of ratings, in Elo."
+)
+@click.option("--ties", type=float, default=0.1, show_default=True, help="Share of ties between equal models.")
+@click.option("--noise", type=float, default=0.0, show_default=True, help="Share of votes that raters give at random.")
+@click.option("--rule", "rules", type=click.Choice(_RULES), multiple=True, help="May be repeated. Default: all three.")
+@click.option("--width", type=float, default=20.0, show_default=True, help="Wanted width of the intervals, in Elo points.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="Wanted power to tell neighbours apart.")
+@click.option("--gap", type=float, default=10.0, show_default=True, help="Neighbours nearer than this need not be told apart.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
+@click.option("--leagues", type=int, default=5, show_default=True, help="Simulated leagues per rule.")
+@click.option("--most", type=int, default=50_000, show_default=True, help="Give up after so many matches per model.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same plan.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write .html (page), .svg (chart), or the table as .csv, .parquet, .json or .jsonl.",
+)
+@_format
+def plan(
+    battles: Path | None,
+    models: int,
+    spread: float,
+    ties: float,
+    noise: float,
+    rules: tuple[str, ...],
+    width: float,
+    power: float,
+    gap: float,
+    confidence: float,
+    leagues: int,
+    most: int,
+    seed: int,
+    output: Path | None,
+    format_: str,
+) -> None:
+    """Simulate schedules: how many matches until the leaderboard can be trusted, by rule.
+
+    Ratings are assumed: a normal spread, or those fitted to INPUT (battles as for salon rank). Three goals of a new arena:
+    the median interval and every interval are narrow enough, and all neighbours are told apart; and one of a settled arena:
+    the interval of a newcomer is narrow enough.
+
+    \b
+    Example:
+      salon plan --models 50 --spread 100 --output plan.html
+      salon plan votes.csv --rule mef --rule information --width 30
+    """
+    from salon_ranking.report import numbers
+    from salon_ranking.scheduling.output import FRAME_ENDINGS, check_ending, write
+    from salon_ranking.scheduling.planning import assumed_ratings, check_models
+    from salon_ranking.scheduling.planning import plan as make_plan
+    from salon_ranking.scheduling.simulation import Goals, Voting
+
+    if output is not None:
+        check_ending(output, (*FRAME_ENDINGS, ".html", ".svg"))
+    if battles is None:
+        check_models(models)
+        ratings = assumed_ratings(models, spread)
+    else:
+        ratings = _fitted(battles)
+    with _progress() as progress:
+        found = make_plan(
+            ratings,
+            rules=rules or _RULES,  # type: ignore[arg-type]
+            voting=Voting(ties, noise),
+            goals=Goals(width, power, confidence, gap),
+            leagues=leagues,
+            seed=seed,
+            most_per_model=most,
+            progress=progress,
+        )
+    if format_ == "json":
+        click.echo(found.table.write_json())
+    elif format_ == "csv":
+        click.echo(found.table.write_csv(), nl=False)
+    else:
+        _console().print(_plain(found.header), style="dim")
+        heads = ("goal", "rule", "battles", "from", "to", "matches per model", "saved", "reached")
+        rows = [
+            (
+                row["goal"],
+                row["rule"],
+                *(numbers.count(row[name]) for name in ("battles", "fewest", "most")),
+                numbers.rating(row["matches_per_model"]),
+                numbers.share(row["saved"]),
+                numbers.share(row["reached"]),
+            )
+            for row in found.table.iter_rows(named=True)
+        ]
+        _show(heads, rows, frozenset(heads[2:]))
+    if output is not None:
+        from salon_ranking.scheduling.output import chart_svg, page
+
+        title = "Plan" if battles is None else f"Plan: {battles.name}"
+        write(output, found.table, texts={".html": lambda: page(found, title), ".svg": lambda: chart_svg(found)})
+        click.echo(f"Wrote {output}", err=True)
+
+
+def _fitted(battles: Path) -> "NDArray[np.float64]":
+    """Ratings of the models that have battles."""
+    from salon_ranking.battles import Battles
+    from salon_ranking.bradley_terry import fit
+
+    return fit(Battles.read(battles), prior_ties=1.0).ratings
+
+
+@contextmanager
+def _progress() -> "Iterator[Callable[[int, int], None]]":
+    """A progress bar on standard error that shows itself only when the work takes more than a second."""
+    from time import monotonic
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    began = monotonic()
+    bar = Progress(console=Console(stderr=True), transient=True)
+    task = bar.add_task("simulating")
+
+    def tell(done: int, total: int) -> None:
+        if monotonic() - began > 1.0:
+            bar.start()
+            bar.update(task, completed=done, total=total)
+
+    try:
+        yield tell
+    finally:
+        bar.stop()
 
 
 def _names(given: Sequence[str]) -> list[str]:

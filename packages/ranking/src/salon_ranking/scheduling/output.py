@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from salon_ranking.errors import MissingExtraError, OptionError
+
+if TYPE_CHECKING:
+    from salon_ranking.scheduling.planning import Plan
 
 FRAME_ENDINGS = (".csv", ".parquet", ".json", ".jsonl")
 """The kinds of file that a table can become."""
@@ -49,6 +53,24 @@ def write(path: Path, frame: pl.DataFrame, *, texts: dict[str, Callable[[], str]
         raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def page(found: "Plan", title: str) -> str:
+    """The page of a plan."""
+    from salon_ranking.report.plan_page import plan_page
+
+    return plan_page(found, title=title)
+
+
+def chart_svg(found: "Plan") -> str:
+    """The curves of a plan as a picture."""
+    import vl_convert
+
+    from salon_ranking.report.plan_page import plan_chart
+
+    specification = {**plan_chart(found), "width": 640, "background": "white"}
+    picture: str = vl_convert.vegalite_to_svg(specification, vl_version="6.4")
+    return picture
 
 
 def _charted(text: Callable[[], str]) -> str:

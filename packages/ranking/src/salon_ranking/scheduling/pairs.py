@@ -25,13 +25,12 @@ def next_pairs(state: ScheduleState, n: int, *, rule: Rule = "mef", seed: int = 
 
     Rules:
 
-    - ``"mef"``: sampling without replacement with weight p(1 - p) / (1 + matches), p the fitted win probability and
-      matches the battles that the two models have had: few matches first, even matches first (MEF, section on match
-      scheduling, gives the two wishes; the formula is ours). When every pair is planned once, the next round begins, with
-      the planned battles counted.
+    - ``"mef"``: battle by battle, drawn in proportion to p(1 - p) / (1 + matches), p the fitted win probability and matches
+      the battles that the two models have had, those just planned included: few matches first, even matches first (MEF,
+      section on match scheduling, gives the two wishes; the formula is ours).
     - ``"information"``: battle by battle, the pair with the largest p(1 - p) · Var(θ_i - θ_j), the one whose result
       raises ln det of the information matrix most (D-optimality); the variance shrinks as battles are planned.
-    - ``"uniform"``: as ``"mef"`` with equal weights.
+    - ``"uniform"``: all pairs in a random order, and again when each is planned once.
 
     The prompt is uniform among those for which both models have a sample, one sample of each is chosen at random, which of
     the two is model a is random, and so is the side on which a's picture is to be shown. Two models that share no prompt are
@@ -53,7 +52,7 @@ def next_pairs(state: ScheduleState, n: int, *, rule: Rule = "mef", seed: int = 
     Example:
         >>> from salon_ranking.scheduling import Shelf
         >>> state = ScheduleState.of(shelf=Shelf.full(["x", "y", "z"], ["a cat", "a dog"], samples=4))
-        >>> plan = next_pairs(state, 3, seed=1)
+        >>> plan = next_pairs(state, 3, rule="uniform", seed=1)
         >>> sorted(sorted(pair) for pair in plan.select("model_a", "model_b").rows())
         [['x', 'y'], ['x', 'z'], ['y', 'z']]
     """
