@@ -26,7 +26,7 @@ def plan_page(plan: Plan, *, title: str) -> str:
         >>> "<h1>Plan</h1>" in plan_page(found, title="Plan")
         True
     """
-    columns = ("Goal", "Rule", "Battles", "From", "To", "Matches per model", "Saved", "Leagues that reached it")
+    columns = ("Goal", "Rule", "Battles", "From", "To", "Matches per model", "Saved", "Reached")
     rows = [
         (
             row["goal"],
@@ -48,7 +48,8 @@ def plan_page(plan: Plan, *, title: str) -> str:
     figure = Figure(plan_chart(plan), caption, Table(heads, curve, frozenset(heads[1:]), "Widths by battles"))
     note = (
         f"Neighbours count when they are at least {plan.goals.least_gap:g} points apart. A newcomer is the middle model; all "
-        "others have settled before it comes, and battles count from then on. Saved: against the uniform rule."
+        "others have settled before it comes, and battles count from then on. Saved: against "
+        "the uniform rule. Reached: by how many of the leagues."
     )
     return render_page(
         title,
