@@ -2,9 +2,14 @@
 
 Not part of the tests; run with ``just benchmark``. Peers (``evalica``, ``arena-rank``:
 the dependency group ``benchmark``) run in the same process when they are installed; ratios are printed at the end. Every
-timing begins with the file, because turning names into numbers is most of the work.
+timing begins with the file, because turning names into numbers is most of the work. ``SALON_BENCH_FILES=20`` also writes 100 M
+battles to many files and prints time and peak memory of reading them.
 """
 
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -153,3 +158,32 @@ def arena_rank_board(path: Path) -> object:
 def test_arena_rank_with_sandwich_intervals(timed: Benchmark, ten_million: Path) -> None:
     pytest.importorskip("arena_rank")
     timed("10 M x 200, ratings and intervals/arena-rank (sandwich)", lambda: arena_rank_board(ten_million), rounds=1)
+
+
+FILES = int(os.environ.get("SALON_BENCH_FILES", "0"))
+READ = """
+import resource, sys, time
+from salon_ranking import Battles, fit
+began = time.perf_counter()
+fit(battles := Battles.read(sys.argv[1]))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(f"{battles.count:,} battles x {len(battles.models)} models: {time.perf_counter() - began:.1f} s, peak {peak:.0f} MiB")
+"""
+
+
+@pytest.mark.skipif(not FILES, reason="SALON_BENCH_FILES=20 writes and reads 100 M battles in 20 files")
+def test_memory_stays_flat_however_many_files_there_are(folder: Path, request: pytest.FixtureRequest) -> None:
+    """Peak memory of a process of its own that reads half of the files, then all."""
+    many = folder / "many"
+    many.mkdir()
+    said = []
+    for number in range(FILES):
+        write_votes(many / f"part-{number:03}.parquet", 5_000_000, 200)
+        if number + 1 in {FILES // 2, FILES}:
+            command = [sys.executable, "-c", READ, str(many)]
+            said.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+    with request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled():
+        print("", *said, sep="\n")
+    shutil.rmtree(many)
+    peaks = [float(line.split("peak ")[1].split()[0].replace(",", "")) for line in said]
+    assert peaks[-1] < 1.25 * peaks[0] + 50

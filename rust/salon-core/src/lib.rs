@@ -5,7 +5,8 @@
 //! ([`bootstrap`], on the exact draws of [`resample`], [`alias`] and [`random`]). [`influence`] has the pieces of analytic
 //! intervals, [`contributions`] what each prompt adds, [`parts`] the boards of groups, [`crossing`] two-way clusters.
 //! Models with more parameters than strengths stand in [`ties`] and [`contextual`], on [`bordered`]; [`online_elo`] goes
-//! battle by battle, and [`merge`] adds new battles to old cells. Everything is deterministic: the same
+//! battle by battle, [`merge`] adds new battles to old cells, and [`scheduling`] says who should meet next. Everything is
+//! deterministic: the same
 //! input and seed give the same bits on any number of threads. The crate has no dependencies and knows no Python.
 
 pub mod aggregate;
@@ -26,5 +27,6 @@ pub mod online_elo;
 pub mod parts;
 pub mod random;
 pub mod resample;
+pub mod scheduling;
 pub mod ties;
 pub mod watch;

@@ -9,6 +9,7 @@ mod battles;
 mod door;
 mod models;
 mod ratings;
+mod scheduling;
 mod uncertainty;
 
 use pyo3::prelude::*;
@@ -39,5 +40,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::fit_contextual, module)?)?;
     module.add_function(wrap_pyfunction!(models::unexplained, module)?)?;
     module.add_function(wrap_pyfunction!(models::merge_cells, module)?)?;
+    module.add_function(wrap_pyfunction!(scheduling::schedule, module)?)?;
     Ok(())
 }

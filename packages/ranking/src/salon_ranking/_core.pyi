@@ -216,3 +216,14 @@ def merge_cells(
     right_number: NDArray[np.uint32],
     models: int,
 ) -> Cells: ...
+def schedule(
+    log_strengths: NDArray[np.float64],
+    matches: NDArray[np.float64],
+    rule: str,
+    count: int,
+    seed: int,
+    covariance: NDArray[np.float64] | None = None,
+    start: NDArray[np.uint64] | None = None,
+    prompt: NDArray[np.uint32] | None = None,
+    samples: NDArray[np.uint32] | None = None,
+) -> list[NDArray[np.uint32]]: ...

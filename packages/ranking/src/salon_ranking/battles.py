@@ -68,9 +68,11 @@ class Battles:
 
     @classmethod
     def read(cls, path: str | Path, *, cluster_by: str | Sequence[str] | None = None, weight: str | None = None) -> "Battles":
-        """Read a CSV, JSON Lines or Parquet file, or the ``battles`` table of a result store (a directory).
+        """Read a CSV, JSON Lines or Parquet file, a folder of such files of one kind, those of a pattern
+        (``votes/2026-*.parquet``), or the ``battles`` table of a result store.
 
-        Only the needed columns are read, in batches: memory does not grow with the number of battles.
+        Only the needed columns are read, in batches: memory does not grow with the number of battles, but with that of the
+        pairs that met and, with ``cluster_by``, of the clusters in which they did.
 
         Raises:
             BattleError: the file cannot be read, or as :meth:`from_frame`.

@@ -74,6 +74,12 @@ _QUIET_SECONDS = 1.0
 @click.option("--side-by-side", is_flag=True, help="With --by: all groups in one table, with the changes of rank.")
 @click.option("--threads", type=int, help="Default: all processors. The result does not depend on it.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Also write .csv, .parquet, .json or .html.")
+@click.option("--raters", type=click.Path(path_type=Path), help="Table of raters to show at the end of an HTML page.")
+@click.option(
+    "--records",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write rows for a store's leaderboards: .csv, .parquet or .jsonl.",
+)
 @click.option(
     "--format",
     "format_",
@@ -104,6 +110,8 @@ def rank(
     side_by_side: bool,
     threads: int | None,
     output: Path | None,
+    raters: Path | None,
+    records: Path | None,
     format_: str,
     choice: Mapping[str, Any],
 ) -> None:
@@ -123,6 +131,7 @@ def rank(
       salon rank votes.csv --ties davidson --both-bad own
       salon rank votes.csv --covariate length_a,length_b --position-bias
       salon rank votes.csv --method elo --k 4 --orders 100
+      salon rank votes.csv --records rows.parquet && salon store import salon-results leaderboards rows.parquet
     """
     from salon_ranking.battles import Battles
     from salon_ranking.bradley_terry import fit
@@ -134,6 +143,7 @@ def rank(
     from salon_ranking.pairwise.choice import Choice, ModelResult, check_choice, check_file, diagnosis, rank_with
     from salon_ranking.pairwise.cli import show_further, show_result
     from salon_ranking.ranking import rank as rank_battles
+    from salon_ranking.records import check_records, write_records
     from salon_ranking.side_by_side import compare
     from salon_ranking.table_files import check_table_path
 
@@ -141,6 +151,8 @@ def rank(
     check_choice(chosen)
     if output is not None:
         (check_ending if chosen.is_plain else check_file)(output)
+    if records is not None:
+        check_records(records)
     for path in (differences, contributions):
         if path is not None:
             check_table_path(path)
@@ -148,7 +160,8 @@ def rank(
     _check_together(by, side_by_side, {"--contributions": contributions})
     if not chosen.is_plain:
         analyses = {"--listing": listing, "--explain": explain, "--differences": differences, "--contributions": contributions}
-        further = {"--interval": interval != "percentile", "--ranks": ranks, "--side-by-side": side_by_side, **analyses}
+        kinds = {"--interval": interval != "percentile", "--ranks": ranks, "--side-by-side": side_by_side, **analyses}
+        further = {"--records": records, "--raters": raters, **kinds}
         _refuse_unused({"--by": by, "--cluster": cluster, "--components": components == "separate", **further})
     found = Battles.read(battles, cluster_by=cluster, weight=weight)
     if not chosen.is_plain:
@@ -198,8 +211,11 @@ def rank(
         show_further(found_out, beside)
         beside.print(found_out.header)
     if output is not None:
-        write(boards, output, title=f"Leaderboard: {battles.name}")
+        write(boards, output, title=f"Leaderboard: {battles.name}", battles=found, raters=raters)
         click.echo(f"Wrote {output}", err=True)
+    if records is not None:
+        rows = write_records(boards, records, board="overall" if by is None else f"by {by}")
+        click.echo(f"Wrote {rows:,} rows for the table leaderboards to {records}", err=True)
     if not all(board.converged for board in boards):
         raise IncompleteError("the ratings did not converge; they are not the estimate")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from salon_ranking.battles import Battles
 from salon_ranking.errors import MissingExtraError, OptionError
 from salon_ranking.leaderboard import Leaderboard
 
@@ -30,8 +31,14 @@ def to_json(boards: Sequence[Leaderboard]) -> str:
     return json.dumps(documents, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def write(boards: Sequence[Leaderboard], path: Path, *, title: str) -> None:
+def write(
+    boards: Sequence[Leaderboard], path: Path, *, title: str, battles: Battles | None = None, raters: Path | None = None
+) -> None:
     """Write boards to a file whose ending says what it will be; an existing file is replaced whole or not at all.
+
+    Args:
+        battles: all battles behind the boards, for a page that shows win rates and convergence.
+        raters: a table of raters, for the same page.
 
     Raises:
         OptionError: the ending is unknown, or the file cannot be written.
@@ -45,7 +52,7 @@ def write(boards: Sequence[Leaderboard], path: Path, *, title: str) -> None:
         elif path.suffix == ".parquet":
             combined(boards).write_parquet(unfinished)
         else:
-            text = to_json(boards) if path.suffix == ".json" else _page(boards, title)
+            text = to_json(boards) if path.suffix == ".json" else _page(boards, title, battles, raters)
             unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(path)
     except OSError as error:
@@ -66,7 +73,7 @@ def check_ending(path: Path) -> None:
         raise OptionError("there is no such folder", source=path.absolute().parent)
 
 
-def _page(boards: Sequence[Leaderboard], title: str) -> str:
+def _page(boards: Sequence[Leaderboard], title: str, battles: Battles | None, raters: Path | None) -> str:
     try:
         from salon_ranking.report.leaderboard import leaderboard_page
     except ModuleNotFoundError as error:
@@ -74,4 +81,4 @@ def _page(boards: Sequence[Leaderboard], title: str) -> str:
             raise
         hint = "Install it: pip install 'salon-ranking[report]'"
         raise MissingExtraError("an HTML page needs the extra 'report', which lacks", value=error.name, hint=hint) from error
-    return leaderboard_page(boards, title=title)
+    return leaderboard_page(boards, title=title, battles=battles, raters=raters)

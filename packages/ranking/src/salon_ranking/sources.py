@@ -1,7 +1,8 @@
-"""Where battles come from: files by their ending, directories through whoever knows them.
+"""Where battles come from: files by their ending, many files by a pattern, directories through whoever knows them.
 
 A directory is offered to the functions of the entry-point group ``salon.sources``, each
-``(path, table) -> LazyFrame | None``; so a result store can be ranked although this package knows no store.
+``(path, table) -> LazyFrame | None``; so a result store can be ranked although this package knows no store. One that nobody
+knows is taken as a folder of files of one kind. Files are read one after the other, row group by row group.
 """
 
 from collections.abc import Callable
@@ -20,24 +21,28 @@ GROUP = "salon.sources"
 _TABLE = "battles"
 
 
-def _csv(path: Path) -> pl.LazyFrame:
-    return pl.scan_csv(path, infer_schema=False)
+def _csv(paths: list[Path]) -> pl.LazyFrame:
+    return pl.scan_csv(paths, infer_schema=False, glob=False)
 
 
-def _json_lines(path: Path) -> pl.LazyFrame:
-    return pl.scan_ndjson(path, infer_schema_length=None)
+def _json_lines(paths: list[Path]) -> pl.LazyFrame:
+    return pl.scan_ndjson(paths, infer_schema_length=None)
 
 
-_READERS: dict[str, Callable[[Path], pl.LazyFrame]] = {
+def _parquet(paths: list[Path]) -> pl.LazyFrame:
+    return pl.scan_parquet(paths, glob=False, extra_columns="ignore")
+
+
+_READERS: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {
     ".csv": _csv,
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
-    ".parquet": pl.scan_parquet,
+    ".parquet": _parquet,
 }
 
 
 def scan(path: Path) -> pl.LazyFrame:
-    """The battles at ``path``, unread.
+    """The battles at ``path``, unread: a file, a directory, or a pattern such as ``votes/2026-*.parquet`` in its last part.
 
     In CSV files every column is text until it is needed as something else, so a model may be called ``007``.
 
@@ -46,14 +51,32 @@ def scan(path: Path) -> pl.LazyFrame:
     """
     if path.is_dir():
         return _scan_directory(path)
-    reader = _READERS.get(path.suffix.lower())
+    if not path.exists() and _is_pattern(path.name):
+        found = sorted(file for file in path.parent.glob(path.name) if file.is_file())
+        if not found:
+            raise BattleError("no file has such a name", source=path)
+        return _scan_files(found, path)
+    return _scan_files([path], path)
+
+
+def _scan_files(paths: list[Path], source: Path) -> pl.LazyFrame:
+    """All rows of files of one kind, in the order of the names."""
+    endings = sorted({path.suffix.lower() for path in paths})
+    if len(endings) > 1:
+        hint = "Name those of one kind by a pattern, such as 'votes/*.parquet'."
+        raise BattleError("files of several kinds cannot be read as one:", source=source, value=endings, hint=hint)
+    reader = _READERS.get(endings[0])
     if reader is None:
-        hint = "Give a file with one of these endings, or the directory of a result store."
-        raise BattleError("unknown kind of file", source=path, value=path.suffix, allowed=_READERS, hint=hint)
-    if not path.exists():
-        raise BattleError("there is no such file", source=path)
-    with reading(str(path)):
-        return reader(path)
+        hint = "Give a file with one of these endings, a folder of such files, or the directory of a result store."
+        raise BattleError("unknown kind of file", source=source, value=endings[0], allowed=_READERS, hint=hint)
+    if not all(path.exists() for path in paths):
+        raise BattleError("there is no such file", source=source)
+    with reading(str(source)):
+        return reader(paths)
+
+
+def _is_pattern(name: str) -> bool:
+    return any(sign in name for sign in "*?[")
 
 
 def _scan_directory(path: Path) -> pl.LazyFrame:
@@ -62,5 +85,8 @@ def _scan_directory(path: Path) -> pl.LazyFrame:
         frame = source(path, _TABLE)
         if frame is not None:
             return frame
+    files = [file for file in path.iterdir() if file.suffix.lower() in _READERS and file.name[0] not in "._"]
+    if files:
+        return _scan_files(sorted(files), path)
     hint = "A result store has a store.json in it, and is read by the package salon-store; `salon store init` makes a new one."
-    raise BattleError("this directory is no result store", source=path, hint=hint)
+    raise BattleError("this directory is no result store and holds no files of battles", source=path, hint=hint)

@@ -29,7 +29,7 @@ _FORMAT_HELP = "For people, or for programs."
 _HELP = {"help_option_names": ["-h", "--help"]}
 COMMANDS = {
     "salon-bench": ("published", "quickstart"),
-    "salon-ranking": ("mos", "rank", "raters", "test-points", "weights"),
+    "salon-ranking": ("mos", "next-pairs", "plan", "rank", "raters", "test-points", "weights"),
     "salon-rewards": ("rewards",),
     "salon-store": ("store",),
     "salon-taxonomy": ("completion", "taxonomy"),

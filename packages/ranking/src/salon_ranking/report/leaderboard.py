@@ -1,11 +1,16 @@
 """The page of one or more leaderboards: an interval plot each, the numbers beneath, and how they were made above."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from salon_ranking.battles import Battles
 from salon_ranking.leaderboard import Leaderboard
+from salon_ranking.ranking import rank
 from salon_ranking.report import numbers
 from salon_ranking.report.charts import interval_plot
 from salon_ranking.report.page import Block, Figure, Section, Table, render_page
+from salon_ranking.report.sections import compared_groups, interval_convergence, rank_intervals, rater_quality, win_rates
 
 _LEAD = (
     "Points are ratings on the Elo scale: 400 points are odds of ten to one. Bars are intervals; where two bars overlap far, "
@@ -37,12 +42,19 @@ def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
     return facts
 
 
-def leaderboard_page(boards: Sequence[Leaderboard], *, title: str) -> str:
+def leaderboard_page(
+    boards: Sequence[Leaderboard], *, title: str, battles: Battles | None = None, raters: Path | None = None
+) -> str:
     """One self-contained HTML page.
 
     Args:
         boards: one leaderboard, or one per group in the order in which they are to be read; not empty.
         title: the page's heading.
+        battles: all battles behind the boards; with them, the page shows win rates and convergence too.
+        raters: a table with one row per rater, to be shown at the end.
+
+    Raises:
+        BattleError: the table of raters cannot be read.
 
     Example:
         >>> import polars as pl
@@ -52,7 +64,23 @@ def leaderboard_page(boards: Sequence[Leaderboard], *, title: str) -> str:
         True
     """
     sections = [Section(board.group or "Leaderboard", _board(board, alone=len(boards) == 1)) for board in boards]
+    sections += _beneath(boards, battles)
+    sections += rater_quality(raters)
     return render_page(title, lead=_LEAD, facts=how_it_was_made(boards[0]) if len(boards) == 1 else [], sections=sections)
+
+
+def _beneath(boards: Sequence[Leaderboard], battles: Battles | None) -> list[Section]:
+    """Rank intervals, groups beside each other, and what only the battles themselves can tell."""
+    sections = rank_intervals(boards[0]) if len(boards) == 1 else compared_groups(boards, battles)
+    if battles is None:
+        return sections
+    if len(boards) == 1:
+        whole = boards[0]
+    else:
+        one = boards[0]
+        whole = rank(battles, replicates=0, prior_ties=one.prior_ties, components="separate", confidence=one.confidence)
+        whole = replace(whole, cluster=one.cluster, seed=one.seed)
+    return [*sections, *win_rates(battles, whole), *interval_convergence(battles, whole)]
 
 
 def _board(board: Leaderboard, *, alone: bool) -> tuple[Block, ...]:

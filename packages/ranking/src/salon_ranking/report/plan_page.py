@@ -1,0 +1,59 @@
+"""The page of a plan: how intervals shrink by rule, and the battles that each goal needs."""
+
+from salon_ranking.report import numbers
+from salon_ranking.report.charts import Specification
+from salon_ranking.report.curves import width_curve
+from salon_ranking.report.page import Figure, Section, Table, render_page
+from salon_ranking.scheduling.planning import Plan
+
+_MEASURES = {"median_width": "median interval", "widest": "widest interval"}
+
+
+def plan_chart(plan: Plan) -> Specification:
+    """Widths of intervals against matches per model, one colour per rule; the goal as a dashed line."""
+    data = plan.curve.unpivot(list(_MEASURES), index=["rule", "matches_per_model"], variable_name="measure", value_name="width")
+    data = data.with_columns(data["measure"].replace(_MEASURES))
+    return width_curve(data, title="Width of the interval (Elo)", goal=plan.goals.width, colour="rule", dash="measure")
+
+
+def plan_page(plan: Plan, *, title: str) -> str:
+    """One self-contained HTML page.
+
+    Example:
+        >>> from salon_ranking.scheduling.planning import assumed_ratings, plan
+        >>> from salon_ranking.scheduling.simulation import Goals
+        >>> found = plan(assumed_ratings(3, 80), rules=["uniform"], leagues=1, goals=Goals(width=90.0))
+        >>> "<h1>Plan</h1>" in plan_page(found, title="Plan")
+        True
+    """
+    columns = ("Goal", "Rule", "Battles", "From", "To", "Matches per model", "Saved", "Reached")
+    rows = [
+        (
+            row["goal"],
+            row["rule"],
+            *(numbers.count(row[name]) for name in ("battles", "fewest", "most")),
+            numbers.rating(row["matches_per_model"]),
+            numbers.share(row["saved"]),
+            numbers.share(row["reached"]),
+        )
+        for row in plan.table.iter_rows(named=True)
+    ]
+    goals = Table(columns, rows, frozenset(columns[2:]), "Battles until each goal")
+    curve = [
+        (row["rule"], *(f"{row[name]:,.0f}" for name in ("battles", "matches_per_model", "median_width", "widest")))
+        for row in plan.curve.iter_rows(named=True)
+    ]
+    heads = ("Rule", "Battles", "Matches per model", "Median width", "Widest")
+    caption = "Intervals of a new arena, mean over the leagues. Dashed: the wanted width."
+    figure = Figure(plan_chart(plan), caption, Table(heads, curve, frozenset(heads[1:]), "Widths by battles"))
+    note = (
+        f"Neighbours count when they are at least {plan.goals.least_gap:g} points apart. A newcomer is the middle model; all "
+        "others have settled before it comes, and battles count from then on. Saved: against "
+        "the uniform rule. Reached: by how many of the leagues."
+    )
+    return render_page(
+        title,
+        lead="How many battles a leaderboard needs, simulated.",
+        facts=[("Assumed", plan.header)],
+        sections=[Section("Goals", (goals, note)), Section("Intervals", (figure,))],
+    )

@@ -1,0 +1,286 @@
+"""``salon next-pairs`` and ``salon plan``: which models should meet next, and how many matches a leaderboard will need."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from rich.console import Console
+
+    from salon_ranking.scheduling.shelf import Shelf
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_RULES = ["mef", "information", "uniform"]
+_MOST_SHOWN = 100
+
+_format = click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
+)
+
+
+@click.command("next-pairs", context_settings=_HELP)
+@click.argument("battles", metavar="INPUT", type=click.Path(path_type=Path))
+@click.option("-n", "--count", type=int, default=100, show_default=True, help="How many battles to plan.")
+@click.option(
+    "--rule",
+    type=click.Choice(_RULES),
+    default="mef",
+    show_default=True,
+    help="mef: few matches and even matches first; information: what says most about the ratings; uniform: all alike.",
+)
+@click.option(
+    "--models",
+    metavar="NAME[,NAME…]",
+    multiple=True,
+    help="Whom to plan for; may be repeated. Default: everyone with generations, else everyone in INPUT.",
+)
+@click.option(
+    "--generations",
+    type=click.Path(path_type=Path),
+    help="Table with model, prompt_id and generation_id. Default: that of the store, if INPUT is one.",
+)
+@click.option("--prompts", type=click.Path(path_type=Path), help="Table with prompt_id, for models that made all of them.")
+@click.option("--samples", type=int, default=1, show_default=True, help="With --prompts: samples of each model per prompt.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same battles and seed, same plan.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Also write .csv, .parquet, .json or .jsonl.")
+@_format
+def next_pairs(
+    battles: Path,
+    count: int,
+    rule: str,
+    models: tuple[str, ...],
+    generations: Path | None,
+    prompts: Path | None,
+    samples: int,
+    seed: int,
+    output: Path | None,
+    format_: str,
+) -> None:
+    """Plan the next battles to show: two models, a prompt, a sample of each, and who stands on the left.
+
+    INPUT holds the battles so far: a CSV, JSON Lines or Parquet file with the columns model_a, model_b and winner (a header
+    alone starts a new arena), or the directory of a result store.
+
+    \b
+    Example:
+      salon next-pairs votes.csv -n 100
+      salon next-pairs votes.csv --generations made.csv --rule information --output next.csv
+      salon next-pairs salon-results --models atelier,brush,canvas -n 20 --format json
+    """
+    from salon_ranking.battles import Battles
+    from salon_ranking.scheduling.output import FRAME_ENDINGS, check_ending, write
+    from salon_ranking.scheduling.pairs import next_pairs as plan_pairs
+    from salon_ranking.scheduling.state import ScheduleState
+
+    if output is not None:
+        check_ending(output, FRAME_ENDINGS)
+    names = _names(models)
+    found = Battles.read(battles)
+    shelf = _shelf(battles, generations, prompts, samples, names or found.models)
+    state = ScheduleState.of(found, models=names or None, shelf=shelf)
+    plan = plan_pairs(state, count, rule=rule, seed=seed)  # type: ignore[arg-type]
+    if format_ == "json":
+        click.echo(plan.write_json())
+    elif format_ == "csv":
+        click.echo(plan.write_csv(), nl=False)
+    else:
+        shown = [name for name in plan.columns if name in {"model_a", "model_b"} or plan[name].null_count() < plan.height]
+        _show(shown, plan.select(shown).head(_MOST_SHOWN).rows())
+        if plan.height > _MOST_SHOWN:
+            click.echo(f"… and {plan.height - _MOST_SHOWN:,} more (--output or --format shows all)", err=True)
+    if output is not None:
+        write(output, plan)
+        click.echo(f"Wrote {output}", err=True)
+
+
+@click.command("plan", context_settings=_HELP)
+@click.argument("battles", metavar="[INPUT]", required=False, type=click.Path(path_type=Path))
+@click.option("--models", type=int, default=20, show_default=True, help="Without INPUT: how many models.")
+@click.option(
+    "--spread", type=float, default=100.0, show_default=True, help="Without INPUT: standard deviation of ratings, in Elo."
+)
+@click.option("--ties", type=float, default=0.1, show_default=True, help="Share of ties between equal models.")
+@click.option("--noise", type=float, default=0.0, show_default=True, help="Share of votes that raters give at random.")
+@click.option("--rule", "rules", type=click.Choice(_RULES), multiple=True, help="May be repeated. Default: all three.")
+@click.option("--width", type=float, default=20.0, show_default=True, help="Wanted width of the intervals, in Elo points.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="Wanted power to tell neighbours apart.")
+@click.option("--gap", type=float, default=10.0, show_default=True, help="Neighbours nearer than this need not be told apart.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
+@click.option("--leagues", type=int, default=5, show_default=True, help="Simulated leagues per rule.")
+@click.option("--most", type=int, default=50_000, show_default=True, help="Give up after so many matches per model.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same plan.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write .html (page), .svg (chart), or the table as .csv, .parquet, .json or .jsonl.",
+)
+@_format
+def plan(
+    battles: Path | None,
+    models: int,
+    spread: float,
+    ties: float,
+    noise: float,
+    rules: tuple[str, ...],
+    width: float,
+    power: float,
+    gap: float,
+    confidence: float,
+    leagues: int,
+    most: int,
+    seed: int,
+    output: Path | None,
+    format_: str,
+) -> None:
+    """Simulate schedules: how many matches until the leaderboard can be trusted, by rule.
+
+    Ratings are assumed: a normal spread, or those fitted to INPUT (battles as for salon rank). Three goals of a new arena:
+    the median interval and every interval are narrow enough, and all neighbours are told apart; and one of a settled arena:
+    the interval of a newcomer is narrow enough.
+
+    \b
+    Example:
+      salon plan --models 50 --spread 100 --output plan.html
+      salon plan votes.csv --rule mef --rule information --width 30
+    """
+    from salon_ranking.report import numbers
+    from salon_ranking.scheduling.output import FRAME_ENDINGS, check_ending, write
+    from salon_ranking.scheduling.planning import assumed_ratings, check_models
+    from salon_ranking.scheduling.planning import plan as make_plan
+    from salon_ranking.scheduling.simulation import Goals, Voting
+
+    if output is not None:
+        check_ending(output, (*FRAME_ENDINGS, ".html", ".svg"))
+    if battles is None:
+        check_models(models)
+        ratings = assumed_ratings(models, spread)
+    else:
+        ratings = _fitted(battles)
+    with _progress() as progress:
+        found = make_plan(
+            ratings,
+            rules=rules or _RULES,  # type: ignore[arg-type]
+            voting=Voting(ties, noise),
+            goals=Goals(width, power, confidence, gap),
+            leagues=leagues,
+            seed=seed,
+            most_per_model=most,
+            progress=progress,
+        )
+    if format_ == "json":
+        click.echo(found.table.write_json())
+    elif format_ == "csv":
+        click.echo(found.table.write_csv(), nl=False)
+    else:
+        _console().print(_plain(found.header), style="dim")
+        heads = ("goal", "rule", "battles", "from", "to", "matches per model", "saved", "reached")
+        rows = [
+            (
+                row["goal"],
+                row["rule"],
+                *(numbers.count(row[name]) for name in ("battles", "fewest", "most")),
+                numbers.rating(row["matches_per_model"]),
+                numbers.share(row["saved"]),
+                numbers.share(row["reached"]),
+            )
+            for row in found.table.iter_rows(named=True)
+        ]
+        _show(heads, rows, frozenset(heads[2:]))
+    if output is not None:
+        from salon_ranking.scheduling.output import chart_svg, page
+
+        title = "Plan" if battles is None else f"Plan: {battles.name}"
+        write(output, found.table, texts={".html": lambda: page(found, title), ".svg": lambda: chart_svg(found)})
+        click.echo(f"Wrote {output}", err=True)
+
+
+def _fitted(battles: Path) -> "NDArray[np.float64]":
+    """Ratings of the models that have battles."""
+    from salon_ranking.battles import Battles
+    from salon_ranking.bradley_terry import fit
+
+    return fit(Battles.read(battles), prior_ties=1.0).ratings
+
+
+@contextmanager
+def _progress() -> "Iterator[Callable[[int, int], None]]":
+    """A progress bar on standard error that shows itself only when the work takes more than a second."""
+    from time import monotonic
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    began = monotonic()
+    bar = Progress(console=Console(stderr=True), transient=True)
+    task = bar.add_task("simulating")
+
+    def tell(done: int, total: int) -> None:
+        if monotonic() - began > 1.0:
+            bar.start()
+            bar.update(task, completed=done, total=total)
+
+    try:
+        yield tell
+    finally:
+        bar.stop()
+
+
+def _names(given: Sequence[str]) -> list[str]:
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+
+
+def _shelf(
+    battles: Path, generations: Path | None, prompts: Path | None, samples: int, models: Sequence[str]
+) -> "Shelf | None":
+    """What there is to show, from the table that was named, or from the store that holds the battles."""
+    from salon_ranking.errors import BattleError, OptionError
+    from salon_ranking.mos.tables import Table, read_table
+    from salon_ranking.scheduling.shelf import Shelf
+
+    if generations is not None and prompts is not None:
+        raise OptionError("--generations and --prompts exclude each other", hint="Generations name their prompts.")
+    if prompts is not None:
+        table = Table(read_table(prompts, "prompts", BattleError), str(prompts), BattleError).with_names(["prompt_id"])
+        return Shelf.full(models, table.frame["prompt_id"].to_list(), samples)
+    if generations is not None:
+        return Shelf.from_frame(read_table(generations, "generations", BattleError), str(generations))
+    if battles.is_dir():
+        made = read_table(battles, "generations", BattleError)
+        return Shelf.from_frame(made, str(battles)) if made.height else None
+    return None
+
+
+def _show(heads: Sequence[str], rows: Sequence[Sequence[Any]], numeric: frozenset[str] = frozenset()) -> None:
+    from rich.table import Table
+
+    table = Table(box=None)
+    for head in heads:
+        table.add_column(head, justify="right" if head in numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*("–" if cell is None else _plain(str(cell)) for cell in row))
+    _console().print(table)
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    # Piped into a file or a program, a table keeps its columns.
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 140)
+
+
+def _plain(text: str) -> str:
+    """Text as it is: no markup, and nothing that a terminal could act on."""
+    from rich.markup import escape
+
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))

@@ -1,0 +1,188 @@
+"""Whole schedules played among models of known strength, to see after how many matches a leaderboard can be trusted.
+
+Votes follow Davidson's model of ties (1970): P(i wins) : P(j wins) : P(tie) = π_i : π_j : ν·√(π_i·π_j), with ν so
+that equal models tie as often as asked; with some probability a rater answers at random instead. Every round the
+schedule plans the next battles from what was voted so far, as ``next_pairs`` does; the Bradley-Terry fit with half-win ties
+is repeated, and intervals come from the sandwich formula, as they would on the leaderboard.
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from salon_ranking import _core
+from salon_ranking.bradley_terry import POINTS_PER_UNIT
+from salon_ranking.convergence import bread_of, interval_widths, laplacian
+from salon_ranking.scheduling.pairs import Rule
+from salon_ranking.scheduling.state import bernoulli_variance
+
+Floats = NDArray[np.float64]
+
+_NEWTON_STEPS = 50
+_SETTLED = 1e-8
+_ENDLESS = 1e9
+
+
+@dataclass(frozen=True)
+class Voting:
+    """How votes come about.
+
+    Attributes:
+        ties: share of ties between equal models, 0 or more and below 1.
+        noise: share of votes that are drawn at random: left, right or tie, with the shares of equal models.
+    """
+
+    ties: float = 0.1
+    noise: float = 0.0
+
+    def outcomes(self, gap: Floats) -> Floats:
+        """Probabilities that the first wins, the second wins, and of a tie, at a difference of log-strengths.
+
+        Returns:
+            Shape (n, 3); rows sum to 1.
+
+        Example:
+            >>> Voting(ties=0.2).outcomes(np.array([0.0])).round(3).tolist()
+            [[0.4, 0.4, 0.2]]
+        """
+        tie_weight = 2.0 * self.ties / (1.0 - self.ties)
+        parts = np.stack([np.exp(gap / 2.0), np.exp(-gap / 2.0), np.full_like(gap, tie_weight)], axis=-1)
+        chance = np.array([(1.0 - self.ties) / 2.0, (1.0 - self.ties) / 2.0, self.ties])
+        shares: Floats = (1.0 - self.noise) * parts / parts.sum(axis=-1, keepdims=True) + self.noise * chance
+        return shares
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What a leaderboard shall reach.
+
+    Attributes:
+        width: the interval of a rating is at most this wide, in Elo points.
+        power: a test finds the difference of two neighbours with at least this probability.
+        confidence: of the intervals; the test's level is 1 - ``confidence``, two-sided.
+        least_gap: neighbours nearer than this, in Elo points, need not be separated.
+    """
+
+    width: float = 20.0
+    power: float = 0.8
+    confidence: float = 0.95
+    least_gap: float = 10.0
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What stands after some battles. Widths are in Elo points."""
+
+    battles: int
+    mean_width: float
+    median_width: float
+    widest: float
+    separated: float
+    """Share of the neighbours, at least ``least_gap`` apart, that are separated with the wanted power; 1 when none are."""
+    hardest: float
+    """How many times too wide the interval of the hardest of those differences still is for that power; at most 1: done."""
+    newcomer: float
+    """The interval of the model that came last; NaN when all came together."""
+
+
+class Arena:
+    """A simulated arena: truth, votes so far, and the fit to them."""
+
+    def __init__(self, truth: Floats, voting: Voting, prior_ties: float, seed: int) -> None:
+        self._truth, self._voting, self._prior_ties = truth, voting, prior_ties
+        self._random = np.random.default_rng(seed)
+        size = len(truth)
+        self._first, self._second = np.triu_indices(size, 1)
+        self._outcomes = voting.outcomes(truth[self._first] - truth[self._second])
+        self.log_strengths: Floats = np.zeros(size)
+        # What the ratings tend to: ties as half wins and random answers pull them together, and tests see that gap.
+        self._votes = self._outcomes * _ENDLESS
+        self._fit()
+        self._limit = self.log_strengths
+        self._votes, self.log_strengths = np.zeros((len(self._first), 3)), np.zeros(size)
+
+    @property
+    def battles(self) -> int:
+        """Votes so far."""
+        return int(self._votes.sum())
+
+    def play(self, rule: Rule, battles: int) -> None:
+        """Plan ``battles`` more, vote on them, and fit again."""
+        size = len(self._truth)
+        matches = self._square(self._votes.sum(axis=1))
+        covariance = self._bread(matches) if rule == "information" else None
+        seed = int(self._random.integers(1 << 62))
+        a, b, *_ = _core.schedule(self.log_strengths, matches, rule, battles, seed, covariance)
+        low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
+        planned = np.bincount(low * size + high, minlength=size * size).reshape(size, size)
+        self._votes += self._random.multinomial(planned[self._first, self._second], self._outcomes)
+        self._fit()
+
+    def settle(self, newcomer: int, each: int) -> None:
+        """Let all but ``newcomer`` meet each other ``each`` times more, and fit again."""
+        old = (self._first != newcomer) & (self._second != newcomer)
+        self._votes += self._random.multinomial(np.where(old, each, 0), self._outcomes)
+        self._fit()
+
+    def checkpoint(self, goals: Goals, baseline: int, newcomer: int | None = None) -> Checkpoint:
+        """Intervals with ``baseline`` fixed, of the ``newcomer`` and of the others, and the power to tell neighbours apart."""
+        gap = self.log_strengths[self._first] - self.log_strengths[self._second]
+        p = 1.0 / (1.0 + np.exp(-gap))
+        scores = np.array([1.0, 0.0, 0.5])
+        spread = (self._votes * (scores - p[:, None]) ** 2).sum(axis=1)
+        bread = self._bread(self._square(self._votes.sum(axis=1)))
+        covariance = bread @ laplacian(self._square(spread)) @ bread
+        every = interval_widths(covariance, baseline, goals.confidence)
+        widths = np.delete(every, [baseline] if newcomer is None else [baseline, newcomer])
+        return Checkpoint(
+            self.battles,
+            float(widths.mean()),
+            float(np.median(widths)),
+            float(widths.max()),
+            *self._separated(covariance, goals),
+            math.nan if newcomer is None else float(every[newcomer]),
+        )
+
+    def _separated(self, covariance: Floats, goals: Goals) -> tuple[float, float]:
+        order = np.argsort(self._truth)
+        lower, upper = order[:-1], order[1:]
+        counted = (self._truth[upper] - self._truth[lower]) * POINTS_PER_UNIT >= goals.least_gap
+        gap = self._limit[upper] - self._limit[lower]
+        if not counted.any():
+            return 1.0, 0.0
+        variance = np.diag(covariance)[lower] + np.diag(covariance)[upper] - 2.0 * covariance[lower, upper]
+        normal = NormalDist()
+        needed = normal.inv_cdf((1.0 + goals.confidence) / 2.0) + normal.inv_cdf(goals.power)
+        excess = needed * np.sqrt(np.maximum(variance[counted], 0.0)) / gap[counted]
+        return float(np.mean(excess <= 1.0)), float(excess.max())
+
+    def _fit(self) -> None:
+        """Newton's method from the last answer, with the prior of the schedule."""
+        score = self._votes @ np.array([1.0, 0.0, 0.5])
+        matches = self._square(self._votes.sum(axis=1))
+        size = len(self._truth)
+        won = np.bincount(self._first, score, size)
+        won += np.bincount(self._second, self._votes.sum(axis=1) - score, size)
+        theta = self.log_strengths
+        for _ in range(_NEWTON_STEPS):
+            expected = 1.0 / (1.0 + np.exp(theta[None, :] - theta[:, None]))
+            slope = won - (matches * expected).sum(axis=1) + self._prior_ties * (0.5 - 1.0 / (1.0 + np.exp(-theta)))
+            step = self._bread(matches, theta) @ slope
+            reach = float(np.ptp(step))
+            theta = theta + step * (math.log1p(reach) / reach if reach > _SETTLED else 1.0)  # Bach 2010, as in the core
+            if reach <= _SETTLED:
+                break
+        self.log_strengths = theta
+
+    def _bread(self, matches: Floats, theta: Floats | None = None) -> Floats:
+        theta = self.log_strengths if theta is None else theta
+        curvature = matches * bernoulli_variance(theta[:, None] - theta[None, :])
+        return bread_of(curvature, self._prior_ties * bernoulli_variance(theta))
+
+    def _square(self, per_pair: Floats) -> Floats:
+        square = np.zeros((len(self._truth), len(self._truth)))
+        square[self._first, self._second] = per_pair
+        return square + square.T
