@@ -51,7 +51,7 @@ def test_what_cannot_be_read_as_one_is_named(tmp_path: Path):
         Battles.read(tmp_path / "*.parquet")
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(BattleError, match="no directory that an installed package can read"):
+    with pytest.raises(BattleError, match="is no result store and holds no files"):
         Battles.read(empty)
 
 
