@@ -20,7 +20,8 @@ _LEAD = (
 
 def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
     """Pairs of a name and a value: everything that shaped the numbers, and everything that could not be rated."""
-    ties = f"{board.prior_ties:g} drawn battles per model against a mean opponent" if board.prior_ties else "none"
+    plural = "" if board.prior_ties == 1 else "s"
+    ties = f"{board.prior_ties:g} drawn battle{plural} per model against a mean opponent" if board.prior_ties else "none"
     facts = [
         ("Battles", f"{board.battles:,} between {board.table.height:,} models, from {board.source}"),
         ("Model", "Bradley–Terry by maximum likelihood, a tie is half a win, 400·log10 scale"),
