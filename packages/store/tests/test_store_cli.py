@@ -1,6 +1,10 @@
 """The command line: what it prints, writes and refuses."""
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -147,6 +151,85 @@ def test_what_a_model_wrote_cannot_act_upon_the_terminal(results: Path, tmp_path
     assert "[bold red]x[/]" in shown
 
 
+def on_a_terminal(*arguments: object) -> tuple[int, bytes]:
+    """Run ``salon store`` on a terminal of its own; returns its exit code and what the terminal was given."""
+    ours, theirs = pty.openpty()
+    command = [
+        sys.executable,
+        "-c",
+        "from salon_taxonomy.cli import main; main(prog_name='salon')",
+        "store",
+        *map(str, arguments),
+    ]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(ours, 1 << 16)
+        except OSError:  # how Linux says that the other side was closed
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(ours)
+    return process.wait(timeout=60), shown
+
+
+def test_csv_and_json_on_a_terminal_are_made_harmless_and_in_a_pipe_exact(results: Path) -> None:
+    text = "\x1b[2J\x07\x9b1mred\x1b]0;title\x07"
+    ResultStore.open(results).append("prompts", pl.DataFrame([{"prompt_id": "p", "suite": "s", "text": text}]), run_id="r")
+    for form in ("csv", "json", "table"):
+        code, shown = on_a_terminal("sql", results, "SELECT text FROM prompts", "--format", form)
+        assert code == 0
+        assert b"red" in shown
+        # The table's bold header is ours.
+        rest = shown.replace(b"\x1b[1m", b"").replace(b"\x1b[0m", b"").decode()
+        assert not set(rest) & {"\x1b", "\x07", "\x9b"}
+    piped = salon("sql", results, "SELECT text FROM prompts", "--format", "csv").stdout_bytes
+    assert piped == f"text\n{text}\n".encode()
+    assert json.loads(salon("sql", results, "SELECT text FROM prompts", "--format", "json").stdout) == [{"text": text}]
+
+
+def test_parquet_is_not_written_to_a_terminal(results: Path) -> None:
+    code, shown = on_a_terminal("sql", results, "SELECT 1 AS a", "--format", "parquet")
+    assert code == 2
+    assert b"not for the screen" in shown
+    assert b"PAR1" not in shown
+
+
+def test_an_error_that_quotes_a_model_cannot_act_upon_the_terminal(results: Path) -> None:
+    rows = pl.DataFrame([{"prompt_id": "p", "suite": "s", "text": "\x1b[2Jred"}])
+    ResultStore.open(results).append("prompts", rows, run_id="r")
+    for query in ("SELECT CAST(text AS INT) FROM prompts", "SELECT error(text) FROM prompts", "SELECT '\x1b[2Jred' FROM"):
+        done = salon("sql", results, query)
+        assert done.exit_code == 2
+        assert "red" in done.stderr
+        code, shown = on_a_terminal("sql", results, query)
+        assert code == 2
+        assert b"\x1b[2J" not in shown
+
+
+def test_ctrl_c_ends_a_long_query_without_a_traceback(results: Path) -> None:
+    query = "SELECT count(*) FROM range(100000000000) a"
+    code = (
+        "import os, signal, threading, duckdb, salon_store.query as query\n"
+        "from salon_taxonomy.cli import main\n"
+        "checked = query._checked\n"
+        "def soon(*arguments):\n"
+        "    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "    return checked(*arguments)\n"
+        "query._checked = soon\n"
+        "main(prog_name='salon')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "store", "sql", results, query], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip() in ("Aborted.", "Aborted!")
+    assert done.stdout == ""
+
+
 def test_compact_merges_and_verify_finds_nothing(results: Path, votes: Path) -> None:
     salon("import", results, "battles", votes)
     assert "Nothing to merge" in salon("compact", results).stderr
@@ -180,6 +263,6 @@ def test_a_journal_left_behind_is_mentioned_and_folded(results: Path) -> None:
     journal._file.close()
     assert "night.jsonl" in salon("ls", results).stderr
     done = salon("compact", results)
-    assert "journal of run night" in done.stderr
+    assert "journal of run night, left behind by a writer that died, was folded: 1 row, 0 already there" in done.stderr
     assert "line 3: the line breaks off" in done.stderr
     assert salon("sql", results, "SELECT count(*) AS n FROM prompts", "--format", "csv").stdout == "n\n1\n"

@@ -85,6 +85,12 @@ def test_a_key_that_stands_twice_is_named(filled: ResultStore, battles: Battles)
     assert "0-1 × 2" in problem.detail
 
 
+def test_one_key_that_stands_twice_is_one_key(filled: ResultStore, battles: Battles) -> None:
+    rows = checked(battles(1, "0-"), SCHEMAS["battles"])
+    publish_part(rows, filled.path / "battles", "smuggled", version=1)
+    assert only(filled).detail == "1 key stands more than once: 0-0 × 2"
+
+
 def test_a_row_that_the_table_does_not_allow_is_named(filled: ResultStore, battles: Battles) -> None:
     rows = checked(battles(1, "z"), SCHEMAS["battles"]).with_columns(winner=pl.lit("A"))
     publish_part(rows, filled.path / "battles", "smuggled", version=1)

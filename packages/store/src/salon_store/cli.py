@@ -141,7 +141,7 @@ def import_files(
         outcome = opened.append(table, joined(frames, table), run_id=run, on_duplicate=on_duplicate)
     except DuplicateKeyError as error:
         raise located(error, frames) from error
-    skipped = f", {outcome.rows_skipped:,} skipped (their keys already stand)" if outcome.rows_skipped else ""
+    skipped = f", {outcome.rows_skipped:,} skipped (key already stands)" if outcome.rows_skipped else ""
     click.echo(f"{_count(outcome.rows_written, 'row')} written to {table}{skipped}.", err=True)
 
 
@@ -162,6 +162,7 @@ def sql(directory: Path, query: str, format_: str | None, output: Path | None) -
     """
     from salon_store.export import encoded, format_of, write_file
     from salon_store.store import ResultStore
+    from salon_taxonomy.errors import InputError
 
     chosen = format_of(format_, output)
     result = ResultStore.open(directory, create=False, read_only=True).sql(query)
@@ -170,8 +171,12 @@ def sql(directory: Path, query: str, format_: str | None, output: Path | None) -
         click.echo(f"{_count(result.height, 'row')} written to {_shown(output)}.", err=True)
     elif chosen == "table":
         _print_frame(result)
+    elif not sys.stdout.isatty():
+        _write_bytes(encoded(result, chosen))
+    elif chosen == "parquet":
+        raise InputError("parquet is not for the screen", hint="Add --output, or send it into a file or a pipe.")
     else:
-        sys.stdout.buffer.write(encoded(result, chosen))
+        _write_bytes(_shown(encoded(result, chosen).decode()).encode())
 
 
 @store.command()
@@ -238,7 +243,7 @@ def _report_recovered(opened: "ResultStore") -> None:
     for folded in opened.recovered:
         click.echo(
             f"The journal of run {_shown(folded.run_id)}, left behind by a writer that died, was folded: "
-            f"{folded.rows_written:,} rows, {folded.rows_skipped:,} already there.",
+            f"{_count(folded.rows_written, 'row')}, {folded.rows_skipped:,} already there.",
             err=True,
         )
         for kept in folded.set_aside:
@@ -287,7 +292,15 @@ def _size(count: int) -> str:
 
 def _shown(value: object) -> str:
     """A name or a cell as text that a terminal cannot act upon."""
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in str(value))
+    from salon_store.errors import printable
+
+    return printable(str(value))
+
+
+def _write_bytes(content: bytes) -> None:
+    """Write to standard output as they are: ``click.echo`` would strip what looks like a terminal's codes in a pipe."""
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
 
 
 def _print(renderable: object) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from salon_store.errors import DamagedPartError, QueryError
+from salon_store.errors import DamagedPartError, QueryError, printable
 from salon_store.parts import damage, whole
 from salon_store.schemas import SCHEMAS
 from salon_store.views import LiveTables, create_views, file_pattern, identifier, literal
@@ -74,7 +74,10 @@ def run_query(query: str, tables: LiveTables, *, store: Path, mixed_versions: bo
             found = None if isinstance(error, mistaken) else damage(_parts_of(names, tables), store)
             if found is not None:
                 raise found from error
-            raise QueryError(str(error).strip(), source="query", hint=_hint(error)) from error
+            raise QueryError(printable(str(error).strip()), source="query", hint=_hint(error)) from error
+        except RuntimeError as error:
+            # DuckDB turns a Ctrl-C into this while it executes; its own errors are of other types.
+            raise KeyboardInterrupt from error
 
 
 def _parts_of(names: set[str], tables: LiveTables) -> list[Path]:

@@ -101,7 +101,7 @@ def _damaged(layout: Layout, schema: TableSchema) -> list[Problem]:
 
 def _damage(path: Path, entry: Noted | None, schema: TableSchema, store: Path) -> Problem | None:
     if entry is not None and file_sha256(path) != entry.sha256:
-        return Problem(path, "altered", f"{path.stat().st_size} bytes that are not those that were written")
+        return Problem(path, "altered", "its bytes are not those that were written")
     try:
         superseded_by(path, store)
         given = pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema()
@@ -186,7 +186,11 @@ def _duplicates(layout: Layout, schema: TableSchema, paths: list[Path]) -> Itera
     if twice.height:
         shown = "; ".join(f"{', '.join(str(value) for value in row[:-1])} × {row[-1]}" for row in twice.head(_MOST_KEYS).rows())
         more = f" and {twice.height - _MOST_KEYS} more" if twice.height > _MOST_KEYS else ""
-        yield Problem(layout.table(schema.name), "duplicates", f"{twice.height} keys stand more than once: {shown}{more}")
+        yield Problem(layout.table(schema.name), "duplicates", f"{_keys(twice.height)} more than once: {shown}{more}")
+
+
+def _keys(count: int) -> str:
+    return "1 key stands" if count == 1 else f"{count:,} keys stand"
 
 
 def _foreign(layout: Layout, schema: TableSchema) -> Iterator[Problem]:
