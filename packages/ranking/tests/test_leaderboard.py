@@ -251,4 +251,5 @@ def test_ctrl_c_stops_a_long_bootstrap_before_its_end():
     with pytest.raises(KeyboardInterrupt):
         rank(VOTES, replicates=3_000_000, progress=tell)
     presser.join()
-    assert finished[-1] < 3_000_000
+    # Pressed at the first sign of progress, so all but a small part is left undone.
+    assert finished[-1] < 3_000_000 / 4

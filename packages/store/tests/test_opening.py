@@ -84,7 +84,7 @@ def test_a_store_opened_for_reading_refuses_to_write(store: ResultStore, battles
             write()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere; any other user makes this run")
 def test_a_directory_that_may_not_be_written_is_a_store_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     with pytest.raises(StoreError, match="Permission"):

@@ -36,7 +36,7 @@ def salon(arguments: list[str], stdout: int, *options: str, **environment: str) 
     return done.returncode, done.stderr
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="this machine has no /dev/full")
+@pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this machine; Linux has one and makes this run")
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_a_full_disk_is_one_message(arguments: list[str]) -> None:
     with FULL.open("w") as full:
@@ -56,7 +56,7 @@ def test_a_reader_that_left_is_no_matter_to_speak_of(arguments: list[str]) -> No
         os.close(writing)
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="this machine has no /dev/full")
+@pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this machine; Linux has one and makes this run")
 @pytest.mark.parametrize("how", [["-u"], ["-X", "utf8=0"]])
 def test_neither_unbuffered_nor_plain_ascii_output_escapes(how: list[str]) -> None:
     with FULL.open("w") as full:
