@@ -28,7 +28,7 @@ _GROUP = "salon.commands"
 _FORMAT_HELP = "For people, or for programs."
 _HELP = {"help_option_names": ["-h", "--help"]}
 COMMANDS = {
-    "salon-bench": ("published", "quickstart"),
+    "salon-bench": ("bench", "published", "quickstart"),
     "salon-ranking": ("mos", "next-pairs", "plan", "rank", "raters", "test-points", "weights"),
     "salon-rewards": ("rewards",),
     "salon-store": ("store",),
