@@ -119,7 +119,8 @@ def test_no_bytes_raise_anything_but_a_typed_error(tmp_path, ending, content):
     assert all(row.number >= 1 for row in rows)
 
 
-json_values = st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)  # fmt: skip
+plain = st.none() | st.booleans() | st.floats() | st.text()
+json_values = st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -173,7 +173,7 @@ def test_own_templates_change_the_version_and_reach_the_judge(tmp_path):
 
 
 def test_a_folder_without_templates_is_refused(tmp_path):
-    with pytest.raises(InputError, match="subject.jinja"):
+    with pytest.raises(InputError, match=r"subject\.jinja"):
         MagicBench(templates=tmp_path)
 
 

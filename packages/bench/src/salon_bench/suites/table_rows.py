@@ -150,9 +150,9 @@ def _loaded(text: str, path: Path, line: int | None = None) -> Any:
         raise InputError(f"is no JSON ({error})", source=path, line=line) from error
 
 
-def _object(found: Any, path: Path, **where: int) -> Mapping[str, Any]:
+def _object(found: Any, path: Path, *, row: int | None = None, line: int | None = None) -> Mapping[str, Any]:
     if not isinstance(found, dict):
-        raise InputError("must be a JSON object, not", source=path, value=_named(found), **where)
+        raise InputError("must be a JSON object, not", source=path, value=_named(found), row=row, line=line)
     return found
 
 

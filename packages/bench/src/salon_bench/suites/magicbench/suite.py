@@ -22,7 +22,7 @@ from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Su
 from salon_bench.suites.templates import Templates
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers import MagicMirrorAnswer
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from salon_bench.suites.generations import Generations
 
 _RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning
+_TEMPLATES = ("subject", "assessment")
 _PIXELS = 1280 * 28 * 28  # what the released scripts show their model at most
 
 
@@ -54,7 +55,7 @@ class MagicBench:
         self.fidelity = Fidelity(fidelity)
         self.rules = CountingRules.of(self.fidelity)
         self._folder = templates or Path(__file__).with_name("prompts")
-        missing = [name for name in ("subject", "assessment") if not (self._folder / f"{name}.jinja").is_file()]
+        missing = [name for name in _TEMPLATES if not (self._folder / f"{name}.jinja").is_file()]
         if missing:
             raise InputError("the folder of templates lacks", source=self._folder, value=f"{missing[0]}.jinja")
 
@@ -66,8 +67,9 @@ class MagicBench:
     @cached_property
     def version(self) -> str:
         """A digest of templates, label tree, rules and parsers."""
-        labels = Taxonomy.load("magicmirror").model_dump(mode="json", include={"labels", "guidelines"})
-        whole = {"templates": self.questions.templates.version, "labels": labels, "fidelity": str(self.fidelity)}
+        labels = Taxonomy.load("magicmirror").model_dump_json(include={"labels", "guidelines"})
+        templates = {name: self.questions.templates.texts[name] for name in _TEMPLATES}
+        whole: dict[str, Digestible] = {"templates": templates, "labels": labels, "fidelity": str(self.fidelity)}
         return digest("magicbench", {**whole, "rules": _RULES_VERSION})
 
     @property

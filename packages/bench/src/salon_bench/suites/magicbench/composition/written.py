@@ -17,6 +17,7 @@ from salon_bench.suites.templates import Templates
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.reading import last_object, nothing_found, rejected, said
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
+from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Judge, Question, Reply
 from salon_taxonomy.verdict import Reason, Unscored
@@ -166,7 +167,7 @@ def _question(templates: Templates, brief: Brief, seed: int) -> Question:
     entity = brief.entity
     parts = {"doing": entity.doing, "scene": brief.scene, "style": brief.style, "shot": brief.shot}
     text = templates.render("compose", phrase=entity.phrase, **parts)
-    schema = {
+    schema: dict[str, Digestible] = {
         "type": "object",
         "properties": {"prompt": {"type": "string"}, "subject": {"type": "string"}},
         "required": ["prompt", "subject"],
