@@ -3,6 +3,7 @@
 import struct
 import zlib
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
@@ -15,25 +16,6 @@ from salon_taxonomy.verdict import Unscored
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageFile import ImageFile
-
-FAILURES: Final = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    ArithmeticError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    RuntimeError,
-    AssertionError,
-    MemoryError,
-    Warning,
-    struct.error,
-    zlib.error,
-)
-"""What decoders raise about damaged files. Named one by one, because no decoder says so in its documentation and each of
-these has been seen; ``Warning`` where a caller has turned warnings into errors."""
 
 _ORIENTATION: Final = 0x0112
 _TURNS: Final = {
@@ -50,6 +32,20 @@ _SIDEWAYS: Final = (5, 6, 7, 8)
 _PNG_HEAD: Final = 8
 _PNG_DEPTH: Final = 24  # where the bit depth stands in a PNG file
 _SIXTEEN_BITS: Final = 16
+
+
+@cache
+def failures() -> tuple[type[Exception], ...]:
+    """What decoders and encoders raise about damaged files.
+
+    Named one by one, because no decoder's documentation says so; all have been seen, most of them by tests with damaged
+    files. ``Warning`` where a caller has turned warnings into errors.
+    """
+    from PIL.Image import DecompressionBombError
+
+    standard = (OSError, SyntaxError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, EOFError)
+    rare = (RuntimeError, AssertionError, MemoryError, Warning, struct.error, zlib.error, DecompressionBombError)
+    return (*standard, *rare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,7 @@ def decode(data: bytes, limits: SourceLimits = DEFAULT_LIMITS, *, checked_only: 
         opened.load()
         damage = _png_damage(data) if kind is PNG else None
         return bad_media(f"the file is damaged ({damage})") if damage else _upright(opened, kind, (width, height), frames, data)
-    except FAILURES as error:
+    except failures() as error:
         return bad_media(f"the file is cut off or damaged ({str(error) or type(error).__name__})")
 
 
@@ -130,7 +126,7 @@ def _orientation(image: "Image") -> int:
     """The value of EXIF's tag; 1, upright, where there is none or it cannot be read: viewers leave it aside as well."""
     try:
         asked = image.getexif().get(_ORIENTATION)
-    except FAILURES:
+    except failures():
         return 1
     return asked if isinstance(asked, int) else 1
 
