@@ -168,6 +168,15 @@ def test_the_orientation_of_exif_is_applied(kind: str, orientation: int) -> None
     assert np.abs(pixels(ready)[5::20, 8::24].astype(int) - np.asarray(upright)[5::20, 8::24]).max() < 30
 
 
+@pytest.mark.parametrize("size", [(1, 1), (40, 1), (3, 9), (100, 101)])
+def test_a_turned_jpeg_keeps_its_colours_however_small(size: tuple[int, int]) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    ready = prepared(encoded(Image.new("RGB", size, RED), "JPEG", exif=exif, quality=100))
+    assert (ready.width, ready.height) == size[::-1]
+    assert np.abs(pixels(ready).astype(int) - RED).max() <= 3
+
+
 @pytest.mark.parametrize("exif", [b"", b"Exif\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", b"Exif\0\0" + b"\xff" * 60])
 def test_broken_exif_does_not_cost_the_picture(exif: bytes) -> None:
     data = encoded(drawing(), "JPEG", exif=exif)
@@ -331,4 +340,4 @@ def test_a_head_that_promises_an_absurd_size_is_refused(size: tuple[int, int]) -
 def test_no_global_setting_of_pillow_is_touched() -> None:
     before = (Image.MAX_IMAGE_PIXELS, TiffImagePlugin.READ_LIBTIFF)
     prepared(encoded(drawing(), "TIFF"))
-    assert (Image.MAX_IMAGE_PIXELS, TiffImagePlugin.READ_LIBTIFF) == before
+    assert before == (Image.MAX_IMAGE_PIXELS, TiffImagePlugin.READ_LIBTIFF)

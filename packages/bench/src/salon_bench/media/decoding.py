@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
@@ -53,10 +53,11 @@ class Decoded:
     """A whole picture.
 
     Attributes:
-        image: upright, opaque, sRGB, eight bits; smaller than ``width`` × ``height`` where ``checked_only`` was asked for.
+        image: upright, opaque, sRGB, eight bits; a small grey likeness where ``whole`` is false.
         kind: the file's format.
         width: in pixels, upright.
         height: in pixels, upright.
+        whole: the pixels are there; false where only their wholeness was asked for and seen.
         changed: whether the picture is another than a plain decoder would see in the file.
         notes: what was done to it, a clause each.
     """
@@ -65,6 +66,7 @@ class Decoded:
     kind: PictureFormat
     width: int
     height: int
+    whole: bool
     changed: bool
     notes: tuple[str, ...]
 
@@ -94,11 +96,15 @@ def decode(data: bytes, limits: SourceLimits = DEFAULT_LIMITS, *, checked_only: 
         if width * height > limits.most_pixels:
             return bad_media(f"the picture has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
         frames = bool(getattr(opened, "is_animated", False))
-        if checked_only and kind is JPEG and _plain(opened):
+        likeness = checked_only and kind is JPEG and _plain(opened)
+        if likeness:
             opened.draft("L", (max(1, width // 8), max(1, height // 8)))
         opened.load()
         damage = _png_damage(data) if kind is PNG else None
-        return bad_media(f"the file is damaged ({damage})") if damage else _upright(opened, kind, (width, height), frames, data)
+        if damage:
+            return bad_media(f"the file is damaged ({damage})")
+        decoded = _upright(opened, kind, (width, height), frames, data)
+        return replace(decoded, whole=False) if likeness else decoded
     except failures() as error:
         return bad_media(f"the file is cut off or damaged ({str(error) or type(error).__name__})")
 
@@ -119,7 +125,8 @@ def _upright(opened: "ImageFile", kind: PictureFormat, size: tuple[int, int], fr
     width, height = opened.size if kind is TIFF else size  # a TIFF file is turned by its decoder
     if orientation in _SIDEWAYS:
         width, height = height, width
-    return Decoded(coloured.image, kind, width, height, bool(notes) or coloured.changed, (*notes, *coloured.notes))
+    changed = bool(notes) or coloured.changed
+    return Decoded(coloured.image, kind, width, height, True, changed, (*notes, *coloured.notes))
 
 
 def _orientation(image: "Image") -> int:
