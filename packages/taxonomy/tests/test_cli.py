@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from xml.etree import ElementTree
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 

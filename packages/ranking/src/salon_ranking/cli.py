@@ -160,7 +160,6 @@ def _show(request: "Request", answer: "Answer") -> None:
     from salon_ranking.side_by_side import compare
 
     boards = answer.boards
-    whole_table = request.explain is None and not request.side_by_side
     if request.explain is not None:
         for sentence in explain(boards[0], answer.rated, request.explain):
             click.echo(printable(sentence))
@@ -170,13 +169,14 @@ def _show(request: "Request", answer: "Answer") -> None:
         click.echo(to_json(boards, answer.further))
     elif request.format_ == "csv":
         _write_exactly(combined(boards).write_csv())
-    if whole_table and request.format_ == "table":
+    else:
         _show_boards(answer)
         return
     if boards and boards[0].excluded is not None:
         click.echo(printable(boards[0].excluded.sentence), err=True)
+    beside = _console(stderr=request.format_ != "table")
     for board, further in zip(boards, answer.further, strict=True):
-        _show_further(board, further, _console(stderr=request.format_ != "table"))
+        _show_further(board, further, beside)
 
 
 def _show_boards(answer: "Answer") -> None:

@@ -1,6 +1,6 @@
-"""What stands beside a leaderboard when it is asked for: how acceptable each model is, and how well the model of ratings fits."""
+"""What stands beside a leaderboard when it is asked for: how acceptable each model is, and how well the ratings fit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -65,8 +65,7 @@ def further_of(
     """
     if not (acceptable or diagnose):
         return tuple(Further() for _ in boards)
-    rated_by: Mapping[str | None, Battles] = {None: rated} if by is None else {**groups_of(rated, by)}
-    every_by: Mapping[str | None, Battles] = {None: every} if by is None else {**groups_of(every, by)}
+    rated_by, every_by = _groups(rated, by), _groups(every, by)
     return tuple(
         Further(
             acceptability(every_by[board.group], confidence=board.confidence) if acceptable else None,
@@ -74,6 +73,11 @@ def further_of(
         )
         for board in boards
     )
+
+
+def _groups(battles: Battles, by: str | None) -> dict[str | None, Battles]:
+    """The battles of each board, by its group."""
+    return {None: battles} if by is None else {name: group for name, group in groups_of(battles, by).items()}  # noqa: C416
 
 
 def _rows(table: pl.DataFrame) -> list[dict[str, object]]:

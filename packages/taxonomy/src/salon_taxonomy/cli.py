@@ -42,7 +42,9 @@ COMMANDS = {
         "rank": "Rank models by their battles: Bradley-Terry ratings on the Elo scale with intervals.",
         "raters": "Look at raters: missed anchors, too fast, one option again and again, one-sided, against everybody else.",
         "test-points": "The share of yes/no checks that each model passes, per test point, with Wilson intervals.",
-        "weights": "What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.",
+        "weights": (
+            "What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal."
+        ),
     },
     "salon-rewards": {
         "rewards": "Score answers the way a trainer pays for them.",
@@ -72,7 +74,7 @@ class SalonGroup(click.RichGroup):
         """The names of all installed subcommands, in alphabetical order."""
         return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_GROUP))})
 
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_help(self, ctx: click.RichContext, formatter: click.RichHelpFormatter) -> None:
         """Write the group's help; its list of subcommands imports none of them."""
         with _listed(ctx):
             super().format_help(ctx, formatter)

@@ -241,7 +241,7 @@ class LeaderboardRow(Record):
     seed: int | None = None
     excluded_by: Key | None = Field(
         default=None,
-        description="the rater report whose flagged raters' battles are not in the board (rater_flags.report_id); None: all are",
+        description="the report (rater_flags.report_id) whose flagged raters' battles are not in the board; None: all are",
     )
 
 

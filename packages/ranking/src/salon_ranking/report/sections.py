@@ -44,7 +44,8 @@ def rank_intervals(board: Leaderboard) -> list[Section]:
         "Rank intervals",
     )
     caption = "The ranks that the votes allow. Where two bars share no rank, the order of the two models is settled."
-    return [Section("Rank intervals", (Figure(dot_plot(rows, label="model", value="rank", title="Rank"), caption, table),))]
+    chart = dot_plot(rows, label="model", value="rank", title="Rank", whole=True)
+    return [Section("Rank intervals", (Figure(chart, caption, table),))]
 
 
 def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> list[Section]:
@@ -155,8 +156,9 @@ def listing_status(board: Leaderboard) -> list[Section]:
     if "listed" not in board.table.columns:
         return []
     rows = [
-        (str(row["rank"]), row["model"], *listing_cells(row), numbers.count(row["matches"]))
+        (str(row["rank"]), row["model"], verdict, width, effect, numbers.count(row["matches"]))
         for row in board.table.iter_rows(named=True)
+        for width, effect, verdict in [listing_cells(row)]
     ]
     listed = int(board.table["listed"].sum())
     said = (
@@ -164,7 +166,7 @@ def listing_status(board: Leaderboard) -> list[Section]:
         f"{MOST_WIDTH:g} wide, and one more match changes the rating by at most {MOST_EFFECT:g}. The matches that others need "
         "suppose that all models play on in proportion."
     )
-    columns = ("Rank", "Model", "Width", "One match", "Listed", "Matches")
+    columns = ("Rank", "Model", "Listed", "Width", "One match", "Matches")
     table = Table(columns, rows, frozenset({"Rank", "Width", "One match", "Matches"}), "Listing")
     return [Section("Listing", (said, table))]
 
@@ -241,6 +243,7 @@ def _rater_file(path: Path) -> tuple[Block, ...]:
     frame = frame.select(
         name for name in frame.columns if name in ("rater_id", "flagged") or frame[name].null_count() < len(frame)
     )
+    frame = frame.with_columns(_as_numbers(frame[name]) for name in frame.columns if name != "rater_id")
     columns = tuple(frame.columns)
     numeric = frozenset(name for name, dtype in frame.schema.items() if dtype.is_numeric())
     rows = [tuple(_cell(value) for value in row) for row in frame.head(_MOST_RATERS).iter_rows()]
@@ -250,6 +253,14 @@ def _rater_file(path: Path) -> tuple[Block, ...]:
         said += f", {flagged:,} flagged"
     shown = f"; the first {_MOST_RATERS:,} are shown" if frame.height > _MOST_RATERS else ""
     return f"{said}{shown}.", Table(columns, rows, numeric, "Rater quality")
+
+
+def _as_numbers(column: pl.Series) -> pl.Series:
+    """A column of text that holds nothing but numbers, as numbers; any other as it is (a CSV file is all text)."""
+    if column.dtype != pl.String:
+        return column
+    found = column.cast(pl.Float64, strict=False)
+    return found if found.null_count() == column.null_count() < len(column) else column
 
 
 def _cell(value: object) -> str:
