@@ -288,4 +288,5 @@ def _progress() -> "Iterator[Stage]":
     try:
         yield stage
     finally:
-        bar.stop()
+        if bar.live.is_started:  # one that was never shown would still end with an empty line
+            bar.stop()

@@ -74,7 +74,7 @@ class SalonGroup(click.RichGroup):
         """The names of all installed subcommands, in alphabetical order."""
         return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_GROUP))})
 
-    def format_help(self, ctx: click.RichContext, formatter: click.RichHelpFormatter) -> None:
+    def format_help(self, ctx: click.RichContext, formatter: click.RichHelpFormatter) -> None:  # type: ignore[override]
         """Write the group's help; its list of subcommands imports none of them."""
         with _listed(ctx):
             super().format_help(ctx, formatter)
