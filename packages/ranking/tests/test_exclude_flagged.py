@@ -97,7 +97,8 @@ def test_a_store_gets_the_boards_and_the_reasons_and_is_read_back(frame: pl.Data
     assert "Added 0 rows to leaderboards and 0 rows to rater_flags" in salon(*options).stderr
     asked = """SELECT DISTINCT rater_id, reason, flag.value < threshold AS below, battles
         FROM leaderboards JOIN rater_flags AS flag ON report_id = excluded_by WHERE reason = 'missed_anchors'"""
-    assert set(store.sql(asked).rows()) == {(name, "missed_anchors", True, 120) for name in check_raters(frame).flagged}
+    missed = check_raters(frame).findings.filter(reason="missed_anchors")["rater_id"]
+    assert set(store.sql(asked).rows()) == {(name, "missed_anchors", True, 120) for name in missed}
     assert salon("rank", store.path, "--bootstrap", 20, "--store", store.path).exit_code == 0
     boards = store.sql("SELECT leaderboard_id, count(excluded_by) AS n FROM leaderboards GROUP BY ALL ORDER BY n")
     assert boards["n"].to_list() == [0, 4]

@@ -146,10 +146,10 @@ def rank(choice: Mapping[str, Any], **options: Any) -> None:
         answer = rank_boards(request, ballot, stage)
     _show(request, answer)
     _write(request, ballot, answer)
-    if sink is not None:
-        _store(request, ballot, answer, sink)
     if not all(board.converged for board in answer.boards):
         raise IncompleteError("the ratings did not converge; they are not the estimate")
+    if sink is not None:
+        _store(request, ballot, answer, sink)
 
 
 def _show(request: "Request", answer: "Answer") -> None:
