@@ -108,9 +108,12 @@ def test_a_store_of_a_newer_version_is_refused(old: Path) -> None:
         ResultStore.open(old, migrations=(FIRST,))
 
 
+BEFORE_FLAGS = MIGRATIONS[: [step.name for step in MIGRATIONS].index("rater-flags")]
+
+
 def test_a_store_of_before_rater_flags_is_read_as_it_is_and_gains_them_when_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "first"
-    store = ResultStore.open(path, migrations=MIGRATIONS[:1])
+    store = ResultStore.open(path, migrations=BEFORE_FLAGS)
     line = {"leaderboard_id": "l", "board": "b", "model": "m", "rank": 1, "rating": 1.0, "matches": 3.0, "win_rate": 0.5}
     rows = pl.DataFrame({**line, "solver": "s"})
     store.append("leaderboards", rows, run_id="r")
@@ -118,9 +121,9 @@ def test_a_store_of_before_rater_flags_is_read_as_it_is_and_gains_them_when_it_i
     old = pl.read_parquet(part).drop("excluded_by")
     note_removed(path / "leaderboards", [part.name])
     part.unlink()
-    publish_part(old, path / "leaderboards", "r", version=1)
+    publish_part(old, path / "leaderboards", "r", version=BEFORE_FLAGS[-1].version)
     (path / "rater_flags").rmdir()
-    ResultStore.open(path, migrations=MIGRATIONS[:1])
+    ResultStore.open(path, migrations=BEFORE_FLAGS)
     (path / "rater_flags").rmdir()
 
     reader = ResultStore.open(path, read_only=True)
@@ -143,7 +146,7 @@ def test_the_catalog_is_made_anew_when_the_tables_change_and_no_part_does(
     with monkeypatch.context() as before:
         before.setattr("salon_store.catalog.SCHEMAS", older)
         before.setattr("salon_store.views.SCHEMAS", older)
-        ResultStore.open(path, migrations=MIGRATIONS[:1])
+        ResultStore.open(path, migrations=BEFORE_FLAGS)
     with duckdb.connect(str(path / "catalog.duckdb"), read_only=True) as connection:
         assert ("rater_flags",) not in connection.execute("SHOW TABLES").fetchall()
     ResultStore.open(path)

@@ -4,14 +4,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from salon_ranking.battles import Battles
 from salon_ranking.errors import MissingExtraError, OptionError
-from salon_ranking.further import Further
 from salon_ranking.leaderboard import Leaderboard
-from salon_ranking.raters.rater_report import RaterReport
+
+if TYPE_CHECKING:
+    from salon_ranking.battles import Battles
+    from salon_ranking.further import Further
+    from salon_ranking.raters.rater_report import RaterReport
 
 ENDINGS = (".csv", ".parquet", ".json", ".html")
 """The kinds of file that :func:`write` makes."""
@@ -27,9 +30,9 @@ class Background:
         raters: a report about the raters, or a table with one row per rater.
     """
 
-    battles: Battles | None = None
-    further: Sequence[Further] = ()
-    raters: RaterReport | Path | None = None
+    battles: "Battles | None" = None
+    further: "Sequence[Further]" = ()
+    raters: "RaterReport | Path | None" = None
 
 
 def combined(boards: Sequence[Leaderboard]) -> pl.DataFrame:
@@ -52,7 +55,7 @@ def _with_excluded(board: Leaderboard) -> pl.DataFrame:
     )
 
 
-def to_json(boards: Sequence[Leaderboard], further: Sequence[Further] = ()) -> str:
+def to_json(boards: Sequence[Leaderboard], further: "Sequence[Further]" = ()) -> str:
     """A JSON array with one object per board: how it was made, its rows, what stands beside it. Null is what is not known."""
     made = [field.name for field in fields(Leaderboard) if field.name not in ("table", "excluded")]
     documents = [
@@ -61,9 +64,9 @@ def to_json(boards: Sequence[Leaderboard], further: Sequence[Further] = ()) -> s
             "excluded": None if board.excluded is None else asdict(board.excluded),
             "ci_method": board.ci_method,
             "rows": board.table.to_dicts(),
-            **beside.document(),
+            **({} if beside is None else beside.document()),
         }
-        for board, beside in zip(boards, further or [Further()] * len(boards), strict=True)
+        for board, beside in zip(boards, further or (None,) * len(boards), strict=True)
     ]
     return json.dumps(documents, indent=2, ensure_ascii=False, allow_nan=False)
 

@@ -3,24 +3,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError
 from salon_ranking.further import Further, further_of
-from salon_ranking.groups import rank_by
 from salon_ranking.leaderboard import Leaderboard
-from salon_ranking.listing_rule import with_listing
-from salon_ranking.model_differences import Differences, differences
 from salon_ranking.pairwise.both_bad import settle_both_bad
 from salon_ranking.pairwise.choice import ModelResult, rank_with
-from salon_ranking.prompt_contributions import Contributions, contributions
 from salon_ranking.rank_request import Request
 from salon_ranking.ranking import Progress, rank
-from salon_ranking.raters.exclusion import Exclusion, exclude_flagged
-from salon_ranking.raters.flags import read_flags
-from salon_ranking.raters.rater_report import RaterReport, check_raters
-from salon_ranking.raters.votes import Votes
+
+if TYPE_CHECKING:  # what only some options need is imported there: all of it costs every command a tenth of a second
+    from salon_ranking.model_differences import Differences
+    from salon_ranking.prompt_contributions import Contributions
+    from salon_ranking.raters.exclusion import Exclusion
+    from salon_ranking.raters.rater_report import RaterReport
 
 Stage: TypeAlias = Callable[[str], Progress]
 """Takes the name of the work that begins, returns who is told of its progress."""
@@ -36,8 +34,8 @@ class Ballot:
     """
 
     battles: Battles
-    exclusion: Exclusion | None = None
-    raters: RaterReport | Path | None = None
+    exclusion: "Exclusion | None" = None
+    raters: "RaterReport | Path | None" = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +45,8 @@ class Answer:
     boards: tuple[Leaderboard, ...]
     rated: Battles
     further: tuple[Further, ...]
-    differences: Differences | None
-    contributions: Contributions | None
+    differences: "Differences | None"
+    contributions: "Contributions | None"
 
 
 def read_ballot(request: Request) -> Ballot:
@@ -62,10 +60,7 @@ def read_ballot(request: Request) -> Ballot:
     """
     whole = Battles.read(request.battles, cluster_by=request.cluster, weight=request.weight)
     if request.exclude_flagged:
-        found = _report(whole) if request.raters is None else request.raters
-        flags = found if isinstance(found, RaterReport) else read_flags(found)
-        exclusion = exclude_flagged(whole.frame, flags, source=whole.source)
-        return Ballot(exclusion.battles(whole), exclusion, found)
+        return _without_flagged(whole, request.raters)
     if request.raters is not None or not request.wants_page or "rater_id" not in whole.frame.collect_schema().names():
         return Ballot(whole, None, request.raters)
     try:
@@ -74,7 +69,22 @@ def read_ballot(request: Request) -> Ballot:
         return Ballot(whole)
 
 
-def _report(battles: Battles) -> RaterReport:
+def _without_flagged(whole: Battles, table: Path | None) -> Ballot:
+    from salon_ranking.raters.exclusion import exclude_flagged
+    from salon_ranking.raters.flags import read_flags
+
+    if table is None:
+        report = _report(whole)
+        exclusion = exclude_flagged(whole.frame, report, source=whole.source)
+        return Ballot(exclusion.battles(whole), exclusion, report)
+    exclusion = exclude_flagged(whole.frame, read_flags(table), source=whole.source)
+    return Ballot(exclusion.battles(whole), exclusion, table)
+
+
+def _report(battles: Battles) -> "RaterReport":
+    from salon_ranking.raters.rater_report import check_raters
+    from salon_ranking.raters.votes import Votes
+
     return check_raters(Votes.from_frame(battles.frame, battles.source))
 
 
@@ -110,6 +120,8 @@ def rank_boards(request: Request, ballot: Ballot, stage: Stage) -> Answer:
     if ballot.exclusion is not None:
         boards = tuple(replace(board, excluded=ballot.exclusion.counts) for board in boards)
     if request.listing:
+        from salon_ranking.listing_rule import with_listing
+
         boards = (with_listing(boards[0], rated),)
     further = further_of(
         boards,
@@ -143,11 +155,15 @@ def _boards(request: Request, rated: Battles, progress: Progress) -> tuple[Leade
         "progress": progress,
     }
     if request.by is not None:
+        from salon_ranking.groups import rank_by
+
         return rank_by(rated, request.by, **options)  # type: ignore[arg-type]
     return (rank(rated, **options),)  # type: ignore[arg-type]
 
 
-def _differences(request: Request, board: Leaderboard, rated: Battles, progress: Progress) -> Differences:
+def _differences(request: Request, board: Leaderboard, rated: Battles, progress: Progress) -> "Differences":
+    from salon_ranking.model_differences import differences
+
     return differences(
         rated,
         interval="sandwich" if board.interval == "sandwich" else "percentile",
@@ -161,6 +177,8 @@ def _differences(request: Request, board: Leaderboard, rated: Battles, progress:
     )
 
 
-def _contributions(request: Request, board: Leaderboard, rated: Battles, progress: Progress) -> Contributions:
+def _contributions(request: Request, board: Leaderboard, rated: Battles, progress: Progress) -> "Contributions":
+    from salon_ranking.prompt_contributions import contributions
+
     baseline = board.baselines[0] if board.baselines else None
     return contributions(rated, request.prompt, baseline=baseline, prior_ties=board.prior_ties, progress=progress)

@@ -34,9 +34,20 @@ class Migration:
     rewrites: Mapping[str, Rewrite] = field(default_factory=dict)
 
 
+def _not_cached(calls: pl.DataFrame) -> pl.DataFrame:
+    """Before version 2 every call was sent: there was no cache."""
+    return calls.with_columns(cached=pl.lit(False))
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "first-tables", "the ten tables of Salon 0.1"),
-    Migration(2, "rater-flags", "a table rater_flags; leaderboards gain a column: excluded_by"),
+    Migration(
+        2,
+        "calls-of-cases",
+        "judge_calls say their case, generation, step, finish and cache; run_events",
+        {"judge_calls": _not_cached},
+    ),
+    Migration(3, "rater-flags", "a table rater_flags; leaderboards gain a column: excluded_by"),
 )
 """Every step there has ever been, oldest first; versions count from 1 without gaps."""
 

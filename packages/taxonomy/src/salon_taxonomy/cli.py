@@ -32,6 +32,7 @@ _FORMAT_HELP = "For people, or for programs."
 _HELP = {"help_option_names": ["-h", "--help"]}
 COMMANDS = {
     "salon-bench": {
+        "bench": "",
         "published": "Tables that five papers printed, as data, checked against themselves.",
         "quickstart": "Rank some forty image generators by everything that five papers published about them.",
     },
@@ -61,9 +62,10 @@ COMMANDS = {
     },
 }
 """Every command of Salon by the package that brings it, with its help in short: one whose package is absent can be
-explained, and all can be listed without importing them. A test holds the words to those of the commands themselves.
+explained, and all can be listed without importing them. A test holds the words to those of the commands themselves;
+where there are none, the command is asked.
 """
-_SHORT_HELP = {name: words for commands in COMMANDS.values() for name, words in commands.items()}
+_SHORT_HELP = {name: words for commands in COMMANDS.values() for name, words in commands.items() if words}
 _LISTING = "salon_taxonomy.cli.listing"
 
 

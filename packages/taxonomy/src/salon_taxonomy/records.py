@@ -62,6 +62,29 @@ class CallStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Finish(StrEnum):
+    """Why a reply ended."""
+
+    STOP = "stop"
+    """The judge was done."""
+    LENGTH = "length"
+    """``Decoding.max_tokens`` was reached."""
+    FILTERED = "filtered"
+    """The judge's provider withheld the rest."""
+    UNKNOWN = "unknown"
+    """Nobody said."""
+
+
+class RunEventKind(StrEnum):
+    """What happened to a run."""
+
+    STARTED = "started"
+    RESUMED = "resumed"
+    STOPPED = "stopped"
+    """Work was left: a budget, a deadline, Ctrl-C, or calls that failed for good."""
+    FINISHED = "finished"
+
+
 class Record(BaseModel):
     """The base of every row: frozen, no unknown columns, no NaN."""
 
@@ -82,6 +105,20 @@ class Run(Record):
     salon_version: Name
     started_at: AwareDatetime | None = None
     finished_at: AwareDatetime | None = None
+
+
+class RunEvent(Record):
+    """One moment in the life of a run: a run is finished when the latest of its events says so."""
+
+    event_id: Key
+    run_id: Key
+    kind: RunEventKind
+    at: AwareDatetime
+    cases_done: Count
+    cases_total: Count
+    calls: Count = Field(default=0, description="requests sent since the run was started or last resumed")
+    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    detail: str | None = None
 
 
 class Prompt(Record):
@@ -118,9 +155,14 @@ class JudgeCall(Record):
     run_id: Key
     judge: Name
     judge_version: Name
+    case_id: Key | None = Field(default=None, description="the case of the suite that the question was about")
+    generation_id: Key | None = Field(default=None, description="None: the question was about none, or about several")
+    step: Name | None = Field(default=None, description="the suite's name for the question, and '#2' for a re-ask")
     request_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     attempt: Annotated[int, Field(ge=1)]
     status: CallStatus
+    finish: Finish | None = None
+    cached: bool = Field(default=False, description="the reply came from a cache: nothing was sent or paid")
     http_status: Annotated[int, Field(ge=100, le=599)] | None = None
     latency_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     prompt_tokens: Count | None = None
@@ -284,6 +326,7 @@ class Reward(Record):
 
 TABLES: dict[str, type[Record]] = {
     "runs": Run,
+    "run_events": RunEvent,
     "prompts": Prompt,
     "generations": Generation,
     "judge_calls": JudgeCall,
