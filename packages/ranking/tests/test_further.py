@@ -71,6 +71,17 @@ def test_a_page_of_votes_with_raters_shows_them(votes: Path, tmp_path: Path):
     assert ">Raters</h2>" not in page.read_text(encoding="utf-8")
 
 
+def test_a_table_of_raters_is_shown_with_numbers_as_numbers(votes: Path, tmp_path: Path):
+    table, page = tmp_path / "raters.csv", tmp_path / "board.html"
+    table.write_text("rater_id,flagged,battles,value,nothing\n007,1,12345,0.123456,\nann,0,2,,\n", encoding="utf-8")
+    assert salon(votes, "--bootstrap", 0, "--raters", table, "--output", page).exit_code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "2 raters, 1 flagged." in text
+    for cell in ("<td>007</td>", '<td class="number">12,345</td>', '<td class="number">0.1235</td>'):
+        assert cell in text
+    assert ">nothing</th>" not in text
+
+
 def test_one_battle_is_said_in_the_singular(tmp_path: Path):
     path = tmp_path / "one.csv"
     path.write_text("model_a,model_b,winner\nx,y,tie\n", encoding="utf-8")

@@ -243,7 +243,7 @@ def _rater_file(path: Path) -> tuple[Block, ...]:
     frame = frame.select(
         name for name in frame.columns if name in ("rater_id", "flagged") or frame[name].null_count() < len(frame)
     )
-    frame = frame.with_columns(_as_numbers(frame[name]) for name in frame.columns if name != "rater_id")
+    frame = frame.with_columns(_as_numbers(frame[name]) for name in frame.columns if name not in ("rater_id", "flagged"))
     columns = tuple(frame.columns)
     numeric = frozenset(name for name, dtype in frame.schema.items() if dtype.is_numeric())
     rows = [tuple(_cell(value) for value in row) for row in frame.head(_MOST_RATERS).iter_rows()]
@@ -264,11 +264,13 @@ def _as_numbers(column: pl.Series) -> pl.Series:
 
 
 def _cell(value: object) -> str:
-    if value is None:
+    if value is None or value != value:  # NaN
         return numbers.MISSING
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() else f"{value:.4g}"
+    return str(value)
 
 
 def _moved(found: tuple[int, int | None] | None) -> str:
