@@ -44,7 +44,7 @@ def test_invalid_answers_miss_every_label_by_default_and_are_left_out_on_request
     left_out = evaluate(truth, answers, invalid="left_out", replicates=0)
     assert row(left_out, "artifact")["recall"] == 1.0
     assert row(left_out, "artifact")["support"] == 1
-    assert left_out.header == "3 images, 1 answers read, 2 not (2 malformed; left out)."
+    assert left_out.header == "Images: 3. Answers read: 1, not read: 2 (2 malformed; left out)."
 
 
 def test_l3_labels_are_scored_beside_their_parent():

@@ -14,19 +14,19 @@ from salon_bench.suites import Case, Judging, Suite, suite_named
 from salon_taxonomy.answers import MagicMirrorAnswer, Parsed, Unparsed, render_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
-from salon_taxonomy.records import Prompt, Score
+from salon_taxonomy.records import Prompt
 from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers
 from salon_taxonomy.verdict import Reason, Scored, Unscored
 
 NORMAL = MagicMirrorAnswer(True)
-COLUMNS = list(Score.model_fields)
 
 
 def a_case(number, truth):
     facts = {"truth": label_names(truth), "prompt": "A hand."}
     prompt = Prompt(prompt_id=f"{number}.png", suite="magicdata", text="A hand.")
-    media, judging = (Media.from_bytes(b"picture"),), Judging("run", "assessor", "v1")
-    return Case(f"case{number}", "magicdata", "pictures", prompt, facts=facts, media=media, generation_ids=(f"g{number}",), judging=judging)  # fmt: skip
+    seen = {"media": (Media.from_bytes(b"picture"),), "generation_ids": (f"g{number}",)}
+    judging = Judging("run", "assessor", "v1")
+    return Case(f"case{number}", "magicdata", "pictures", prompt, facts=facts, judging=judging, **seen)
 
 
 def rows_of(pairs):
@@ -38,7 +38,8 @@ def rows_of(pairs):
         with pytest.raises(StopIteration) as end:
             examination.send(verdict)
         rows += end.value.value
-    return pl.DataFrame([row.model_dump() for row in rows], schema_overrides={"value": pl.Float64, "unscored_reason": pl.String}, infer_schema_length=None)  # fmt: skip
+    known = {"value": pl.Float64, "unscored_reason": pl.String}
+    return pl.DataFrame([row.model_dump() for row in rows], schema_overrides=known, infer_schema_length=None)
 
 
 @pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))

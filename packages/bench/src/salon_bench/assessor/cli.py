@@ -116,13 +116,16 @@ def _show_evaluation(result: "Evaluation", level: str, form: str) -> None:
         _print_json({**about, "reasons": dict(result.reasons), "rows": rows})
         return
     click.echo(result.header)
-    header = ["level", "label", "precision", "recall", "F1", "support", "flagged"]
+    header = ["label", "precision", "recall", "F1", "support", "flagged"]
     lines = [
-        [row["level"], row["label"], *(_with_interval(row, metric) for metric in ("precision", "recall", "f1"))]
-        + [_whole(row["support"]), _whole(row["flagged"])]
+        [
+            _named(row),
+            *(_with_interval(row, metric) for metric in ("precision", "recall", "f1")),
+            *(_whole(row[count]) for count in ("support", "flagged")),
+        ]
         for row in rows
     ]
-    _print_table(header, lines, right=header[2:])
+    _print_table(header, lines, right=header[1:])
 
 
 def _show_comparison(result: "AssessorComparison", level: str, form: str) -> None:
@@ -132,17 +135,22 @@ def _show_comparison(result: "AssessorComparison", level: str, form: str) -> Non
         _print_json({**about, "rows": rows})
         return
     click.echo(
-        f"{result.images} images, the same for both. {100 * result.confidence:.4g} % intervals of the difference: "
+        f"{result.images:,} images, the same for both. {100 * result.confidence:.4g} % intervals of the difference: "
         f"paired percentile bootstrap, {result.replicates} replicates, seed {result.seed}. Unread answers give no label."
     )
-    header = ["level", "label", "metric", "answers", "against", "difference", "significant"]
+    header = ["label", "metric", "answers", "against", "difference", "significant"]
     lines = [
-        [row["level"], row["label"], row["metric"], _number(row["first"]), _number(row["second"])]
-        + [f"{_number(row['difference'], '+')} [{_number(row['ci_low'], '+')}, {_number(row['ci_high'], '+')}]"]
-        + ["yes" if row["significant"] else ""]
+        [
+            _named(row),
+            row["metric"],
+            *(_number(row[name]) for name in ("first", "second")),
+            f"{_number(row['difference'], '+')} [{_number(row['ci_low'], '+')}, {_number(row['ci_high'], '+')}]",
+            "yes" if row["significant"] else "",
+        ]
         for row in rows
+        if row["difference"] is not None
     ]
-    _print_table(header, lines, right=header[3:6])
+    _print_table(header, lines, right=header[2:5])
 
 
 def _show_statistics(result: "Statistics", form: str) -> None:
@@ -162,9 +170,14 @@ def _show_statistics(result: "Statistics", form: str) -> None:
             click.echo(f"{result.artifacts_without_label} images are not normal and have no label.")
     if result.unreadable:
         counts = ", ".join(f"{count} in {split}" for split, count in result.unreadable.items())
-        click.echo(f"{sum(result.unreadable.values())} rows could not be used ({counts}); the first:", err=True)
+        click.echo(f"Rows that could not be used: {sum(result.unreadable.values())} ({counts}). The first:", err=True)
         for row in result.first_unreadable:
-            click.echo(f"  {row.source}, {_printable(row.problem)}", err=True)
+            click.echo(_printable(f"  {row.source}, {row.problem}"), err=True)
+
+
+def _named(row: Mapping[str, str]) -> str:
+    """A label as tables call it; averages say of what."""
+    return f"{row['level']} {row['label']}" if row["label"] in ("macro", "micro") else row["label"]
 
 
 def _with_interval(row: Mapping[str, float | None], metric: str) -> str:
@@ -197,7 +210,7 @@ def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Se
 
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in header:
-        drawn.add_column(Text(name), justify="right" if name in right else "left", no_wrap=True)
+        drawn.add_column(Text(name), justify="right" if name in right else "left", overflow="fold", no_wrap=name in right)
     for row in rows:
         drawn.add_row(*map(Text, row))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)

@@ -69,11 +69,11 @@ class Evaluation:
 
         Example:
             >>> evaluate([MagicMirrorAnswer(True)], [Unparsed(Reason.EMPTY, "")], replicates=0).header
-            '1 images, 0 answers read, 1 not (1 empty; counted as giving no label).'
+            'Images: 1. Answers read: 0, not read: 1 (1 empty; counted as giving no label).'
         """
         unread = ", ".join(f"{count} {reason}" for reason, count in self.reasons)
         how = "counted as giving no label" if self.invalid is Invalid.NOTHING else "left out"
-        text = f"{self.images} images, {self.valid} answers read, {self.images - self.valid} not"
+        text = f"Images: {self.images:,}. Answers read: {self.valid:,}, not read: {self.images - self.valid:,}"
         text += f" ({unread}; {how})." if unread else "."
         if self.replicates:
             percent = f"{100 * self.confidence:.4g} %"
