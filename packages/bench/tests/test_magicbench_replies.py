@@ -33,6 +33,9 @@ def test_no_hostile_reply_is_a_verdict(reply):
         ("<think>yes? or no?</think>\nNo", False),
         ("No, the hand is behind the back.", False),
         ("YES — it is all there", True),
+        ("Yes\n\nBoth hands and feet are in the frame.", True),
+        ("**No.**\nThe left hand is cut off.\nEverything else is there.", False),
+        ("Yes\nWait, the hand is hidden.\nNo", False),
     ],
 )
 def test_the_last_line_says_whether_the_subject_is_there(reply, present):
@@ -42,7 +45,17 @@ def test_the_last_line_says_whether_the_subject_is_there(reply, present):
 
 
 @pytest.mark.parametrize(
-    "reply", ["Yes and no", "Yes\nbut only half of it", "Nobody", "Yesterday", "maybe", "Yes/No", "yes no"]
+    "reply",
+    [
+        "Yes and no",
+        "Yes\nbut only half of it",
+        "Yes\nOr rather:\nNo\nI am not sure",
+        "Nobody",
+        "Yesterday",
+        "maybe",
+        "Yes/No",
+        "yes no",
+    ],
 )
 def test_a_reply_that_does_not_decide_is_malformed(reply):
     outcome = parse_subject(reply)

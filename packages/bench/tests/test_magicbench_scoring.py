@@ -139,6 +139,16 @@ def test_a_panels_majority_counts_and_an_even_split_is_no_verdict():
     assert (row["value"], row["scored"], row["unscored"]) == (100.0, 1, 1)
 
 
+def test_the_notes_say_which_rule_counted_and_why_pictures_are_left_out():
+    absent = picture("human_single", subject=False, assessed=False)
+    failed = picture("human_single", normal=None, reason="timeout")
+    rows = rows_of([absent, failed])
+    overall = rows.filter(pl.col("dimension") == "normal").with_columns(pl.lit("overall").alias("dimension"))
+    notes = summarize(pl.concat([rows, overall]), Fidelity.PAPER).notes
+    assert "paper's rules" in notes[0]
+    assert notes[1:3] == ("1 of 2 images lack their subject.", "Left out: 1 timeout.")
+
+
 def test_unknown_sub_categories_and_missing_columns_are_typed_errors():
     rows = rows_of([picture("human_single")])
     with pytest.raises(InputError, match="sub-category 'video'"):

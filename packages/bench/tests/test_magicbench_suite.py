@@ -164,6 +164,10 @@ def test_two_suites_are_installed_and_their_versions_differ():
     assert suite.version == MagicBench().version
 
 
+def test_the_steps_are_announced():
+    assert suite.steps == tuple(examine("Yes", NORMAL)[0])
+
+
 def test_own_templates_change_the_version_and_reach_the_judge(tmp_path):
     (tmp_path / "subject.jinja").write_text("Is {{ subject }} there?")
     (tmp_path / "assessment.jinja").write_text("Assess.")

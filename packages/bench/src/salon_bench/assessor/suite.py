@@ -40,6 +40,7 @@ class AssessorEvaluation:
     """
 
     name = "magicdata"
+    steps = ("assessment",)
 
     def __init__(self, magicbench: MagicBench | None = None) -> None:
         self._magicbench = magicbench or MagicBench()

@@ -49,6 +49,9 @@ class MagicBench:
         InputError: for a fidelity that is none, or a folder that lacks a template.
     """
 
+    steps = ("subject", "assessment")
+    """The steps that :meth:`examine` asks; each may have a judge of its own."""
+
     def __init__(self, fidelity: Fidelity | str = Fidelity.PAPER, *, templates: Path | None = None) -> None:
         if fidelity not in tuple(Fidelity):
             raise InputError("unknown fidelity", value=str(fidelity), allowed=Fidelity)
