@@ -36,6 +36,13 @@ _QUIET_SECONDS = 1.0
     multiple=True,
     help="Votes with the same value (a prompt, a rater) hang together. Give it twice for two-way clusters.",
 )
+@click.option(
+    "--repeated-ids",
+    type=click.Choice(["refuse", "count"]),
+    default="refuse",
+    show_default=True,
+    help="When a battle_id stands in two rows: stop and name them, or count both.",
+)
 @click.option("--weight", metavar="COLUMN", help="Each battle's weight. Default: every battle weighs 1.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
 @click.option(
@@ -96,6 +103,7 @@ def rank(
     replicates: int,
     seed: int,
     cluster: tuple[str, ...],
+    repeated_ids: str,
     weight: str | None,
     confidence: float,
     prior_ties: float,
@@ -163,7 +171,8 @@ def rank(
         kinds = {"--interval": interval != "percentile", "--ranks": ranks, "--side-by-side": side_by_side, **analyses}
         further = {"--records": records, "--raters": raters, **kinds}
         _refuse_unused({"--by": by, "--cluster": cluster, "--components": components == "separate", **further})
-    found = Battles.read(battles, cluster_by=cluster, weight=weight)
+    ids = None if repeated_ids == "count" else "battle_id"
+    found = Battles.read(battles, cluster_by=cluster, weight=weight, ids=ids)
     if not chosen.is_plain:
         with _progress() as progress:
             common = {"baseline": baseline, "prior_ties": prior_ties, "confidence": confidence, "seed": seed}
