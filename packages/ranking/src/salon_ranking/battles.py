@@ -47,8 +47,8 @@ class Battles:
 
         ``winner`` is one of ``model_a``, ``model_b``, ``both_good``, ``both_bad``, ``tie``. Other columns may stand beside
         them; none is read unless it is named here. A battle of weight 0 is left out. Two columns in ``cluster_by`` (a prompt
-        and a rater) make two-way clusters. No value of ``ids`` may stand in two rows: a vote that was exported twice would count
-        twice. A frame without ``battle_id`` is not looked through, and neither is any with ``ids=None``.
+        and a rater) make two-way clusters. No value of ``ids`` may stand in two rows: a vote that was exported twice would
+        count twice. A frame without ``battle_id`` is not looked through, and neither is any with ``ids=None``.
 
         Raises:
             BattleError: a column is missing or of the wrong type, or a row is wrong or an id repeated; names the first one.
