@@ -138,7 +138,7 @@ def test_schema_shows_columns_keys_and_vocabularies() -> None:
     lines = salon("schema", "battles").stdout.splitlines()
     assert any(line.startswith("battle_id*") and "always" in line for line in lines)
     assert any(line.startswith("winner") and "model_a, model_b, both_good, both_bad, tie" in line for line in lines)
-    assert lines[-1] == "model_a and model_b must differ"
+    assert lines[-2:] == ["model_a and model_b must differ", "answered_at must not lie before started_at"]
 
 
 def test_what_a_model_wrote_cannot_act_upon_the_terminal(results: Path, tmp_path: Path) -> None:
