@@ -1,6 +1,6 @@
 """The polars schemas and the pydantic records say the same."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -65,12 +65,14 @@ def test_key_columns_are_columns_of_the_table(table: str) -> None:
     assert set(SCHEMAS[table].key) <= set(SCHEMAS[table].columns)
 
 
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CALL = {"call_id": "c", "run_id": "r", "judge": "j", "judge_version": "1", "request_sha256": "0" * 64, "attempt": 1}
 LABEL = {"assessment_id": "a", "run_id": "r", "generation_id": "g", "taxonomy": "t", "label": "l", "judge": "j"}
 RATING = {"rating_id": "r", "prompt_id": "p", "generation_id": "g", "model": "m", "dimension": "d", "rater_id": "a"}
 LINE = {"leaderboard_id": "l", "board": "b", "model": "m", "rank": 1, "rating": 1000.0, "matches": 3.0}
 VALID: dict[str, dict[str, object]] = {
     "runs": {"run_id": "r", "suite": "s", "salon_version": "1"},
+    "run_events": {"event_id": "e", "run_id": "r", "kind": "started", "at": NOON, "cases_done": 0, "cases_total": 1},
     "prompts": {"prompt_id": "p", "suite": "s", "text": "t"},
     "generations": {"generation_id": "g", "prompt_id": "p", "model": "m", "uri": "u", "sha256": "0" * 64},
     "judge_calls": CALL | {"status": "ok"},
@@ -79,6 +81,7 @@ VALID: dict[str, dict[str, object]] = {
     "battles": {"battle_id": "b", "model_a": "x", "model_b": "y", "winner": "tie", "rater_id": "r", "mode": "judge"},
     "ratings": RATING | {"value": 3.0, "scale_min": 1.0, "scale_max": 5.0},
     "leaderboards": LINE | {"win_rate": 0.5, "solver": "s"},
+    "rater_flags": {"report_id": "r", "rater_id": "a", "reason": "too_fast", "battles": 3},
     "rewards": {"run_id": "r", "step": 0, "completion_id": "c", "reward": "w", "value": 1.0},
 }
 

@@ -128,7 +128,7 @@ def test_a_part_that_somebody_deleted_is_missing_until_it_is_put_back(filled: Re
         problem = only(filled)
         assert (problem.path, problem.kind, problem.moved_to) == (part, "missing", None)
         filled.compact(remove_after=timedelta(0))
-        filled.append("battles", battles(1, f"new{filled.tables()[6].rows}-"), run_id="r")
+        filled.append("battles", battles(1, f"new{filled.read('battles').collect().height}-"), run_id="r")
     only(filled, set_aside=True)
     part.write_bytes(content)
     assert ResultStore.open(filled.path).verify().sound
@@ -157,7 +157,7 @@ def test_a_superseded_part_that_somebody_deleted_is_not_missing(filled: ResultSt
     (filled.path / "battles" / "r-1.parquet").unlink()
     assert filled.verify().sound
     for _ in range(2):
-        filled.append("battles", battles(1, f"new{filled.tables()[6].rows}-"), run_id="r")
+        filled.append("battles", battles(1, f"new{filled.read('battles').collect().height}-"), run_id="r")
         filled.compact(remove_after=timedelta(0))
         assert ResultStore.open(filled.path).verify().sound
 

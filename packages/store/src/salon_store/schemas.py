@@ -6,12 +6,13 @@ Null means *not known or not applicable*; a column that may be left out of a fra
 """
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TypeAlias
 
 import polars as pl
 
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import CallStatus, MediaKind, Mode, Side, Winner
+from salon_taxonomy.records import CallStatus, Finish, MediaKind, Mode, RunEventKind, Side, Winner
 
 Default: TypeAlias = "str | int | float | bool | tuple[str, ...] | None"
 INSTANT = pl.Datetime("us", "UTC")
@@ -90,7 +91,7 @@ def _unless(column: Column, default: Default) -> Column:
     return replace(column, required=False, default=default)
 
 
-def _one_of(values: type[Winner] | type[Mode] | type[Side] | type[MediaKind] | type[CallStatus]) -> Column:
+def _one_of(values: type[StrEnum]) -> Column:
     return Column(pl.String(), allowed=tuple(item.value for item in values))
 
 
@@ -123,6 +124,21 @@ _TABLES = (
             "salon_version": NAME,
             "started_at": _maybe(TIME),
             "finished_at": _maybe(TIME),
+        },
+    ),
+    TableSchema(
+        "run_events",
+        ("event_id",),
+        {
+            "event_id": KEY,
+            "run_id": KEY,
+            "kind": _one_of(RunEventKind),
+            "at": TIME,
+            "cases_done": COUNT,
+            "cases_total": COUNT,
+            "calls": _unless(COUNT, 0),
+            "cost_usd": _maybe(replace(NUMBER, at_least=0)),
+            "detail": _maybe(TEXT),
         },
     ),
     TableSchema(
@@ -162,9 +178,14 @@ _TABLES = (
             "run_id": KEY,
             "judge": NAME,
             "judge_version": NAME,
+            "case_id": _maybe(KEY),
+            "generation_id": _maybe(KEY),
+            "step": _maybe(NAME),
             "request_sha256": SHA256,
             "attempt": replace(INTEGER, at_least=1),
             "status": _one_of(CallStatus),
+            "finish": _maybe(_one_of(Finish)),
+            "cached": _unless(FLAG, False),
             "http_status": _maybe(replace(INTEGER, at_least=100, at_most=599)),
             "latency_ms": _maybe(replace(NUMBER, at_least=0)),
             "prompt_tokens": _maybe(COUNT),
@@ -280,6 +301,22 @@ _TABLES = (
             "solver": NAME,
             "replicates": _unless(COUNT, 0),
             "seed": _maybe(INTEGER),
+            "excluded_by": _maybe(KEY),
+        },
+    ),
+    TableSchema(
+        "rater_flags",
+        ("report_id", "rater_id", "reason"),
+        {
+            "report_id": KEY,
+            "rater_id": NAME,
+            "reason": NAME,
+            "value": _maybe(NUMBER),
+            "threshold": _maybe(NUMBER),
+            "explanation": _maybe(TEXT),
+            "battles": COUNT,
+            "policy": _maybe(TEXT),
+            "source": _maybe(TEXT),
         },
     ),
     TableSchema(

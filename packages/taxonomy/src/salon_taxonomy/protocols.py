@@ -12,13 +12,12 @@ lost answer never ends a run.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import CallStatus, MediaKind
+from salon_taxonomy.records import CallStatus, Finish, MediaKind
 from salon_taxonomy.verdict import Reason, Unscored
 
 _SHA256_DIGITS = 64
@@ -160,19 +159,6 @@ class Question:
         return digest("question", whole, length=_SHA256_DIGITS)
 
 
-class Finish(StrEnum):
-    """Why a reply ended."""
-
-    STOP = "stop"
-    """The judge was done."""
-    LENGTH = "length"
-    """``Decoding.max_tokens`` was reached."""
-    FILTERED = "filtered"
-    """The judge's provider withheld the rest."""
-    UNKNOWN = "unknown"
-    """Nobody said."""
-
-
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a reply cost; None where the judge does not say.
@@ -211,6 +197,8 @@ class Reply:
         tokens: log-probabilities, when asked for and to be had.
         http_status: of the last attempt, where HTTP was spoken.
         error: one line for people when the status is not OK.
+        cached: the reply came from a cache: nothing was sent or paid for it.
+        earlier: the attempts that failed before this one, oldest first; they have no ``earlier`` of their own.
     """
 
     text: str
@@ -222,6 +210,8 @@ class Reply:
     tokens: tuple[Token, ...] = ()
     http_status: int | None = None
     error: str | None = None
+    cached: bool = False
+    earlier: tuple["Reply", ...] = ()
 
     def problem(self) -> Unscored | None:
         """The verdict when there is no whole reply to parse; None when there is one.

@@ -62,6 +62,29 @@ class CallStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Finish(StrEnum):
+    """Why a reply ended."""
+
+    STOP = "stop"
+    """The judge was done."""
+    LENGTH = "length"
+    """``Decoding.max_tokens`` was reached."""
+    FILTERED = "filtered"
+    """The judge's provider withheld the rest."""
+    UNKNOWN = "unknown"
+    """Nobody said."""
+
+
+class RunEventKind(StrEnum):
+    """What happened to a run."""
+
+    STARTED = "started"
+    RESUMED = "resumed"
+    STOPPED = "stopped"
+    """Work was left: a budget, a deadline, Ctrl-C, or calls that failed for good."""
+    FINISHED = "finished"
+
+
 class Record(BaseModel):
     """The base of every row: frozen, no unknown columns, no NaN."""
 
@@ -82,6 +105,20 @@ class Run(Record):
     salon_version: Name
     started_at: AwareDatetime | None = None
     finished_at: AwareDatetime | None = None
+
+
+class RunEvent(Record):
+    """One moment in the life of a run: a run is finished when the latest of its events says so."""
+
+    event_id: Key
+    run_id: Key
+    kind: RunEventKind
+    at: AwareDatetime
+    cases_done: Count
+    cases_total: Count
+    calls: Count = Field(default=0, description="requests sent since the run was started or last resumed")
+    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    detail: str | None = None
 
 
 class Prompt(Record):
@@ -118,9 +155,14 @@ class JudgeCall(Record):
     run_id: Key
     judge: Name
     judge_version: Name
+    case_id: Key | None = Field(default=None, description="the case of the suite that the question was about")
+    generation_id: Key | None = Field(default=None, description="None: the question was about none, or about several")
+    step: Name | None = Field(default=None, description="the suite's name for the question, and '#2' for a re-ask")
     request_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     attempt: Annotated[int, Field(ge=1)]
     status: CallStatus
+    finish: Finish | None = None
+    cached: bool = Field(default=False, description="the reply came from a cache: nothing was sent or paid")
     http_status: Annotated[int, Field(ge=100, le=599)] | None = None
     latency_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     prompt_tokens: Count | None = None
@@ -245,6 +287,28 @@ class LeaderboardRow(Record):
     solver: Name
     replicates: Count = 0
     seed: int | None = None
+    excluded_by: Key | None = Field(
+        default=None,
+        description="the report (rater_flags.report_id) whose flagged raters' battles are not in the board; None: all are",
+    )
+
+
+class RaterFlag(Record):
+    """One reason why one rater was flagged, with what was seen, the threshold, and the policy that the threshold is of.
+
+    A flag is a finding; it deletes nothing. A leaderboard made without the flagged raters names the report in ``excluded_by``.
+    A report that flags nobody has no rows.
+    """
+
+    report_id: Key
+    rater_id: Name
+    reason: Name = Field(description="the check: missed_anchors, too_fast, …")
+    value: Finite | None = None
+    threshold: Finite | None = None
+    explanation: str | None = Field(default=None, description="the same in words")
+    battles: Count = Field(description="the rater's battles among those that were looked at, which a leaderboard may leave out")
+    policy: str | None = Field(default=None, description="JSON text of all thresholds")
+    source: str | None = Field(default=None, description="where the battles came from")
 
 
 class Reward(Record):
@@ -268,6 +332,7 @@ class Reward(Record):
 
 TABLES: dict[str, type[Record]] = {
     "runs": Run,
+    "run_events": RunEvent,
     "prompts": Prompt,
     "generations": Generation,
     "judge_calls": JudgeCall,
@@ -276,6 +341,7 @@ TABLES: dict[str, type[Record]] = {
     "battles": Battle,
     "ratings": Rating,
     "leaderboards": LeaderboardRow,
+    "rater_flags": RaterFlag,
     "rewards": Reward,
 }
 """Every table of the result store and the record that is one row of it."""
