@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.bradley_terry import MAX_ITERATIONS, POINTS_PER_UNIT, TOLERANCE, Components, fit
 from salon_ranking.errors import OptionError
+from salon_ranking.multiple_testing import holm
 from salon_ranking.ranking import Options, Progress, check, spreads
 from salon_ranking.sandwich import check_size
 from salon_ranking.spread import Interval, Spread
@@ -132,21 +133,6 @@ def differences(
     by = f"clustered by {' and '.join(cluster_columns(battles.cluster_by))}" if cluster else "over battles"
     degenerate = max((spread.degenerate for spread in leagues), default=0)
     return Differences(_corrected(table, confidence), battles.source, confidence, f"{kind} {by}", degenerate)
-
-
-def holm(p_values: Floats) -> Floats:
-    """Holm's step-down correction (1979) of any number of p-values; NaN is no test and stays NaN.
-
-    Example:
-        >>> holm(np.array([0.01, 0.04, 0.03, np.nan])).round(3).tolist()
-        [0.03, 0.06, 0.06, nan]
-    """
-    corrected = np.full(len(p_values), np.nan)
-    known = np.flatnonzero(~np.isnan(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
-    remaining = len(order) - np.arange(len(order))
-    corrected[order] = np.minimum(np.maximum.accumulate(remaining * p_values[order]), 1.0)
-    return corrected
 
 
 def _pairs(battles: Battles, spread: Spread, confidence: float) -> Iterator[pl.DataFrame]:

@@ -107,6 +107,8 @@ def rank(
     check(battles, options, threads)
     if ranks and not replicates and interval != "sandwich":
         raise OptionError("rank intervals need a sandwich or replicates, not", value=replicates)
+    if ranks:
+        check_size(len(battles.models), "rank intervals")
     ratings = fit(
         battles,
         baseline=baseline,

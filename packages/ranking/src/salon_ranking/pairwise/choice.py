@@ -19,6 +19,7 @@ from salon_ranking.pairwise.covariates import POSITION
 from salon_ranking.pairwise.diagnostics import cycle_report, goodness_of_fit
 from salon_ranking.pairwise.online import online_elo
 from salon_ranking.pairwise.ties import TieRatings, fit_ties
+from salon_ranking.table_files import check_path, replacing, write_frame
 
 Method: TypeAlias = Literal["bradley-terry", "elo", "newman", "pagerank", "rank-centrality"]
 Ties: TypeAlias = Literal["half", "davidson", "rao-kupper"]
@@ -181,10 +182,7 @@ def check_file(path: Path) -> None:
     Raises:
         OptionError: the ending is unknown, or the folder does not exist.
     """
-    if path.suffix not in ENDINGS:
-        raise OptionError("unknown kind of output for this model", source=path, value=path.suffix, allowed=ENDINGS)
-    if not path.absolute().parent.is_dir():
-        raise OptionError("there is no such folder", source=path.absolute().parent)
+    check_path(path, ENDINGS, "output for this model")
 
 
 def write_result(result: ModelResult, path: Path) -> None:
@@ -194,19 +192,11 @@ def write_result(result: ModelResult, path: Path) -> None:
         OptionError: the ending is unknown, or the file cannot be written.
     """
     check_file(path)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        if path.suffix == ".csv":
-            result.table.write_csv(unfinished)
-        elif path.suffix == ".parquet":
-            result.table.write_parquet(unfinished)
-        else:
+    with replacing(path) as unfinished:
+        if path.suffix == ".json":
             unfinished.write_text(to_json(result), encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+        else:
+            write_frame(result.table, unfinished, path.suffix)
 
 
 def _bias(found: ContextualRatings) -> dict[str, float | None]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking import _core
+from salon_ranking.errors import OptionError
 from salon_ranking.pairwise._sandwich import errors_beside
 
 Floats = NDArray[np.float64]
@@ -18,6 +19,7 @@ Curve = Callable[[Floats], tuple[float, Floats, Floats]]
 """Parameters to log-likelihood, gradient and negative Hessian."""
 
 _FULL_STEP = 1e-6
+_MOST_NUMBERS = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +226,10 @@ def _prior(theta: Floats, prior_ties: float) -> tuple[float, Floats, Floats]:
 
 
 def _signs(models: int, first: NDArray[np.uint32], second: NDArray[np.uint32]) -> Floats:
-    """One row per battle: 1 for its first model, -1 for its second."""
+    """One row per battle: 1 for its first model, -1 for its second; :class:`OptionError` where that would be too large."""
+    if len(first) * models > _MOST_NUMBERS:
+        problem = f"the reference solver keeps battles x models numbers, at most {_MOST_NUMBERS:,}, not"
+        raise OptionError(problem, value=len(first) * models, hint="Leave out solver='reference'.")
     signs = np.zeros((len(first), models))
     signs[np.arange(len(first)), first] = 1.0
     signs[np.arange(len(first)), second] = -1.0
