@@ -76,24 +76,48 @@ struct Terms {
 /// # Errors
 /// [`CoreError::Cancelled`]; [`CoreError::BadArgument`] when every battle is a tie.
 pub fn fit_ties(cells: &Cells, model: TieModel, settings: &Settings, watch: &Watch) -> Result<TieFit, CoreError> {
-    let problem = Problem::new(cells, model, settings.prior_ties)?;
-    let mut at = problem.start();
-    let (mut iterations, mut converged) = (0, false);
-    let mut value = problem.value(&at);
-    while iterations < settings.max_iterations && !converged {
-        watch.check()?;
-        let Some(step) = problem.step(&at, watch)? else {
-            break;
-        };
-        let reach = reach_of(&step);
-        if !reach.is_finite() {
-            break;
-        }
-        (at, value) = problem.advance(&at, value, &step, reach);
-        iterations += 1;
-        converged = reach <= settings.tolerance;
-    }
+    let problem = Problem::new(cells.pairs(), Totals::of(cells), model, settings.prior_ties)?;
+    let (at, iterations, converged) = problem.maximise(problem.start(), settings, watch)?;
     problem.report(&at, iterations, converged, watch)
+}
+
+/// Wins, losses and ties of every pair, by weight.
+pub(crate) type Outcomes = Vec<[f64; 3]>;
+
+/// The place of an outcome in [`Outcomes`].
+pub(crate) fn outcome_number(outcome: Outcome) -> usize {
+    OUTCOMES.iter().position(|&known| known == outcome).unwrap_or(0)
+}
+
+/// An answer without its covariance.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) log_strengths: Vec<f64>,
+    /// ln ν or ln κ.
+    pub(crate) tie: f64,
+    pub(crate) converged: bool,
+}
+
+/// Fit a tie model to outcomes that have a finite answer, from the answer to similar ones.
+///
+/// # Errors
+/// As [`fit_ties`].
+pub(crate) fn fit_outcomes(
+    pairs: &Pairs,
+    outcomes: Outcomes,
+    model: TieModel,
+    settings: &Settings,
+    (estimate, tie): (&[f64], f64),
+    watch: &Watch,
+) -> Result<Answer, CoreError> {
+    let problem = Problem::new(pairs, Totals { weight: outcomes, square: Vec::new() }, model, settings.prior_ties)?;
+    let mut at = problem.start();
+    at.theta.copy_from_slice(estimate);
+    if problem.further == 1 && tie.is_finite() {
+        at.tie = tie;
+    }
+    let (at, _, converged) = problem.maximise(at, settings, watch)?;
+    Ok(Answer { log_strengths: at.theta, tie: at.tie, converged })
 }
 
 /// Whether a tie model without a prior has a finite answer, given that the graph of wins is strongly connected.
@@ -105,13 +129,16 @@ pub fn fit_ties(cells: &Cells, model: TieModel, settings: &Settings, watch: &Wat
 /// # Errors
 /// [`CoreError::Cancelled`].
 pub fn has_decisive_cycle(cells: &Cells, watch: &Watch) -> Result<bool, CoreError> {
-    let totals = Totals::of(cells);
-    let pairs = cells.pairs();
-    if totals.weight.iter().any(|[won, lost, _]| *won > 0.0 && *lost > 0.0) {
+    is_decisive(cells.pairs(), &Totals::of(cells).weight, watch)
+}
+
+/// As [`has_decisive_cycle`].
+pub(crate) fn is_decisive(pairs: &Pairs, outcomes: &Outcomes, watch: &Watch) -> Result<bool, CoreError> {
+    if outcomes.iter().any(|[won, lost, _]| *won > 0.0 && *lost > 0.0) {
         return Ok(true);
     }
     let mut arrows = Vec::new();
-    for (pair, [won, lost, tied]) in totals.weight.iter().enumerate() {
+    for (pair, [won, lost, tied]) in outcomes.iter().enumerate() {
         let ends = (pairs.first[pair], pairs.second[pair]);
         if *tied > 0.0 {
             arrows.extend([(ends.0, ends.1, 1_i64), (ends.1, ends.0, 1)]);
@@ -181,13 +208,32 @@ struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    fn new(cells: &'a Cells, model: TieModel, prior: f64) -> Result<Self, CoreError> {
-        let totals = Totals::of(cells);
+    fn new(pairs: &'a Pairs, totals: Totals, model: TieModel, prior: f64) -> Result<Self, CoreError> {
         let [won, lost, tied] = totals.sums();
         if won + lost == 0.0 {
             return Err(CoreError::BadArgument("every battle is a tie"));
         }
-        Ok(Self { pairs: cells.pairs(), totals, model, prior, further: usize::from(tied > 0.0) })
+        Ok(Self { pairs, totals, model, prior, further: usize::from(tied > 0.0) })
+    }
+
+    /// The point that no step improves by more than the tolerance, the steps to it, and whether it was reached.
+    fn maximise(&self, start: Point, settings: &Settings, watch: &Watch) -> Result<(Point, usize, bool), CoreError> {
+        let (mut at, mut iterations, mut converged) = (start, 0, false);
+        let mut value = self.value(&at);
+        while iterations < settings.max_iterations && !converged {
+            watch.check()?;
+            let Some(step) = self.step(&at, watch)? else {
+                break;
+            };
+            let reach = reach_of(&step);
+            if !reach.is_finite() {
+                break;
+            }
+            (at, value) = self.advance(&at, value, &step, reach);
+            iterations += 1;
+            converged = reach <= settings.tolerance;
+        }
+        Ok((at, iterations, converged))
     }
 
     /// Equal strengths, and the tie parameter that fits the share of ties among equals.
@@ -343,7 +389,7 @@ impl Totals {
         let mut totals = Self { weight: vec![[0.0; 3]; pairs], square: vec![[0.0; 3]; pairs] };
         for pair in 0..pairs {
             for cell in cells.of_pair(pair) {
-                let outcome = OUTCOMES.iter().position(|&o| o == cell.outcome).unwrap_or(0);
+                let outcome = outcome_number(cell.outcome);
                 totals.weight[pair][outcome] += cell.count as f64 * cell.weight;
                 totals.square[pair][outcome] += cell.count as f64 * cell.weight * cell.weight;
             }

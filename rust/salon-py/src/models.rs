@@ -256,6 +256,14 @@ pub fn fit_from(
     Ok(Fit { inner })
 }
 
+pub(crate) fn tie_model(name: &str) -> PyResult<TieModel> {
+    match name {
+        "davidson" => Ok(TieModel::Davidson),
+        "rao-kupper" => Ok(TieModel::RaoKupper),
+        _ => Err(PyValueError::new_err("unknown tie model")),
+    }
+}
+
 /// Fit a tie model: `model` is "davidson" or "rao-kupper".
 #[pyfunction]
 #[pyo3(signature = (cells, model, prior_ties, tolerance, max_iterations))]
@@ -268,11 +276,7 @@ pub fn fit_ties(
     max_iterations: usize,
 ) -> PyResult<TieFit> {
     let settings: Settings = settings(prior_ties, tolerance, max_iterations)?;
-    let model = match model {
-        "davidson" => TieModel::Davidson,
-        "rao-kupper" => TieModel::RaoKupper,
-        _ => return Err(PyValueError::new_err("unknown tie model")),
-    };
+    let model = tie_model(model)?;
     if !cells.all_present() {
         return Err(PyValueError::new_err("a model has no battle"));
     }
@@ -300,7 +304,7 @@ pub struct RowArrays<'py>(
 );
 
 impl RowArrays<'_> {
-    fn rows(&self, models: usize) -> PyResult<Rows<'_>> {
+    pub(crate) fn rows(&self, models: usize) -> PyResult<Rows<'_>> {
         if self.5.shape()[0] != self.0.len() {
             return Err(PyValueError::new_err("covariates must have one row per battle"));
         }
