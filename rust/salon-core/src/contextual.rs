@@ -33,7 +33,7 @@ pub struct Rows<'a> {
     pub covariates: &'a [f64],
 }
 
-/// A fitted model, with the sums that its covariance is made of.
+/// A fitted model.
 #[derive(Debug, Clone)]
 pub struct ContextualFit {
     /// θ, one per model; mean 0 without a prior.
@@ -54,18 +54,6 @@ pub struct ContextualFit {
     pub gradient_norm: f64,
     /// The log-likelihood at the answer, without the prior.
     pub log_likelihood: f64,
-    /// The pairs that met.
-    pub pairs: Pairs,
-    /// Per pair: curvature.
-    pub curvature: Vec<f64>,
-    /// Per pair: sum of squared scores.
-    pub meat: Vec<f64>,
-    /// `Y` of [`crate::bordered`], column after column.
-    pub projected: Vec<f64>,
-    /// Sums of products of the scores of strengths and coefficients, column after column.
-    pub cross: Vec<f64>,
-    /// `S` of [`crate::bordered`], row by row.
-    pub schur: Vec<f64>,
 }
 
 /// How strongly the covariates are determined beside the strengths, at equal chances: per covariate, the share of its
@@ -332,13 +320,12 @@ impl<'a> Problem<'a> {
     ) -> Result<ContextualFit, CoreError> {
         let (models, size) = (self.rows.models, self.size);
         let state = self.state(at);
-        let (theta, beta, curvature) = (state.theta.clone(), state.beta.clone(), state.curvature.clone());
+        let (theta, beta) = (state.theta.clone(), state.beta.clone());
         let solved = self.system(state).solve(&theta, &beta, watch)?;
         let (projected, schur) = match solved {
             Some(solved) => (solved.projected, solved.schur),
             None => (vec![f64::NAN; size * models], vec![f64::NAN; size * size]),
         };
-        let (mut meat, mut cross) = (vec![0.0; self.pairs.len()], vec![0.0; size * models]);
         let mut centre = vec![0.0; size * size];
         let (mut per_model, mut total) = (vec![0.0; models], 0.0);
         let (mut likelihood, mut largest) = (0.0, 0.0_f64);
@@ -354,11 +341,8 @@ impl<'a> Problem<'a> {
             total += count * weight;
             let slope = weight * (score - logistic(log_odds));
             let square = count * slope * slope;
-            meat[self.pair[row] as usize] += square;
             for k in 0..size {
                 left[k] = self.x(row)[k] - (projected[k * models + first] - projected[k * models + second]);
-                cross[k * models + first] += square * left[k];
-                cross[k * models + second] -= square * left[k];
             }
             for k in 0..size {
                 for l in 0..size {
@@ -380,12 +364,6 @@ impl<'a> Problem<'a> {
             largest_log_odds: largest,
             gradient_norm,
             log_likelihood: likelihood,
-            pairs: self.pairs.clone(),
-            curvature,
-            meat,
-            projected,
-            cross,
-            schur,
         })
     }
 }

@@ -25,7 +25,7 @@ const OUTCOMES: [Outcome; 3] = [Outcome::Win, Outcome::Loss, Outcome::Tie];
 const FULL_STEP: f64 = 1e-6;
 const MOST_HALVINGS: usize = 60;
 
-/// A fitted model, with the sums that its covariance is made of.
+/// A fitted model.
 #[derive(Debug, Clone)]
 pub struct TieFit {
     /// θ, one per model; mean 0 without a prior.
@@ -42,16 +42,6 @@ pub struct TieFit {
     pub log_likelihood: f64,
     /// Sandwich variance of the tie parameter; NaN without any tie.
     pub tie_variance: f64,
-    /// Per pair: negative second derivative in d.
-    pub curvature: Vec<f64>,
-    /// Per pair: sum of squared scores in d.
-    pub meat: Vec<f64>,
-    /// `Y` of [`crate::bordered`]; empty without any tie.
-    pub projected: Vec<f64>,
-    /// Per model: sum of products of the scores of strengths and tie parameter; empty without any tie.
-    pub cross: Vec<f64>,
-    /// `S` of [`crate::bordered`]; NaN without any tie.
-    pub schur: f64,
 }
 
 /// Weight, and squared weights, of every pair's battles by outcome.
@@ -335,17 +325,14 @@ impl<'a> Problem<'a> {
 
     fn report(&self, at: &Point, iterations: usize, converged: bool, watch: &Watch) -> Result<TieFit, CoreError> {
         let (theta, tie) = self.gradient(at);
-        let system = self.system(at);
-        let solved = system.solve(&theta, &vec![tie; self.further], watch)?;
+        let solved = self.system(at).solve(&theta, &vec![tie; self.further], watch)?;
         let (projected, schur) = match (self.further, solved) {
             (1, Some(solved)) => (solved.projected, solved.schur[0]),
             (1, None) => (vec![0.0; self.pairs.models], f64::NAN),
             _ => (Vec::new(), f64::NAN),
         };
-        let mut meat = vec![0.0; self.pairs.len()];
-        let mut cross = vec![0.0; projected.len()];
         let (mut tie_meat, mut per_model) = (0.0, vec![0.0; self.pairs.models]);
-        for (pair, meat) in meat.iter_mut().enumerate() {
+        for pair in 0..self.pairs.len() {
             let (first, second) = (self.pairs.first[pair] as usize, self.pairs.second[pair] as usize);
             let gap = if self.further == 1 { projected[first] - projected[second] } else { 0.0 };
             for (outcome, term) in self.terms(at, pair).iter().enumerate() {
@@ -353,13 +340,8 @@ impl<'a> Problem<'a> {
                 per_model[first] += weight;
                 per_model[second] += weight;
                 if weight > 0.0 {
-                    *meat += square * term.in_d * term.in_d;
-                    if self.further == 1 {
-                        let own = term.in_t - gap * term.in_d;
-                        tie_meat += square * own * own;
-                        cross[first] += square * term.in_d * own;
-                        cross[second] -= square * term.in_d * own;
-                    }
+                    let own = term.in_t - gap * term.in_d;
+                    tie_meat += square * own * own;
                 }
             }
         }
@@ -374,11 +356,6 @@ impl<'a> Problem<'a> {
             gradient_norm: steepest.max(tie_slope),
             log_likelihood: self.log_likelihood(at),
             tie_variance: tie_meat / (schur * schur),
-            curvature: system.strengths.weight,
-            meat,
-            projected,
-            cross,
-            schur,
         })
     }
 }

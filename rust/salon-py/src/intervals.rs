@@ -98,6 +98,14 @@ pub fn largest_gaps<'py>(
     Ok(found.into_pyarray(py))
 }
 
+/// The same cells with other numbers of battles, one per cell; cells without any are left out.
+#[pyfunction]
+#[pyo3(signature = (cells, count))]
+pub fn recounted(cells: &Cells, count: PyReadonlyArray1<'_, u64>) -> PyResult<Cells> {
+    let inner = cells.inner.recounted(count.as_slice()?).map_err(|error| raised(&error))?;
+    Ok(Cells { inner })
+}
+
 /// How often each row counts in one replicate: battles are drawn, or the groups of one or two groupings of the rows.
 #[pyfunction]
 #[pyo3(signature = (count, groups, seed, index))]

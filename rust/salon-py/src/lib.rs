@@ -44,6 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(intervals::parameter_products, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::parameter_third_moments, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::largest_gaps, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::recounted, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::resampled_rows, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::bootstrap_ties, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::bootstrap_contextual, module)?)?;

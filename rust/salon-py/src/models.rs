@@ -67,13 +67,6 @@ impl TieFit {
     fn log_likelihood(&self) -> f64 {
         self.inner.log_likelihood
     }
-
-    /// Per pair: curvature, squared scores; per model: Y, cross products (empty without ties); and S.
-    fn parts<'py>(&self, py: Python<'py>) -> (Array<'py>, Array<'py>, Array<'py>, Array<'py>, f64) {
-        let part = |values: &[f64]| PyArray1::from_slice(py, values);
-        let inner = &self.inner;
-        (part(&inner.curvature), part(&inner.meat), part(&inner.projected), part(&inner.cross), inner.schur)
-    }
 }
 
 /// A fitted Bradley-Terry model with covariates.
@@ -137,36 +130,6 @@ impl ContextualFit {
     #[getter]
     fn log_likelihood(&self) -> f64 {
         self.inner.log_likelihood
-    }
-
-    /// The pairs that met, as columns: first, second; in ascending order.
-    fn met<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>) {
-        let pairs = &self.inner.pairs;
-        (PyArray1::from_slice(py, &pairs.first), PyArray1::from_slice(py, &pairs.second))
-    }
-
-    /// Per pair: curvature, squared scores; shape (covariates, models): Y, cross products; (covariates, covariates): S.
-    #[allow(clippy::type_complexity)]
-    fn parts<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(
-        Array<'py>,
-        Array<'py>,
-        Bound<'py, PyArray2<f64>>,
-        Bound<'py, PyArray2<f64>>,
-        Bound<'py, PyArray2<f64>>,
-    )> {
-        let inner = &self.inner;
-        let (size, models) = (inner.coefficients.len(), inner.log_strengths.len());
-        let part = |values: &[f64]| PyArray1::from_slice(py, values);
-        Ok((
-            part(&inner.curvature),
-            part(&inner.meat),
-            part(&inner.projected).reshape([size, models])?,
-            part(&inner.cross).reshape([size, models])?,
-            part(&inner.schur).reshape([size, size])?,
-        ))
     }
 }
 

@@ -1,6 +1,6 @@
 """Student's t distribution, for intervals whose standard error comes from few clusters.
 
-Tails by the continued fraction of the incomplete beta function (Lentz's method; DLMF 8.17.22), quantiles by bisection; no
+Tails by the continued fraction of the incomplete beta function (Lentz's method; DLMF 8.17.22), quantiles by Newton's method; no
 SciPy needed. ``math.inf`` degrees of freedom is the normal distribution.
 """
 
@@ -40,15 +40,21 @@ def two_sided_quantile(tail: float, degrees: float) -> float:
         >>> round(two_sided_quantile(0.05, 10.0), 3), round(two_sided_quantile(0.05, math.inf), 3)
         (2.228, 1.96)
     """
+    normal = -NormalDist().inv_cdf(max(tail / 2.0, _TINY))
     if degrees >= _NORMAL_FROM:
-        return -NormalDist().inv_cdf(max(tail / 2.0, _TINY))
-    low, high = 0.0, 1.0
-    while two_sided_tail(np.array([high]), degrees)[0] > tail:
-        low, high = high, 2.0 * high
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if two_sided_tail(np.array([middle]), degrees)[0] > tail else (low, middle)
-    return 0.5 * (low + high)
+        return normal
+    # The tail is convex and t is farther out than the normal: Newton's method from there never overshoots.
+    value, step = normal, 1.0
+    while step > 1e-13 * (1.0 + value):
+        missing = float(two_sided_tail(np.array([value]), degrees)[0]) - tail
+        step = missing / (2.0 * _density(value, degrees))
+        value += max(step, 0.0)
+    return value
+
+
+def _density(value: float, degrees: float) -> float:
+    scale = math.lgamma((degrees + 1.0) / 2.0) - math.lgamma(degrees / 2.0) - 0.5 * math.log(degrees * math.pi)
+    return math.exp(scale - (degrees + 1.0) / 2.0 * math.log1p(value * value / degrees))
 
 
 def _half_beta(degrees: float, square: Floats) -> Floats:
