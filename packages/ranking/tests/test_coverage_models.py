@@ -3,6 +3,7 @@
 The study (1,000 leagues per world) runs with ``-m slow``; add ``-s`` to see its table. A short version always runs.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -116,7 +117,7 @@ def printed() -> Iterator[Callable[[str, float], None]]:
     lines: list[str] = []
     yield lambda name, share: lines.append(f"{name:60} {100 * share:5.1f} %")
     if lines:
-        print("", *lines, sep="\n")
+        sys.stdout.write("\n".join(["", *lines, ""]))
 
 
 @pytest.mark.slow

@@ -100,7 +100,9 @@ def test_without_ties_and_covariates_that_matter_the_intervals_are_those_of_brad
 def test_bootstrap_and_sandwich_have_like_widths(model: str, cluster_by: str | tuple[str, str] | None):
     battles = Battles.from_frame(league(6_000, prompts=120, raters=80), cluster_by=cluster_by)
     cluster = cluster_by is not None
-    kinds = {kind: fitted(model, battles, interval=kind, cluster=cluster, replicates=400) for kind in ("sandwich", "percentile")}
+    kinds = {
+        kind: fitted(model, battles, interval=kind, cluster=cluster, replicates=400) for kind in ("sandwich", "percentile")
+    }
     widths = {kind: (one.intervals.ci_high - one.intervals.ci_low)[:-1] for kind, one in kinds.items()}
     assert np.abs(widths["percentile"] / widths["sandwich"] - 1).max() < 0.2
 

@@ -222,16 +222,12 @@ def schedule(
 ) -> list[NDArray[np.uint32]]: ...
 def parameter_products(
     models: int,
-    scores: tuple[
-        NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
-    ],
+    scores: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     group: NDArray[np.uint32] | None = None,
 ) -> NDArray[np.float64]: ...
 def parameter_third_moments(
     models: int,
-    scores: tuple[
-        NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
-    ],
+    scores: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     kernel: NDArray[np.float64],
     group: NDArray[np.uint32] | None = None,
 ) -> NDArray[np.float64]: ...

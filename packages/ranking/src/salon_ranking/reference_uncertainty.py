@@ -56,12 +56,15 @@ def two_way_covariance(cells: _core.Cells, log_strengths: Floats, bread: Floats)
     battles that share a value of either column.
     """
     score, cluster = scores(cells, log_strengths)
-    columns = [*_columns(cells), np.arange(cells.clusters)]
+    crossing = _core.crossing(cells)
+    if crossing is None:
+        raise ValueError("the clusters are no crossings")
+    columns = (*crossing, np.arange(cells.clusters, dtype=np.uint32))
     middle = np.zeros((cells.models, cells.models))
     for column, sign in zip(columns, (1.0, 1.0, -1.0), strict=True):
-        value = column[cluster]
+        value = np.asarray(column)[cluster]
         together = (value[:, None] == value[None, :]).astype(np.float64)
-        count = int(column.max()) + 1
+        count = int(np.max(column)) + 1
         middle += sign * count / (count - 1) * score.T @ together @ score
     return bread @ middle @ bread
 
@@ -72,12 +75,6 @@ def largest_gaps(deviations: Floats, inverse: Floats) -> Floats:
     counted = (inverse > 0.0) & ~np.eye(len(inverse), dtype=bool) & ~np.isnan(gaps)
     largest: Floats = np.where(counted, gaps, -np.inf).max(axis=(1, 2))
     return largest
-
-
-def _columns(cells: _core.Cells) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    crossing = _core.crossing(cells)
-    assert crossing is not None, "for crossed clusters only"
-    return crossing
 
 
 def contributions(cells: _core.Cells, prior_ties: float, tolerance: float, max_iterations: int) -> Floats:

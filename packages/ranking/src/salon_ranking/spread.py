@@ -87,7 +87,8 @@ class Spread:
     def errors(self) -> Floats:
         """Standard errors of θ - θ_base, shape (n,): 0 for the baseline, NaN with fewer than two replicates."""
         if self.covariance is not None:
-            return self.difference_errors()[self.base]
+            errors: Floats = self.difference_errors()[self.base]
+            return errors
         drawn = np.empty((0, len(self.estimate))) if self.replicates is None else self.replicates
         return _deviation(drawn - drawn[:, [self.base]])
 

@@ -200,9 +200,7 @@ def _bread(scores: Scores, estimate: Floats, models: int, prior_ties: float) -> 
     return inverse_curvature(curvature, models, prior_ties)
 
 
-def _accelerations(
-    core: Kernels, scores: Scores, bread: Floats, models: int, base: int
-) -> Floats:
+def _accelerations(core: Kernels, scores: Scores, bread: Floats, models: int, base: int) -> Floats:
     """Σ l³ / (6 (Σ l²)^{3/2}), as ``salon_ranking.sandwich.accelerations``."""
     kernel = bread.copy()
     kernel[:, :models] -= bread[:, [base]]

@@ -63,9 +63,7 @@ def fit_ties(cells: _core.Cells, model: str, prior_ties: float, tolerance: float
     return fit_tie_rows(cells.models, columns, model, prior_ties, tolerance, max_iterations)
 
 
-def fit_tie_rows(
-    models: int, columns: TieRows, model: str, prior_ties: float, tolerance: float, max_iterations: int
-) -> TieFit:
+def fit_tie_rows(models: int, columns: TieRows, model: str, prior_ties: float, tolerance: float, max_iterations: int) -> TieFit:
     """As :func:`fit_ties`, of rows: first and second model, outcome (0, 1 or 2), battles and the weight of each."""
     first, second, outcome, count, weight = columns
     mass = count * weight

@@ -129,9 +129,7 @@ class _Endings:
         return Replicates(self.values, self.degenerate, self.unconverged)
 
 
-def _columns(
-    cells: _core.Cells, by_cluster: bool
-) -> tuple[Codes, Codes, NDArray[np.uint8], Codes, NDArray[np.uint64], Floats]:
+def _columns(cells: _core.Cells, by_cluster: bool) -> tuple[Codes, Codes, NDArray[np.uint8], Codes, NDArray[np.uint64], Floats]:
     """The cells; without clusters, those that differ in nothing else are one."""
     first, second, outcome, cluster, count, weight = cells.columns()
     if by_cluster or not cells.clusters:

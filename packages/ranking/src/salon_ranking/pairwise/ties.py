@@ -272,13 +272,29 @@ class _Fitting:
 
     def draw(self, asked: Asked) -> Replicates:
         """The parameters of ``estimate`` in every replicate."""
-        how = (self.prior_ties, self.tolerance, self.max_iterations)
-        plan = (self.base, asked.replicates, asked.seed, asked.cluster)
+        number, seed, cluster = asked.replicates, asked.seed, asked.cluster
+        prior, tolerance, most = self.prior_ties, self.tolerance, self.max_iterations
         if self.solver == "reference":
-            drawn: Replicates = reference_parameters.bootstrap_ties(self.cells, self.model, *plan, *how)
+            drawn: Replicates = reference_parameters.bootstrap_ties(
+                self.cells, self.model, self.base, number, seed, cluster, prior, tolerance, most
+            )
         else:
-            start = (self.found.log_strengths, self.found.tie)
-            drawn = _core.bootstrap_ties(self.cells, self.model, *start, *plan, asked.workers, *how, asked.told())
+            theta, tie, threads = self.found.log_strengths, self.found.tie, asked.workers
+            drawn = _core.bootstrap_ties(
+                self.cells,
+                self.model,
+                theta,
+                tie,
+                self.base,
+                number,
+                seed,
+                cluster,
+                threads,
+                prior,
+                tolerance,
+                most,
+                asked.told(),
+            )
         kept = np.ascontiguousarray(drawn.log_strengths[:, : len(self.estimate)])
         return reference_parameters.Replicates(kept, drawn.degenerate, drawn.unconverged)
 
