@@ -1,4 +1,4 @@
-"""Do 95 % intervals of mean opinion scores, of shares of checks, and of differences of metrics hold the truth in 95 % of studies?
+"""Do 95 % intervals of mean opinion scores, shares of checks and differences of metrics hold the truth in 95 % of studies?
 
 The study (1,000 simulations each) runs with ``-m slow``; add ``-s`` to see its table. A short version always runs.
 """

@@ -82,3 +82,46 @@ impl RowSampler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(sampler: &RowSampler, rows: usize) -> Vec<f64> {
+        let (mut times, mut sum) = (vec![0.0; rows], vec![0.0; rows]);
+        for index in 0..4_000 {
+            sampler.draw(7, index, &mut times);
+            sum.iter_mut().zip(&times).for_each(|(sum, times)| *sum += times / 4_000.0);
+        }
+        sum
+    }
+
+    #[test]
+    fn rows_are_drawn_as_often_as_they_stand_for_battles_on_average() {
+        let counts = [3, 1, 5, 2];
+        let groupings = [vec![], vec![(vec![0, 0, 1, 2], 3)], vec![(vec![0, 0, 1, 2], 3), (vec![1, 0, 1, 0], 2)]];
+        for groupings in groupings {
+            let sampler = RowSampler::new(&counts, groupings).unwrap();
+            for (mean, count) in mean(&sampler, 4).into_iter().zip(counts) {
+                assert!((mean / count as f64 - 1.0).abs() < 0.15, "{mean} {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_a_group_are_drawn_together() {
+        let sampler = RowSampler::new(&[2, 1, 4], vec![(vec![0, 0, 1], 2)]).unwrap();
+        let mut times = vec![0.0; 3];
+        for index in 0..50 {
+            sampler.draw(1, index, &mut times);
+            assert_eq!(times[0], 2.0 * times[1]);
+            assert_eq!(times[1] + times[2] / 4.0, 2.0);
+        }
+    }
+
+    #[test]
+    fn a_group_that_there_is_not_is_refused() {
+        assert!(RowSampler::new(&[1, 1], vec![(vec![0, 2], 2)]).is_err());
+        assert!(RowSampler::new(&[1, 1], vec![(vec![0], 1)]).is_err());
+    }
+}

@@ -34,3 +34,19 @@ pub fn largest_gaps(deviations: &[f64], models: usize, inverse: &[f64], watch: &
     }
     Ok(largest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_that_is_left_out_and_a_model_that_is_unknown_do_not_count() {
+        let deviations = [3.0, 0.0, -1.0, f64::NAN, 2.0, 0.0];
+        let all = largest_gaps(&deviations, 3, &[1.0; 9], &Watch::default()).unwrap();
+        assert_eq!(all, [4.0, 2.0]);
+        let mut some = [1.0; 9];
+        (some[2], some[5]) = (0.0, 0.0); // nobody is held against the last model
+        assert_eq!(largest_gaps(&deviations, 3, &some, &Watch::default()).unwrap(), [3.0, -2.0]);
+        assert_eq!(largest_gaps(&deviations, 3, &[0.0; 9], &Watch::default()).unwrap(), [f64::NEG_INFINITY; 2]);
+    }
+}
