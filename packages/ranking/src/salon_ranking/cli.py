@@ -38,6 +38,13 @@ _QUIET_SECONDS = 1.0
     multiple=True,
     help="Votes with the same value (a prompt, a rater) hang together. Give it twice for two-way clusters.",
 )
+@click.option(
+    "--repeated-ids",
+    type=click.Choice(["refuse", "count"]),
+    default="refuse",
+    show_default=True,
+    help="When a battle_id stands in two rows: stop and name them, or count both.",
+)
 @click.option("--weight", metavar="COLUMN", help="Each battle's weight. Default: every battle weighs 1.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
 @click.option(

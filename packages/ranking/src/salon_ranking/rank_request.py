@@ -21,6 +21,7 @@ class Request:
     replicates: int
     seed: int
     cluster: tuple[str, ...]
+    repeated_ids: str
     weight: str | None
     confidence: float
     prior_ties: float
