@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::bradley_terry::{Likelihood, Settings};
 use crate::cells::{Cells, PairScores};
+use crate::elimination::Elimination;
 use crate::error::CoreError;
 use crate::influence::by_group;
 use crate::watch::Watch;
@@ -50,7 +51,9 @@ pub fn contributions(
     let matches = cells.scores().matches;
     let drawn = PairScores { score: matches.iter().map(|met| 0.5 * met).collect(), matches };
     let zero = vec![0.0; models];
-    let chord = Likelihood::new(cells.pairs(), &drawn, settings.prior_ties).chord(&zero);
+    let elimination = Elimination::plan(cells.pairs());
+    let (pairs, prior) = (cells.pairs(), settings.prior_ties);
+    let chord = Likelihood::new(pairs, &drawn, prior).eliminated(elimination.as_ref()).chord(&zero);
 
     let mut log_strengths = vec![0.0; cells.clusters() * models];
     let blocks: Vec<Mutex<&mut [f64]>> = log_strengths.chunks_mut(BLOCK * models.max(1)).map(Mutex::new).collect();
@@ -71,7 +74,7 @@ pub fn contributions(
                     let change = cell.count as f64 * cell.weight * (cell.outcome.score() - 0.5);
                     scores.score[pair_of[position as usize]] += change;
                 }
-                let likelihood = Likelihood::new(cells.pairs(), &scores, settings.prior_ties);
+                let likelihood = Likelihood::new(pairs, &scores, prior).eliminated(elimination.as_ref());
                 let (theta, converged) = likelihood.maximise_nearby(&zero, chord.as_ref(), settings, watch)?;
                 row.copy_from_slice(&theta);
                 unconverged.fetch_add(usize::from(!converged), Ordering::Relaxed);
