@@ -44,10 +44,6 @@ pub fn contributions(
     let models = cells.pairs().models;
     let itself: Vec<u32> = (0..cells.clusters() as u32).collect();
     let (start, order) = by_group(cells, &itself, cells.clusters());
-    let mut pair_of = Vec::with_capacity(cells.cells().len());
-    for pair in 0..cells.pairs().len() {
-        pair_of.extend(cells.of_pair(pair).iter().map(|_| pair));
-    }
     let matches = cells.scores().matches;
     let drawn = PairScores { score: matches.iter().map(|met| 0.5 * met).collect(), matches };
     let zero = vec![0.0; models];
@@ -69,18 +65,18 @@ pub fn contributions(
                 watch.check()?;
                 let cluster = block * BLOCK + offset;
                 let own = &order[start[cluster]..start[cluster + 1]];
-                for &position in own {
-                    let cell = &cells.cells()[position as usize];
+                for place in own {
+                    let cell = cells.cell(place.pair as usize, place.position as usize);
                     let change = cell.count as f64 * cell.weight * (cell.outcome.score() - 0.5);
-                    scores.score[pair_of[position as usize]] += change;
+                    scores.score[place.pair as usize] += change;
                 }
                 let likelihood = Likelihood::new(pairs, &scores, prior).eliminated(elimination.as_ref());
                 let (theta, converged) = likelihood.maximise_nearby(&zero, chord.as_ref(), settings, watch)?;
                 row.copy_from_slice(&theta);
                 unconverged.fetch_add(usize::from(!converged), Ordering::Relaxed);
-                for &position in own {
+                for place in own {
                     // Put back, not subtracted: no rounding travels from one cluster to the next.
-                    let pair = pair_of[position as usize];
+                    let pair = place.pair as usize;
                     scores.score[pair] = drawn.score[pair];
                 }
                 watch.advance(1);

@@ -25,6 +25,7 @@ pub mod error;
 pub mod graph;
 pub mod influence;
 pub mod laplacian;
+mod lists;
 pub mod merge;
 pub mod online_elo;
 pub mod parts;

@@ -106,7 +106,60 @@ fn the_table_and_the_sorted_rows_count_alike() {
     let batch = Batch { first: &rows[0], second: &rows[1], outcome: &rows[2], weight: Some(&weights), cluster: None };
     aggregator.add(&batch, &MENU).unwrap();
     let sorted = aggregator.finish(40, &(0..40).collect::<Vec<_>>(), 0, &[]).unwrap();
-    assert_eq!(table.cells(), sorted.cells());
+    assert!(table.iter().eq(sorted.iter()));
+}
+
+#[test]
+fn the_lists_of_pairs_and_the_sorted_rows_count_alike() {
+    // 6 models make long lists: among 4 clusters they count, among 100,000 they do not.
+    for (models, clusters) in [(6, 4), (6, 100_000), (40, 300)] {
+        let rows = columns(models, 60_000, 8);
+        let mut stream = Stream::new(9, u64::from(clusters));
+        let cluster: Vec<u32> = (0..60_000).map(|_| stream.below(u64::from(clusters)) as u32).collect();
+        let model_number: Vec<u32> = (0..models).rev().collect();
+        let cluster_number: Vec<u32> = (0..clusters).rev().collect();
+        let weights = vec![1.0; 60_000];
+        let counted = |weight: Option<&[f64]>, last: [u32; 2]| {
+            let mut aggregator = Aggregator::default();
+            for chunk in 0..6 {
+                let part = chunk * 10_000..(chunk + 1) * 10_000;
+                let batch = Batch {
+                    first: &rows[0][part.clone()],
+                    second: &rows[1][part.clone()],
+                    outcome: &rows[2][part.clone()],
+                    weight: weight.map(|weight| &weight[part.clone()]),
+                    cluster: Some(&cluster[part.clone()]),
+                };
+                aggregator.add(&batch, &MENU).unwrap();
+            }
+            let [first, second] = [&last[..1], &last[1..]];
+            let weight = weight.map(|weight| &weight[..1]);
+            aggregator.add(&Batch { first, second, outcome: &[0], weight, cluster: Some(&[0]) }, &MENU).unwrap();
+            let numbers: Vec<u32> = model_number.iter().copied().chain(models..5000).collect();
+            aggregator.finish(5000, &numbers, clusters as usize, &cluster_number).unwrap()
+        };
+        // The last battle makes one of them leave its lists for rows.
+        for last in [[1, 0], [0, 4999]] {
+            assert!(counted(None, last).iter().eq(counted(Some(&weights), last).iter()));
+        }
+    }
+}
+
+#[test]
+fn lists_without_numbers_for_their_codes_are_errors() {
+    let batch = Batch { first: &[0, 1], second: &[1, 2], outcome: &[0, 2], weight: None, cluster: Some(&[0, 1]) };
+    let finished = |model_number: &[u32], cluster_number: &[u32]| {
+        let mut aggregator = Aggregator::default();
+        aggregator.add(&batch, &MENU).unwrap();
+        aggregator.finish(3, model_number, 2, cluster_number)
+    };
+    assert!(finished(&[0, 1, 2], &[0, 1]).is_ok());
+    for (models, clusters) in [(&[0, 1][..], &[0, 1][..]), (&[0, 1, 3], &[0, 1]), (&[0, 1, 1], &[0, 1])] {
+        assert!(matches!(finished(models, clusters), Err(CoreError::BadArgument(_))));
+    }
+    for clusters in [&[0][..], &[0, 2]] {
+        assert!(matches!(finished(&[0, 1, 2], clusters), Err(CoreError::BadArgument(_))));
+    }
 }
 
 #[test]
@@ -115,7 +168,7 @@ fn renumbering_models_turns_outcomes_around() {
     let mut aggregator = Aggregator::default();
     aggregator.add(&batch, &MENU).unwrap();
     let cells = aggregator.finish(3, &[2, 1, 0], 0, &[]).unwrap();
-    let seen: Vec<_> = cells.cells().iter().map(|cell| (cell.first, cell.second, cell.outcome)).collect();
+    let seen: Vec<_> = cells.iter().map(|cell| (cell.first, cell.second, cell.outcome)).collect();
     assert_eq!(seen, [(0, 1, Outcome::Tie), (1, 2, Outcome::Loss)]);
 }
 
