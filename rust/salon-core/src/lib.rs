@@ -22,6 +22,7 @@ pub mod contributions;
 pub mod crossing;
 pub mod elimination;
 pub mod error;
+mod gains;
 pub mod graph;
 pub mod influence;
 pub mod laplacian;
