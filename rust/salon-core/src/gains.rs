@@ -10,10 +10,10 @@ use std::cmp::Ordering;
 use crate::random::Stream;
 use crate::scheduling::{Standing, information};
 
-/// Changes that wait; together with a row they fit into the innermost cache for a few hundred models.
+/// Changes that wait at the most; for a few hundred models they fit into the innermost cache.
 const WAITING: usize = 16;
 /// Numbers that are kept in registers while changes are applied.
-const STRIP: usize = 8;
+const STRIP: usize = 16;
 
 /// A pair (`column` < `row`) and the last known gain of a match between its models.
 #[derive(Debug, Clone, Copy)]
@@ -53,8 +53,7 @@ pub(crate) struct Gains {
     curvature: Vec<f64>,
     /// As it was before the changes that wait.
     covariance: Vec<f64>,
-    /// The changes that wait, oldest first.
-    changes: Vec<Change>,
+    waiting: Queue,
     /// Variances, after all changes.
     diagonal: Vec<f64>,
     /// Decides between equal gains.
@@ -62,12 +61,6 @@ pub(crate) struct Gains {
     /// The row that is looked at, and its gains.
     row: Vec<f64>,
     gains: Vec<f32>,
-}
-
-/// A matrix of rank one that is to be subtracted from the covariance: `factor[i] · along[j]` from entry (i, j ≤ i).
-struct Change {
-    along: Vec<f64>,
-    factor: Vec<f64>,
 }
 
 impl Gains {
@@ -83,8 +76,8 @@ impl Gains {
         }
         let covariance = standing.covariance.to_vec();
         let diagonal = (0..models).map(|model| covariance[model * models + model]).collect();
-        let changes = Vec::with_capacity(WAITING);
-        Self { models, curvature, covariance, changes, diagonal, lot, row: vec![0.0; models], gains: vec![0.0; models] }
+        let (waiting, row, gains) = (Queue::new(models), vec![0.0; models], vec![0.0; models]);
+        Self { models, curvature, covariance, waiting, diagonal, lot, row, gains }
     }
 
     /// The pair of `row` and a lower model with the largest gain; `None` when none of them can meet.
@@ -92,7 +85,7 @@ impl Gains {
         let span = row * self.models..row * self.models + row;
         let (values, gains) = (&mut self.row[..row], &mut self.gains[..row]);
         values.copy_from_slice(&self.covariance[span.clone()]);
-        apply(&self.changes, row, values);
+        self.waiting.apply(row, values);
         let own = self.diagonal[row];
         let parts = self.curvature[span.clone()].iter().zip(&self.diagonal).zip(values.iter());
         for (gain, ((curvature, diagonal), covariance)) in gains.iter_mut().zip(parts) {
@@ -115,17 +108,15 @@ impl Gains {
         let along: Vec<f64> = of_column.iter().zip(&of_row).map(|(one, other)| one - other).collect();
         let curvature = self.curvature[row * self.models + column];
         let scale = curvature / (1.0 + curvature * (along[column] - along[row]));
-        let factor: Vec<f64> = along.iter().map(|along| scale * along).collect();
-        for (variance, (factor, along)) in self.diagonal.iter_mut().zip(factor.iter().zip(&along)) {
-            *variance -= factor * along;
+        for (variance, along) in self.diagonal.iter_mut().zip(&along) {
+            *variance -= scale * along * along;
         }
-        self.changes.push(Change { along, factor });
-        if self.changes.len() == WAITING {
+        self.waiting.push(scale, &along);
+        if self.waiting.count == WAITING {
             for own in 0..self.models {
-                let values = &mut self.covariance[own * self.models..own * self.models + own + 1];
-                apply(&self.changes, own, values);
+                self.waiting.apply(own, &mut self.covariance[own * self.models..own * self.models + own + 1]);
             }
-            self.changes.clear();
+            self.waiting.count = 0;
         }
     }
 
@@ -133,37 +124,64 @@ impl Gains {
     fn covariances(&self, model: usize) -> Vec<f64> {
         let place = |other: usize| model.max(other) * self.models + model.min(other);
         let mut values: Vec<f64> = (0..self.models).map(|other| self.covariance[place(other)]).collect();
-        apply(&self.changes, model, &mut values[..model]);
-        for change in &self.changes {
-            let along = change.along[model];
-            for (value, factor) in values[model..].iter_mut().zip(&change.factor[model..]) {
-                *value -= factor * along;
-            }
-        }
+        let (lower, upper) = values.split_at_mut(model);
+        self.waiting.apply(model, lower);
+        self.waiting.apply_down(model, upper);
         values
     }
 }
 
-/// Apply changes to the first entries of a row.
-fn apply(changes: &[Change], row: usize, values: &mut [f64]) {
-    if changes.iter().all(|change| change.factor[row] == 0.0) {
-        return;
+/// Matrices of rank one that are still to be subtracted from the covariance, `factor[i] · along[j]` from entry (i, j ≤ i).
+///
+/// Laid out as they are read: what belongs to one row, or to one strip of a row, lies together.
+struct Queue {
+    count: usize,
+    /// One entry per strip and change.
+    along: Vec<[f64; STRIP]>,
+    /// One entry per model.
+    factor: Vec<[f64; WAITING]>,
+}
+
+impl Queue {
+    fn new(models: usize) -> Self {
+        let along = vec![[0.0; STRIP]; models.div_ceil(STRIP) * WAITING];
+        Self { count: 0, along, factor: vec![[0.0; WAITING]; models] }
     }
-    let whole = values.len() - values.len() % STRIP;
-    let (strips, rest) = values.split_at_mut(whole);
-    for (number, strip) in strips.chunks_exact_mut(STRIP).enumerate() {
-        let mut sums: [f64; STRIP] = std::array::from_fn(|at| strip[at]);
-        for change in changes {
-            let factor = change.factor[row];
-            let along = &change.along[number * STRIP..(number + 1) * STRIP];
-            (0..STRIP).for_each(|at| sums[at] -= factor * along[at]);
+
+    fn push(&mut self, scale: f64, along: &[f64]) {
+        for (number, values) in along.chunks(STRIP).enumerate() {
+            self.along[number * WAITING + self.count][..values.len()].copy_from_slice(values);
         }
-        strip.copy_from_slice(&sums);
+        for (factor, along) in self.factor.iter_mut().zip(along) {
+            factor[self.count] = scale * along;
+        }
+        self.count += 1;
     }
-    for change in changes {
-        let factor = change.factor[row];
-        for (value, along) in rest.iter_mut().zip(&change.along[whole..]) {
-            *value -= factor * along;
+
+    /// Apply all changes, oldest first, to the first entries of a row.
+    fn apply(&self, row: usize, values: &mut [f64]) {
+        let factors = &self.factor[row][..self.count];
+        if factors.iter().all(|&factor| factor == 0.0) {
+            return;
+        }
+        for (strip, changes) in values.chunks_mut(STRIP).zip(self.along.chunks_exact(WAITING)) {
+            let mut sums = [0.0; STRIP];
+            sums[..strip.len()].copy_from_slice(strip);
+            for (factor, along) in factors.iter().zip(changes) {
+                (0..STRIP).for_each(|at| sums[at] -= factor * along[at]);
+            }
+            strip.copy_from_slice(&sums[..strip.len()]);
+        }
+    }
+
+    /// Apply all changes, oldest first, to the entries of a column from its diagonal down.
+    fn apply_down(&self, column: usize, values: &mut [f64]) {
+        let place = |change: usize| self.along[column / STRIP * WAITING + change][column % STRIP];
+        let along: [f64; WAITING] = std::array::from_fn(place);
+        for (value, factors) in values.iter_mut().zip(&self.factor[column..]) {
+            for (factor, along) in factors[..self.count].iter().zip(&along) {
+                *value -= factor * along;
+            }
         }
     }
 }
