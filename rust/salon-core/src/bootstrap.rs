@@ -149,16 +149,10 @@ impl Work<'_> {
     }
 
     /// Fit replicates into `rows`, first all of them together, then those by themselves that need more than that.
-    fn fit_replicates(
-        &self,
-        lanes: &[PairScores],
-        rows: &mut [f64],
-        watch: &Watch,
-    ) -> Result<Vec<Ending>, CoreError> {
+    fn fit_replicates(&self, lanes: &[PairScores], rows: &mut [f64], watch: &Watch) -> Result<Vec<Ending>, CoreError> {
         watch.check()?;
-        let likelihood = |scores| {
-            Likelihood::new(self.cells.pairs(), scores, self.settings.prior_ties).eliminated(self.elimination)
-        };
+        let likelihood =
+            |scores| Likelihood::new(self.cells.pairs(), scores, self.settings.prior_ties).eliminated(self.elimination);
         let likelihoods: Vec<Likelihood<'_>> = lanes.iter().map(likelihood).collect();
         let quick = match &self.chord {
             Some(chord) => chord.maximise(&likelihoods, self.estimate, &self.settings, watch)?,

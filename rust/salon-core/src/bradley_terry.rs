@@ -9,8 +9,8 @@
 
 use crate::cells::{PairScores, Pairs};
 use crate::chord::Chord;
-use crate::error::CoreError;
 use crate::elimination::{self, Elimination};
+use crate::error::CoreError;
 use crate::laplacian::Laplacian;
 use crate::watch::Watch;
 

@@ -115,7 +115,8 @@ impl Neighbours {
         let (_, model) = alive.min().unwrap_or_default();
         self.degree[model] = None;
         let own = self.sets[model * self.words..(model + 1) * self.words].to_vec();
-        let members = |(at, &word): (usize, &u64)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| 64 * at + bit);
+        let members =
+            |(at, &word): (usize, &u64)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| 64 * at + bit);
         let neighbours: Vec<usize> = own.iter().enumerate().flat_map(members).collect();
         for &other in &neighbours {
             let set = &mut self.sets[other * self.words..(other + 1) * self.words];
@@ -213,7 +214,8 @@ mod tests {
     /// Pairs of a few battles drawn at random, with weights.
     fn sparse(models: u32, battles: usize, seed: u64) -> (Pairs, Vec<f64>) {
         let mut stream = Stream::new(seed, 0);
-        let mut met: Vec<(u32, u32)> = (1..models).map(|model| (stream.below(u64::from(model)) as u32, model)).collect();
+        let mut met: Vec<(u32, u32)> =
+            (1..models).map(|model| (stream.below(u64::from(model)) as u32, model)).collect();
         for _ in 0..battles {
             let (one, two) = (stream.below(u64::from(models)) as u32, stream.below(u64::from(models)) as u32);
             if one != two {

@@ -3,7 +3,8 @@
 use salon_core::aggregate::{Aggregator, Batch};
 use salon_core::bootstrap::{Plan, bootstrap};
 use salon_core::bradley_terry::{Fit, Likelihood, Settings};
-use salon_core::cells::{Cells, Outcome};
+use salon_core::cells::{Cells, Outcome, PairScores};
+use salon_core::elimination::Elimination;
 use salon_core::error::CoreError;
 use salon_core::graph::Graph;
 use salon_core::random::Stream;
@@ -274,6 +275,40 @@ fn the_bootstrap_is_the_same_on_any_number_of_threads() {
         let one = bits(run(1));
         assert_eq!(one, bits(run(2)));
         assert_eq!(one, bits(run(7)));
+    }
+}
+
+#[test]
+fn replicates_fitted_together_are_those_fitted_alone() {
+    // A ring, in which each model met four others.
+    let mut ring = columns(90, 9_000, 6);
+    ring[1] = ring[0].iter().zip((1..=2).cycle()).map(|(first, steps)| (first + steps) % 90).collect();
+    // Most models never met, twice; all did; and all did with so many models that there is no dense Newton step.
+    for (models, rows, prior_ties, is_sparse) in [
+        (90, columns(90, 150, 3), 1.0, true),
+        (90, ring, 0.0, true),
+        (12, columns(12, 4_000, 3), 0.0, false),
+        (260, columns(260, 15_000, 3), 0.5, false),
+    ] {
+        let cells = cells_of(models, &rows, None, 0);
+        assert_eq!(Elimination::plan(cells.pairs()).is_some(), is_sparse);
+        let settings = Settings { prior_ties, ..SETTINGS };
+        let estimate = fit(&cells, &settings).log_strengths;
+        let plan = Plan { replicates: 11, seed: 4, by_cluster: false, baseline: 0, threads: 2 };
+        let all = bootstrap(&cells, &estimate, &settings, &plan, &Watch::default()).unwrap();
+        assert_eq!(all.unconverged, 0);
+        let mut compared = 0;
+        for (index, row) in all.log_strengths.chunks(models as usize).enumerate() {
+            let mut scores = [PairScores::zeros(cells.pairs().len())];
+            Resampler::new(&cells, false).draw(plan.seed, index as u64, &mut scores);
+            let alone = Likelihood::new(cells.pairs(), &scores[0], prior_ties);
+            let alone = alone.maximise(&estimate, &settings, &Watch::default()).unwrap().log_strengths;
+            for (together, alone) in row.iter().zip(alone).filter(|(together, _)| together.is_finite()) {
+                assert!((together - alone).abs() < 1e-7, "{together} {alone}");
+                compared += 1;
+            }
+        }
+        assert!(compared > models as usize);
     }
 }
 
