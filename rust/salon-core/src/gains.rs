@@ -93,7 +93,11 @@ impl Gains {
         }
         let most = largest(gains);
         let lots = &self.lot[span];
-        let column = (0..row).filter(|&at| gains[at] == most).max_by_key(|&at| (lots[at], at))?;
+        // Strip by strip, because hardly any strip holds the largest.
+        let strips = gains.chunks(STRIP).enumerate();
+        let holding = strips.filter(|(_, strip)| strip.iter().fold(false, |any, &gain| any | (gain == most)));
+        let places = holding.flat_map(|(number, strip)| number * STRIP..number * STRIP + strip.len());
+        let column = places.filter(|&at| gains[at] == most).max_by_key(|&at| (lots[at], at))?;
         Some(Candidate { gain: most, lot: lots[column], row, column })
     }
 
