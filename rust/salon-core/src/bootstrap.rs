@@ -3,7 +3,6 @@
 //! A replicate's numbers depend on the cells, the settings, the seed and the replicate's index alone; threads only
 //! decide who computes it. So the result is the same, bit for bit, on any number of threads.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::bradley_terry::{Likelihood, Settings};
@@ -13,8 +12,7 @@ use crate::graph::Graph;
 use crate::laplacian::Factor;
 use crate::resample::{LANES, Resampler};
 use crate::watch::Watch;
-
-const MOST_THREADS: usize = 256;
+use crate::workers::in_blocks;
 
 /// What to resample, and how often.
 #[derive(Debug, Clone, Copy)]
@@ -45,11 +43,32 @@ pub struct Replicates {
     pub unconverged: usize,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Ending {
+/// How the fit of one replicate ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
     Converged,
     Unconverged,
     Degenerate,
+}
+
+/// Counts endings, on any thread.
+#[derive(Debug, Default)]
+pub(crate) struct Endings {
+    degenerate: AtomicUsize,
+    unconverged: AtomicUsize,
+}
+
+impl Endings {
+    pub(crate) fn count(&self, ending: Ending) {
+        self.degenerate.fetch_add(usize::from(ending == Ending::Degenerate), Ordering::Relaxed);
+        self.unconverged.fetch_add(usize::from(ending == Ending::Unconverged), Ordering::Relaxed);
+    }
+
+    /// The replicates that ended so.
+    pub(crate) fn of(self, log_strengths: Vec<f64>) -> Replicates {
+        let (degenerate, unconverged) = (self.degenerate.into_inner(), self.unconverged.into_inner());
+        Replicates { log_strengths, degenerate, unconverged }
+    }
 }
 
 /// What all workers share.
@@ -106,44 +125,18 @@ impl Work<'_> {
     fn run(&self, watch: &Watch) -> Result<Replicates, CoreError> {
         let models = self.estimate.len();
         let mut log_strengths = vec![f64::NAN; self.plan.replicates * models];
-        let tallies = Mutex::new((0, 0));
-        let blocks: Vec<Mutex<&mut [f64]>> = log_strengths.chunks_mut(LANES * models.max(1)).map(Mutex::new).collect();
-        let next = AtomicUsize::new(0);
-        let worker = || -> Result<(), CoreError> {
-            let mut lanes: Vec<PairScores> = (0..LANES).map(|_| PairScores::zeros(self.cells.pairs().len())).collect();
-            loop {
-                let block = next.fetch_add(1, Ordering::Relaxed);
-                let Some(Ok(mut rows)) = blocks.get(block).map(Mutex::try_lock) else {
-                    return Ok(());
-                };
-                let replicates = rows.len() / models;
-                let first = (block * LANES) as u64;
-                self.resampler.draw(self.plan.seed, first, &mut lanes[..replicates]);
-                for (row, scores) in rows.chunks_mut(models).zip(&lanes) {
-                    let ending = self.fit_replicate(scores, row, watch)?;
-                    if let Ok(mut tallies) = tallies.lock() {
-                        tallies.0 += usize::from(ending == Ending::Degenerate);
-                        tallies.1 += usize::from(ending == Ending::Unconverged);
-                    }
-                    watch.advance(1);
-                }
+        let endings = Endings::default();
+        let lanes = || -> Vec<PairScores> { (0..LANES).map(|_| PairScores::zeros(self.cells.pairs().len())).collect() };
+        in_blocks(&mut log_strengths, LANES * models, self.plan.threads, lanes, |lanes, block, rows| {
+            let replicates = rows.len() / models;
+            self.resampler.draw(self.plan.seed, (block * LANES) as u64, &mut lanes[..replicates]);
+            for (row, scores) in rows.chunks_mut(models).zip(lanes.iter()) {
+                endings.count(self.fit_replicate(scores, row, watch)?);
+                watch.advance(1);
             }
-        };
-        std::thread::scope(|scope| {
-            // More threads than blocks would have nothing to do; a thread that the system will not give is done without.
-            let wanted = self.plan.threads.min(blocks.len()).min(MOST_THREADS);
-            let start = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
-            let others: Vec<_> = (1..wanted).filter_map(start).collect();
-            let mut outcome = worker();
-            for other in others {
-                let joined = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                outcome = outcome.and(joined);
-            }
-            outcome
+            Ok(())
         })?;
-        drop(blocks);
-        let (degenerate, unconverged) = tallies.into_inner().unwrap_or_default();
-        Ok(Replicates { log_strengths, degenerate, unconverged })
+        Ok(endings.of(log_strengths))
     }
 
     fn fit_replicate(&self, scores: &PairScores, row: &mut [f64], watch: &Watch) -> Result<Ending, CoreError> {

@@ -232,6 +232,21 @@ impl Cells {
         Self::from_ordered(self.pairs.models, 0, cells)
     }
 
+    /// The same cells with other numbers of battles, one per cell; cells without any are left out.
+    ///
+    /// # Errors
+    /// [`CoreError::LengthMismatch`] unless there is one number per cell.
+    pub fn recounted(&self, counts: &[u64]) -> Result<Self, CoreError> {
+        if counts.len() != self.cells.len() {
+            let (found, expected) = (counts.len(), self.cells.len());
+            return Err(CoreError::LengthMismatch { column: "counts", found, expected });
+        }
+        let kept = self.cells.iter().zip(counts).filter(|&(_, &count)| count > 0);
+        let cells = kept.map(|(cell, &count)| Cell { count, ..*cell }).collect();
+        let recounted = Self::from_ordered(self.pairs.models, self.clusters, cells);
+        Ok(Self { crossing: self.crossing.clone(), ..recounted })
+    }
+
     /// Only the battles among `models` (ascending indices), which are renumbered from 0 in that order.
     pub fn among(&self, models: &[usize]) -> Self {
         let mut number = vec![u32::MAX; self.pairs.models];

@@ -1,32 +1,23 @@
 //! Resampled battles: the totals of every pair in one bootstrap replicate.
 //!
-//! **By battles.** A replicate draws N of the N battles with replacement, so cell counts are multinomial. They are drawn
-//! exactly, cell by cell and without touching the battles: first an independent Poisson count for every cell, with
-//! means scaled down to a total a little below N, then the few battles that are still missing, one by one. Given its
-//! total, a vector of Poisson counts is multinomial, and a total above N is thrown away whole, so the sum is multinomial
-//! with N draws. Poisson counts come from alias tables that cells of the same count share: one random number each.
-//! Rows keep their weight when they are drawn: cells are split by weight, and N counts rows.
+//! **By battles.** A replicate draws N of the N battles with replacement, so cell counts are multinomial: they are drawn
+//! exactly, cell by cell and without touching the battles ([`crate::multinomial`]). Rows keep their weight when they are
+//! drawn: cells are split by weight, and N counts rows.
 //!
 //! **By clusters.** A replicate draws C of the C clusters with replacement and takes all battles of each drawn one, as
 //! often as it was drawn (Efron & Tibshirani 1993, chapter 8). Eight replicates are summed in one pass over the cells. Where
 //! clusters are crossings of two columns, the values of each column are drawn, and a crossing counts as often as the
 //! product of both (pigeonhole bootstrap, Owen 2007).
 
-use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::alias::AliasTables;
 use crate::cells::{Cells, PairScores};
 use crate::crossing::Crossing;
+use crate::multinomial::{Multinomial, Tally};
 use crate::random::Stream;
 
 /// Replicates that are made together.
 pub const LANES: usize = 8;
-/// With fewer battles than this, all of them are drawn one by one.
-const FEW_BATTLES: u64 = 4096;
-/// A count above this is drawn as a sum of two or more, so that tables stay small and shared.
-const LARGEST_TABLE: u64 = 4096;
-
 /// Makes replicates of one set of cells.
 #[derive(Debug)]
 pub enum Resampler<'a> {
@@ -59,100 +50,46 @@ impl<'a> Resampler<'a> {
 #[derive(Debug)]
 pub struct BattleSampler<'a> {
     cells: &'a Cells,
-    battles: u64,
-    tables: AliasTables,
-    /// The Poisson tables of each cell: entries `start[c]..start[c + 1]` of `poisson`.
-    start: Vec<u32>,
-    poisson: Vec<u32>,
-    /// The table that draws a cell in proportion to its count.
-    any_cell: usize,
+    counts: Multinomial,
     /// The pair of every cell.
     pair: Vec<u32>,
 }
 
-impl<'a> BattleSampler<'a> {
-    fn new(cells: &'a Cells) -> Self {
-        let battles = cells.battles();
-        let mut sampler = Self {
-            cells,
-            battles,
-            tables: AliasTables::default(),
-            start: vec![0],
-            poisson: Vec::new(),
-            any_cell: 0,
-            pair: Vec::with_capacity(cells.cells().len()),
-        };
-        for pair in 0..cells.pairs().len() {
-            sampler.pair.extend(cells.of_pair(pair).iter().map(|_| pair as u32));
-        }
-        if battles >= FEW_BATTLES {
-            sampler.add_poisson_tables();
-        }
-        let counts: Vec<f64> = cells.cells().iter().map(|cell| cell.count as f64).collect();
-        if battles > 0 {
-            sampler.any_cell = sampler.tables.add(0, &counts);
-        }
-        sampler
+/// The totals of every pair, as counts of cells come in.
+struct PairTally<'a, 'b> {
+    cells: &'a Cells,
+    pair: &'a [u32],
+    scores: &'b mut PairScores,
+}
+
+impl Tally for PairTally<'_, '_> {
+    fn clear(&mut self) {
+        self.scores.matches.fill(0.0);
+        self.scores.score.fill(0.0);
     }
 
-    fn add_poisson_tables(&mut self) {
-        // Three standard deviations below N: one replicate in 740 has to be thrown away, and 3 √N are drawn one by one.
-        let thinned = 1.0 - 3.0 / (self.battles as f64).sqrt();
-        let mut handles: HashMap<u64, u32> = HashMap::new();
-        for cell in self.cells.cells() {
-            let (mut left, mut unit) = (cell.count, 1);
-            while left > 0 {
-                let part = (left % LARGEST_TABLE) * unit;
-                if part > 0 {
-                    let tables = &mut self.tables;
-                    let handle =
-                        *handles.entry(part).or_insert_with(|| tables.add_poisson(part as f64 * thinned) as u32);
-                    self.poisson.push(handle);
-                }
-                left /= LARGEST_TABLE;
-                unit *= LARGEST_TABLE;
-            }
-            self.start.push(self.poisson.len() as u32);
+    #[inline]
+    fn add(&mut self, position: usize, count: u64) {
+        let cell = &self.cells.cells()[position];
+        let pair = self.pair[position] as usize;
+        let weight = count as f64 * cell.weight;
+        self.scores.matches[pair] += weight;
+        self.scores.score[pair] += weight * cell.outcome.score();
+    }
+}
+
+impl<'a> BattleSampler<'a> {
+    fn new(cells: &'a Cells) -> Self {
+        let counts: Vec<u64> = cells.cells().iter().map(|cell| cell.count).collect();
+        let mut pair = Vec::with_capacity(counts.len());
+        for number in 0..cells.pairs().len() {
+            pair.extend(cells.of_pair(number).iter().map(|_| number as u32));
         }
+        Self { cells, counts: Multinomial::new(&counts), pair }
     }
 
     fn draw(&self, stream: &mut Stream, scores: &mut PairScores) {
-        let mut drawn = self.draw_poisson(stream, scores);
-        while drawn > self.battles {
-            drawn = self.draw_poisson(stream, scores);
-        }
-        for _ in drawn..self.battles {
-            let position = self.tables.draw(self.any_cell, stream) as usize;
-            let cell = self.cells.cells()[position];
-            let pair = self.pair[position] as usize;
-            scores.matches[pair] += cell.weight;
-            scores.score[pair] += cell.weight * cell.outcome.score();
-        }
-    }
-
-    /// Independent Poisson counts of all cells (none for few battles); the number of battles that they make.
-    fn draw_poisson(&self, stream: &mut Stream, scores: &mut PairScores) -> u64 {
-        if self.poisson.is_empty() {
-            scores.matches.fill(0.0);
-            scores.score.fill(0.0);
-            return 0;
-        }
-        let (mut drawn, mut position) = (0, 0);
-        for pair in 0..self.cells.pairs().len() {
-            let (mut matches, mut score) = (0.0, 0.0);
-            for cell in self.cells.of_pair(pair) {
-                let tables = &self.poisson[self.start[position] as usize..self.start[position + 1] as usize];
-                let count: u64 = tables.iter().map(|&handle| self.tables.draw(handle as usize, stream)).sum();
-                let weight = count as f64 * cell.weight;
-                drawn += count;
-                matches += weight;
-                score += weight * cell.outcome.score();
-                position += 1;
-            }
-            scores.matches[pair] = matches;
-            scores.score[pair] = score;
-        }
-        drawn
+        self.counts.draw(stream, &mut PairTally { cells: self.cells, pair: &self.pair, scores });
     }
 }
 

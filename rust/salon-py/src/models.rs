@@ -67,13 +67,6 @@ impl TieFit {
     fn log_likelihood(&self) -> f64 {
         self.inner.log_likelihood
     }
-
-    /// Per pair: curvature, squared scores; per model: Y, cross products (empty without ties); and S.
-    fn parts<'py>(&self, py: Python<'py>) -> (Array<'py>, Array<'py>, Array<'py>, Array<'py>, f64) {
-        let part = |values: &[f64]| PyArray1::from_slice(py, values);
-        let inner = &self.inner;
-        (part(&inner.curvature), part(&inner.meat), part(&inner.projected), part(&inner.cross), inner.schur)
-    }
 }
 
 /// A fitted Bradley-Terry model with covariates.
@@ -137,36 +130,6 @@ impl ContextualFit {
     #[getter]
     fn log_likelihood(&self) -> f64 {
         self.inner.log_likelihood
-    }
-
-    /// The pairs that met, as columns: first, second; in ascending order.
-    fn met<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>) {
-        let pairs = &self.inner.pairs;
-        (PyArray1::from_slice(py, &pairs.first), PyArray1::from_slice(py, &pairs.second))
-    }
-
-    /// Per pair: curvature, squared scores; shape (covariates, models): Y, cross products; (covariates, covariates): S.
-    #[allow(clippy::type_complexity)]
-    fn parts<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(
-        Array<'py>,
-        Array<'py>,
-        Bound<'py, PyArray2<f64>>,
-        Bound<'py, PyArray2<f64>>,
-        Bound<'py, PyArray2<f64>>,
-    )> {
-        let inner = &self.inner;
-        let (size, models) = (inner.coefficients.len(), inner.log_strengths.len());
-        let part = |values: &[f64]| PyArray1::from_slice(py, values);
-        Ok((
-            part(&inner.curvature),
-            part(&inner.meat),
-            part(&inner.projected).reshape([size, models])?,
-            part(&inner.cross).reshape([size, models])?,
-            part(&inner.schur).reshape([size, size])?,
-        ))
     }
 }
 
@@ -256,6 +219,14 @@ pub fn fit_from(
     Ok(Fit { inner })
 }
 
+pub(crate) fn tie_model(name: &str) -> PyResult<TieModel> {
+    match name {
+        "davidson" => Ok(TieModel::Davidson),
+        "rao-kupper" => Ok(TieModel::RaoKupper),
+        _ => Err(PyValueError::new_err("unknown tie model")),
+    }
+}
+
 /// Fit a tie model: `model` is "davidson" or "rao-kupper".
 #[pyfunction]
 #[pyo3(signature = (cells, model, prior_ties, tolerance, max_iterations))]
@@ -268,11 +239,7 @@ pub fn fit_ties(
     max_iterations: usize,
 ) -> PyResult<TieFit> {
     let settings: Settings = settings(prior_ties, tolerance, max_iterations)?;
-    let model = match model {
-        "davidson" => TieModel::Davidson,
-        "rao-kupper" => TieModel::RaoKupper,
-        _ => return Err(PyValueError::new_err("unknown tie model")),
-    };
+    let model = tie_model(model)?;
     if !cells.all_present() {
         return Err(PyValueError::new_err("a model has no battle"));
     }
@@ -300,7 +267,7 @@ pub struct RowArrays<'py>(
 );
 
 impl RowArrays<'_> {
-    fn rows(&self, models: usize) -> PyResult<Rows<'_>> {
+    pub(crate) fn rows(&self, models: usize) -> PyResult<Rows<'_>> {
         if self.5.shape()[0] != self.0.len() {
             return Err(PyValueError::new_err("covariates must have one row per battle"));
         }

@@ -45,8 +45,8 @@ impl Fit {
 /// The bootstrap distribution of a fit.
 #[pyclass(frozen, module = "salon_ranking._core")]
 pub struct Replicates {
-    inner: CoreReplicates,
-    models: usize,
+    pub(crate) inner: CoreReplicates,
+    pub(crate) models: usize,
 }
 
 #[pymethods]

@@ -101,6 +101,7 @@ _SCORED_OR_NOT = Rule(
     pl.col("value").is_null() == pl.col("unscored_reason").is_null(),
 )
 _TWO_MODELS = Rule("model_a and model_b must differ", "model_b", pl.col("model_a") == pl.col("model_b"))
+_IN_TIME = Rule("answered_at must not lie before started_at", "answered_at", pl.col("answered_at") < pl.col("started_at"))
 _ON_SCALE = Rule(
     "value must lie between scale_min and scale_max",
     "value",
@@ -261,7 +262,7 @@ _TABLES = (
             "expected_winner": _maybe(_one_of(Winner)),
             "weight": _unless(replace(NUMBER, at_least=0), 1.0),
         },
-        (_TWO_MODELS,),
+        (_TWO_MODELS, _IN_TIME),
     ),
     TableSchema(
         "ratings",
@@ -300,6 +301,22 @@ _TABLES = (
             "solver": NAME,
             "replicates": _unless(COUNT, 0),
             "seed": _maybe(INTEGER),
+            "excluded_by": _maybe(KEY),
+        },
+    ),
+    TableSchema(
+        "rater_flags",
+        ("report_id", "rater_id", "reason"),
+        {
+            "report_id": KEY,
+            "rater_id": NAME,
+            "reason": NAME,
+            "value": _maybe(NUMBER),
+            "threshold": _maybe(NUMBER),
+            "explanation": _maybe(TEXT),
+            "battles": COUNT,
+            "policy": _maybe(TEXT),
+            "source": _maybe(TEXT),
         },
     ),
     TableSchema(
