@@ -19,14 +19,16 @@ from salon_store.checks import checked, frame_of
 from salon_store.checksums import note_standing, unmarked
 from salon_store.errors import DamagedPartError, NotAStoreError, ReadOnlyError, explained
 from salon_store.files import flush_directory, locked
+from salon_store.folder import make_folder
 from salon_store.journal import Folded, Journal, LockedFile
 from salon_store.keys import KeyIndex
 from salon_store.layout import Layout
 from salon_store.migrations import MIGRATIONS, Migration, rewrite_parts
 from salon_store.note import Note, read_note, write_note
-from salon_store.parts import Part, collected, file_stem, live_parts, live_tables, publish_part, retried, scanned, sound, whole
+from salon_store.parts import Part, collected, live_parts, live_tables, publish_part, retried, scanned, sound, whole
 from salon_store.query import run_query
 from salon_store.schemas import SCHEMAS, table_schema
+from salon_store.stems import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record
 
@@ -101,7 +103,7 @@ class ResultStore:
             if read_only:
                 return cls._opened_for_reading(layout, migrations)
             if not layout.note.exists():
-                _make(layout, migrations, create=create)
+                make_folder(layout, migrations, create=create)
             with locked(layout.note_lock):
                 note = _migrated(layout, read_note(layout, migrations), migrations)
             for name in SCHEMAS:
@@ -335,26 +337,6 @@ class ResultStore:
     def _refuse_when_read_only(self) -> None:
         if self.read_only:
             raise ReadOnlyError(f"{self.path}: the store was opened for reading")
-
-
-def _make(layout: Layout, migrations: Sequence[Migration], *, create: bool) -> None:
-    """Make a store where there is none; of several processes that try at once, one does it."""
-    if not create:
-        read_note(layout, migrations)
-    if layout.root.exists() and not layout.root.is_dir():
-        raise NotAStoreError("this is a file, not a directory", source=layout.root)
-    layout.root.mkdir(parents=True, exist_ok=True)
-    flush_directory(layout.root.parent)
-    foreign = next((path for path in sorted(layout.root.iterdir()) if not path.name.startswith(".")), None)
-    if foreign is not None and not layout.note.exists():
-        raise NotAStoreError(
-            f"the directory is no store, and not empty: it holds {foreign.name!r}",
-            source=layout.root,
-            hint="Choose a new or an empty directory.",
-        )
-    with locked(layout.note_lock):
-        if not layout.note.exists():
-            write_note(layout, migrations, made_with=migrations[-1].version)
 
 
 def _note_standing(layout: Layout, table: str) -> None:
