@@ -126,6 +126,11 @@ class Journal:
         return len(batch)
 
     @property
+    def closed(self) -> bool:
+        """Whether it takes no more rows."""
+        return self._file.closed
+
+    @property
     def size(self) -> int:
         """Bytes written so far."""
         return self._end
