@@ -1,5 +1,18 @@
 """Pictures on their way to a judge: opened with care, turned upright, resized by the suite's rule, encoded once."""
 
-from salon_bench.media.policy import PicturePolicy
+from salon_bench.media.data_urls import DataUrls, data_url
+from salon_bench.media.policy import Encoding, PicturePolicy, SourceLimits
+from salon_bench.media.preparing import Prepared, prepare_bytes, prepare_picture
+from salon_bench.media.shelf import PictureShelf
 
-__all__ = ["PicturePolicy"]
+__all__ = [
+    "DataUrls",
+    "Encoding",
+    "PicturePolicy",
+    "PictureShelf",
+    "Prepared",
+    "SourceLimits",
+    "data_url",
+    "prepare_bytes",
+    "prepare_picture",
+]

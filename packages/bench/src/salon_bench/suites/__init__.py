@@ -1,11 +1,12 @@
 """Suites: what the field's benchmarks ask about a picture, and how the answers become numbers.
 
 ``suites()`` lists those of all installed packages (entry points ``salon.suites``); the contract is in ``suite.py``, one
-folder holds one suite: its prompts (``*.jinja``), rules, README and tests beside it.
+folder holds one suite: its prompts (``*.jinja``), rules, README and tests beside it. ``rehearse`` tries one without a judge.
 """
 
-from importlib.metadata import entry_points
-
+from salon_bench.suites.generations import Generated, Generations, read_generations
+from salon_bench.suites.registry import SuiteListing, suite_named, suite_names, suites
+from salon_bench.suites.rehearsal import Rehearsal, rehearse, shape
 from salon_bench.suites.suite import (
     Case,
     Examination,
@@ -16,39 +17,26 @@ from salon_bench.suites.suite import (
     Summary,
     one_picture_cases,
 )
-from salon_taxonomy.errors import InputError
+from salon_bench.suites.templates import Templates
 
 __all__ = [
     "Case",
     "Examination",
+    "Generated",
+    "Generations",
     "Inquiry",
     "Judging",
+    "Rehearsal",
     "Suite",
+    "SuiteListing",
     "SuitePrompt",
     "Summary",
+    "Templates",
     "one_picture_cases",
+    "read_generations",
+    "rehearse",
+    "shape",
     "suite_named",
     "suite_names",
+    "suites",
 ]
-
-_GROUP = "salon.suites"
-
-
-def suite_names() -> list[str]:
-    """The names of all installed suites, in alphabetical order."""
-    return sorted({entry.name for entry in entry_points(group=_GROUP)})
-
-
-def suite_named(name: str) -> Suite:
-    """Import and return one suite.
-
-    Raises:
-        InputError: for a name that no installed package brings, or an entry point that is no suite.
-    """
-    found = [entry for entry in entry_points(group=_GROUP) if entry.name == name]
-    if not found:
-        raise InputError("there is no suite", value=name, allowed=suite_names())
-    suite = found[0].load()
-    if not isinstance(suite, Suite):
-        raise InputError("the entry point is no suite", source=found[0].value, value=name)
-    return suite

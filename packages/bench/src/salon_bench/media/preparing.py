@@ -1,0 +1,121 @@
+"""One picture on its way to a judge: read with care, checked whole, resized and encoded by the suite's policy."""
+
+import hashlib
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from salon_bench.media.decoding import FAILURES, Decoded, decode
+from salon_bench.media.formats import PNG
+from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy, SourceLimits
+from salon_bench.media.reading import bad_media, read_inside
+from salon_taxonomy.protocols import Media
+from salon_taxonomy.verdict import Unscored
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A picture that a judge can be shown.
+
+    Attributes:
+        media: the encoded bytes that are sent, in memory; ``media.sha256`` is theirs.
+        width: of the picture that is sent, in pixels.
+        height: of the picture that is sent, in pixels.
+        original_sha256: of the file as it lies on the disk.
+        original_width: of the file's picture, upright, in pixels.
+        original_height: of the file's picture, upright, in pixels.
+        notes: what was done to it, a clause each: "turned upright", "made smaller". Empty: sent byte for byte as it is, or
+            only encoded anew.
+    """
+
+    media: Media
+    width: int
+    height: int
+    original_sha256: str
+    original_width: int
+    original_height: int
+    notes: tuple[str, ...] = ()
+
+
+def prepare_picture(
+    path: Path, policy: PicturePolicy, root: Path, *, limits: SourceLimits = DEFAULT_LIMITS
+) -> Prepared | Unscored:
+    """Read, check, resize and encode one picture.
+
+    Args:
+        path: the file.
+        policy: the suite's wish.
+        root: the folder that the file must lie in, whatever links or ``..`` stand in ``path``.
+        limits: larger files and pictures are refused.
+
+    Returns:
+        The picture, or ``Unscored(BAD_MEDIA)`` with the reason. Never raises for what a file, its name or its content is.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> Image.new("RGBA", (800, 600)).save(folder / "1.png")
+        >>> ready = prepare_picture(folder / "1.png", PicturePolicy(longest_side=400), folder)
+        >>> ready.width, ready.height, ready.notes
+        (400, 300, ('transparent parts laid onto white', 'made smaller'))
+        >>> prepare_picture(folder / "2.png", PicturePolicy(), folder).detail
+        'there is no such file'
+    """
+    data = read_inside(path, root, limits.most_bytes)
+    return data if isinstance(data, Unscored) else prepare_bytes(data, policy, limits=limits)
+
+
+def prepare_bytes(data: bytes, policy: PicturePolicy, *, limits: SourceLimits = DEFAULT_LIMITS) -> Prepared | Unscored:
+    """The same for a file that is in memory already.
+
+    The encoded bytes are the same on every machine with the same version of Pillow; another version may compress otherwise,
+    and then ``media.sha256`` differs, unless the file is sent as it is.
+    """
+    sha256 = hashlib.sha256(data).hexdigest()
+    may_stay = policy.encoding in (Encoding.KEEP, Encoding.PNG)
+    decoded = decode(data, limits, checked_only=may_stay)
+    if isinstance(decoded, Unscored):
+        return decoded
+    shown = policy.fitting(decoded.width, decoded.height)
+    stays = may_stay and not decoded.changed and shown == (decoded.width, decoded.height)
+    if stays and (decoded.kind is PNG or (policy.encoding is Encoding.KEEP and decoded.kind.sendable)):
+        media = Media(sha256, data=data)
+        return Prepared(media, *shown, sha256, decoded.width, decoded.height, decoded.notes)
+    if may_stay and decoded.image.size != (decoded.width, decoded.height):  # only looked through so far
+        decoded = decode(data, limits)
+        if isinstance(decoded, Unscored):
+            return decoded
+    return _encoded(decoded, policy, shown, sha256)
+
+
+def _encoded(decoded: Decoded, policy: PicturePolicy, shown: tuple[int, int], sha256: str) -> Prepared | Unscored:
+    from PIL.Image import Resampling
+
+    notes = decoded.notes
+    try:
+        image = decoded.image.convert("RGB")
+        if shown != image.size:
+            image = image.resize(shown, Resampling.LANCZOS)
+            notes = (*notes, "made smaller")
+        media = Media.from_bytes(_written(image, policy))
+    except FAILURES as error:
+        return bad_media(f"the picture cannot be encoded ({str(error) or type(error).__name__})")
+    return Prepared(media, *shown, sha256, decoded.width, decoded.height, notes)
+
+
+def _written(image: "Image", policy: PicturePolicy) -> bytes:
+    """The file's bytes, without metadata."""
+    options: dict[Encoding, tuple[str, dict[str, Any]]] = {
+        Encoding.JPEG: ("JPEG", {"quality": policy.quality, "subsampling": 0}),
+        Encoding.WEBP: ("WEBP", {"quality": policy.quality}),
+    }
+    name, settings = options.get(policy.encoding, ("PNG", {"compress_level": 1}))
+    image.info = {}
+    stream = BytesIO()
+    image.save(stream, name, **settings)
+    return stream.getvalue()

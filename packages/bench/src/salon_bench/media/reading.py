@@ -1,0 +1,85 @@
+"""Read a file whose name came from somewhere else: never one outside its folder, never a pipe or a device, never too large."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from salon_taxonomy.verdict import Reason, Unscored
+
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe must not make us wait for its writer
+
+
+def read_inside(path: Path, root: Path, most_bytes: int) -> bytes | Unscored:
+    """The bytes of a plain file that lies in ``root`` or below.
+
+    A symbolic link counts as what it leads to: allowed while that lies in ``root``. The way to the file is then walked
+    folder by folder without following links, so it cannot be bent aside between the check and the reading.
+
+    Returns:
+        The bytes, or ``Unscored(BAD_MEDIA)`` that says why not: outside, missing, not a plain file, empty, too large, not
+        allowed, a name that no file can have. Never raises for what a file or its name is.
+    """
+    try:
+        base = root.resolve(strict=True)
+        target = path.resolve(strict=True)
+        if not target.is_relative_to(base):
+            return bad_media("the file lies outside the folder it was named in")
+        descriptor = _open_below(base, target.relative_to(base).parts)
+    except (OSError, ValueError, RuntimeError) as error:  # ValueError: a NUL in the name; RuntimeError: links in a circle
+        return bad_media(_why(error))
+    try:
+        return _read(descriptor, most_bytes)
+    except OSError as error:
+        return bad_media(_why(error))
+    finally:
+        os.close(descriptor)
+
+
+def bad_media(why: str) -> Unscored:
+    """The verdict about a file that cannot be judged; control characters are escaped, so it is safe to print."""
+    return Unscored(Reason.BAD_MEDIA, "".join(c if c.isprintable() else repr(c)[1:-1] for c in why[:300]))
+
+
+def _open_below(base: Path, parts: tuple[str, ...]) -> int:
+    folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for place, part in enumerate(parts, start=1):
+        try:
+            inner = os.open(part, _FLAGS | (os.O_DIRECTORY if place < len(parts) else 0), dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def _read(descriptor: int, most_bytes: int) -> bytes | Unscored:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return bad_media("it is a folder, not a file" if stat.S_ISDIR(status.st_mode) else "it is not a plain file")
+    if status.st_size > most_bytes:
+        return bad_media(f"the file has {status.st_size:,} bytes; at most {most_bytes:,} are read")
+    with open(descriptor, "rb", closefd=False) as file:
+        data = file.read(status.st_size + 1)
+    if len(data) != status.st_size:
+        return bad_media("the file changed while it was read")
+    return data or bad_media("the file is empty")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in _WORDS:
+        return _WORDS[error.errno]
+    if isinstance(error, OSError) and error.strerror:
+        return f"the file cannot be read ({error.strerror})"
+    return "links lead in a circle" if isinstance(error, RuntimeError) else "no file can have such a name"
+
+
+_WORDS: Final = {
+    errno.ENOENT: "there is no such file",
+    errno.ENOTDIR: "there is no such file",
+    errno.EACCES: "permission to read the file is denied",
+    errno.EPERM: "permission to read the file is denied",
+    errno.ELOOP: "links lead in a circle, or the file was replaced by a link while it was opened",
+    errno.ENXIO: "it is not a plain file",
+    errno.ENAMETOOLONG: "no file can have such a name",
+}
