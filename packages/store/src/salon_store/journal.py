@@ -131,6 +131,11 @@ class Journal:
         return self._file.closed
 
     @property
+    def lines(self) -> int:
+        """Calls of :meth:`add` that wrote something."""
+        return self._lines
+
+    @property
     def size(self) -> int:
         """Bytes written so far."""
         return self._end
@@ -164,12 +169,18 @@ class Journal:
         return self.folded
 
     def leave(self) -> None:
-        """Flush and let go without folding: whoever opens the store next folds the rows. A second call does nothing."""
+        """Flush and let go without folding: whoever opens the store next folds the rows. A second call does nothing.
+
+        The file of a journal to which nothing was added is removed.
+        """
         with self._lock:
             if not self._file.closed:
                 try:
                     with explained(self.path):
-                        self._flush()
+                        if self._lines:
+                            self._flush()
+                        else:
+                            self.path.unlink(missing_ok=True)
                 finally:
                     self._file.close()
 

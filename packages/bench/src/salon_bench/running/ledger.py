@@ -125,12 +125,14 @@ class Ledger:
         """
         if self._control.closed:
             return
+        written = self._control.lines > 0 or self._segment is not None
         if self._segment is not None:
             self._segment.leave()
         if self._folding is not None:
             self._folding.join()
         self._control.leave()
-        self._fold(self.store)
+        if written:
+            self._fold(self.store)
 
     def _next_segment(self) -> None:
         if self._failed:
@@ -158,12 +160,16 @@ def stored_replies(store: Path, run_id: str) -> dict[str, Remembered]:
 
     Nothing is loaded to find out that a new run has none.
     """
-    directory = Layout(store.absolute()).table("judge_calls")
-    stem = file_stem(run_id)
-    names = [path.name for path in directory.glob("*.parquet")] if directory.is_dir() else []
-    if not any(name.startswith((stem, "+")) for name in names):
+    if not may_have_parts(store, "judge_calls", run_id):
         return {}
     return {row["call_id"]: _remembered(row) for row in _last_attempts(store, run_id).iter_rows(named=True)}
+
+
+def may_have_parts(store: Path, table: str, run_id: str) -> bool:
+    """Whether a table has parts that may hold rows of the run, by their names: its own, or merged ones."""
+    directory = Layout(store.absolute()).table(table)
+    stem = file_stem(run_id)
+    return directory.is_dir() and any(path.name.startswith((stem, "+")) for path in directory.glob("*.parquet"))
 
 
 def _last_attempts(store: Path, run_id: str) -> "pl.DataFrame":

@@ -2,19 +2,19 @@
 
 from dataclasses import replace
 
-from salon_bench.media import PicturePolicy
+from salon_bench.media import PicturePolicy, PictureShelf, Prepared
 from salon_bench.suites.generations import Generated
 from salon_bench.suites.suite import Case
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Generation
-from salon_taxonomy.verdict import Reason, Unscored
+from salon_taxonomy.verdict import Unscored
 
 _LONGEST_URI = 400
 
 
-def with_pictures(case: Case, policy: PicturePolicy) -> tuple[Case, tuple[Generation, ...]]:
+def with_pictures(case: Case, policy: PicturePolicy, shelf: PictureShelf) -> tuple[Case, tuple[Generation, ...]]:
     """The case with ``media`` and ``generation_ids`` set, or with the problem of its first bad picture; and its rows.
 
     Reads files and decodes pictures: call it from a thread. Never raises for what a file holds.
@@ -22,24 +22,17 @@ def with_pictures(case: Case, policy: PicturePolicy) -> tuple[Case, tuple[Genera
     media: list[Media] = []
     rows: list[Generation] = []
     for picture in case.pictures:
-        prepared = _prepared(picture, policy)
+        prepared = shelf.prepare(picture.path, policy, picture.root)
         if isinstance(prepared, Unscored):
             return replace(case, problem=prepared), tuple(rows)
-        media.append(prepared[0])
-        rows.append(prepared[1])
+        media.append(prepared.media)
+        rows.append(_row(picture, prepared))
     return replace(case, media=tuple(media), generation_ids=tuple(row.generation_id for row in rows)), tuple(rows)
 
 
-def _prepared(picture: Generated, policy: PicturePolicy) -> tuple[Media, Generation] | Unscored:
-    try:
-        media = Media.from_bytes(picture.path.read_bytes())
-    except OSError as error:
-        return Unscored(Reason.BAD_MEDIA, f"{picture.path}: {error.strerror}")
-    return media, generation_row(picture, media.sha256)
-
-
-def generation_row(picture: Generated, sha256: str, width: int | None = None, height: int | None = None) -> Generation:
+def _row(picture: Generated, prepared: Prepared) -> Generation:
     """The row of a file; its key is a digest of prompt, model, sample and the file's own bytes."""
+    sha256 = prepared.original_sha256
     name = {"prompt": picture.prompt_id, "model": picture.model, "sample": picture.sample, "sha256": sha256}
     return Generation(
         generation_id=digest("generation", name),
@@ -48,8 +41,8 @@ def generation_row(picture: Generated, sha256: str, width: int | None = None, he
         sample=picture.sample,
         uri=_uri(picture),
         sha256=sha256,
-        width=width,
-        height=height,
+        width=prepared.original_width,
+        height=prepared.original_height,
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 
+from salon_bench.media import PictureShelf
 from salon_bench.running.examination import Asking, Examined, Examiner, StopAskingError
 from salon_bench.running.ledger import Ledger
 from salon_bench.running.limits import Limits, Spending
@@ -30,6 +31,7 @@ _WATCH_SECONDS = 0.2
 _MOST_THREADS = 4
 _AHEAD = 8
 _BREATH = 64
+_SHELF_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Runner:
         self._watcher = watcher or Nobody()
         self._spending = Spending(limits or Limits())
         self._examiner = Examiner(suite, asking, ledger, self._spending)
+        self._shelf = PictureShelf(_SHELF_BYTES)
         self._gate = asyncio.Semaphore(self._pace.concurrency)
         self._reasons: Counter[Reason] = Counter()
         self._done = self._open = 0
@@ -173,7 +176,7 @@ class Runner:
                 return
             case, generations = fresh, ()
             if fresh.pictures and fresh.problem is None:
-                case, generations = await loop.run_in_executor(pool, with_pictures, fresh, self._suite.pictures)
+                case, generations = await loop.run_in_executor(pool, with_pictures, fresh, self._suite.pictures, self._shelf)
             elif number % _BREATH == 0:
                 await asyncio.sleep(0)  # a stretch of stored replies must not keep everybody else waiting
             async with self._gate:
