@@ -42,18 +42,18 @@ class Asking:
     """How persistently a run asks.
 
     Attributes:
-        judge: whom; None replays what is stored and asks nobody.
+        judge: whom.
         judging: under whose name rows are written.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read; None does without.
-        calls_of: the run whose stored replies count; None is the run of ``judging`` itself.
+        replay_of: asks nobody: the run whose stored replies are read again. None asks.
     """
 
-    judge: Judge | None
+    judge: Judge
     judging: Judging
     re_asks: int = 1
     extractor: Judge | None = None
-    calls_of: str | None = None
+    replay_of: str | None = None
 
     def __post_init__(self) -> None:
         if self.re_asks < 0:
@@ -88,7 +88,7 @@ class Examiner:
         self._asking = asking
         self._ledger = ledger
         self._spending = spending
-        self._calls_of = asking.calls_of or asking.judging.run_id
+        self._calls_of = asking.replay_of or asking.judging.run_id
         self.re_asked = 0
         self.extracted = 0
 
@@ -135,19 +135,21 @@ class Examiner:
             unread = outcome
             self.re_asked += ask <= self._asking.re_asks
         if self._asking.extractor is not None and reply.text.strip():
-            outcome = await self._extract(case, inquiry, reply.text)
+            outcome = await self._extract(case, inquiry, reply.text, self._asking.extractor)
             if isinstance(outcome, Parsed):
                 return Scored(outcome.answer)
         return unread.unscored(reply.text)
 
-    async def _extract(self, case: Case, inquiry: Inquiry[Any], text: str) -> Parsed[Any] | Unparsed | Unscored:
+    async def _extract(
+        self, case: Case, inquiry: Inquiry[Any], text: str, extractor: Judge
+    ) -> Parsed[Any] | Unparsed | Unscored:
         parts = (EXTRACTION, foreign(inquiry.question.text), foreign(text))
         restated = replace(inquiry.question, parts=parts, system=None)
         self.extracted += 1
-        return (await self._ask(self._asking.extractor, case, f"{inquiry.step}#extract", 0, restated, inquiry))[1]
+        return (await self._ask(extractor, case, f"{inquiry.step}#extract", 0, restated, inquiry))[1]
 
     async def _ask(
-        self, judge: Judge | None, case: Case, step: str, ask: int, question: Question, inquiry: Inquiry[Any]
+        self, judge: Judge, case: Case, step: str, ask: int, question: Question, inquiry: Inquiry[Any]
     ) -> tuple[Reply, Parsed[Any] | Unparsed | Unscored]:
         """The reply to one question, stored or new, and what it says; a new one is written down before it counts."""
         request = question.request_sha256()
@@ -156,7 +158,7 @@ class Examiner:
         known = self._ledger.known(call_id)
         if known is not None and known.answered:
             return known.reply, _read(known.reply, inquiry)
-        if judge is None:
+        if self._asking.replay_of is not None:
             reply = known.reply if known else Reply("", CallStatus.CANCELLED, error="no reply to this question is stored")
             return reply, _read(reply, inquiry)
         refusal = self._spending.begin_call()

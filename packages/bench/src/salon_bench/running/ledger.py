@@ -71,8 +71,8 @@ class Ledger:
         self._failed: list[StoreError] = []
 
     @classmethod
-    def open(cls, store: Path, run_id: str, fold: Fold) -> Self:
-        """Take the run for this process and read what is stored of it.
+    def open(cls, store: Path, run_id: str, fold: Fold, *, replies_of: str | None = None) -> Self:
+        """Take the run for this process and read what is stored of it, or of another run.
 
         Raises:
             JournalInUseError: when another process is at work on this run.
@@ -87,7 +87,7 @@ class Ledger:
         try:
             if _segments_left(store, run_id):
                 fold(store)
-            return cls(store, run_id, control, stored_replies(store, run_id), fold)
+            return cls(store, run_id, control, stored_replies(store, replies_of or run_id), fold)
         except BaseException:
             control.leave()
             raise

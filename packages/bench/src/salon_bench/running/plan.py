@@ -43,11 +43,13 @@ class RunPlan:
         judge: the judge's name.
         judge_spec: what the user gave to open it; never a secret.
         judge_version: of judge, suite and asking together, as rows bear it.
+        judge_alone: the judge's own version.
         prompts: the user's copy of the prompts; None takes the suite's own.
         seed: of the draw that a limit makes.
         limit: how many prompts; None takes all.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor_spec: what opens the model that restates such replies; None does without.
+        extractor_alone: that model's own version.
         inputs: a digest of the prompts, and of the names and sizes of the files.
     """
 
@@ -57,11 +59,13 @@ class RunPlan:
     judge: str
     judge_spec: str
     judge_version: str
+    judge_alone: str
     prompts: Path | None = None
     seed: int = 0
     limit: int | None = None
     re_asks: int = 1
     extractor_spec: str | None = None
+    extractor_alone: str | None = None
     inputs: str = ""
 
     @property
@@ -150,20 +154,22 @@ def planned(
         subjects=tuple(Subject(subject.name, subject.generations.absolute()) for subject in subjects),
         judge=judge.name,
         judge_spec=judge_spec,
-        judge_version=version_of(suite, judge, Asking(judge, Judging("", "", ""), re_asks, extractor)),
+        judge_version=version_of(suite, Asking(judge, Judging("", "", ""), re_asks, extractor)),
+        judge_alone=judge.version,
         prompts=None if prompts is None else prompts.absolute(),
         seed=seed,
         limit=limit,
         re_asks=re_asks,
         extractor_spec=extractor_spec,
+        extractor_alone=None if extractor is None else extractor.version,
         inputs=digest("inputs", {"prompts": [_facts(item) for item in kept], "files": _listing(generations, ids)}),
     )
     return Planned(plan, suite, kept, generations)
 
 
-def version_of(suite: Suite, judge: Judge, asking: Asking) -> str:
+def version_of(suite: Suite, asking: Asking) -> str:
     """``judge_version``: a digest of the judge's own version, the suite's, and the rule of asking again."""
-    return digest("judging", {"judge": judge.version, "suite": suite.version, "asking": asking.rule}, length=16)
+    return digest("judging", {"judge": asking.judge.version, "suite": suite.version, "asking": asking.rule}, length=16)
 
 
 def drawn(prompts: Sequence[SuitePrompt], limit: int | None, seed: int) -> Sequence[SuitePrompt]:

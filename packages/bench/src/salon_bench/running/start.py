@@ -10,7 +10,7 @@ from salon_bench.running.examination import Asking
 from salon_bench.running.folding import fold_here
 from salon_bench.running.ledger import Fold, Ledger
 from salon_bench.running.limits import Limits
-from salon_bench.running.plan import Planned
+from salon_bench.running.plan import Planned, RunPlan
 from salon_bench.running.progress import Watcher
 from salon_bench.running.runner import Outcome, Pace, Runner
 from salon_bench.running.standing import Standing, known_run
@@ -77,8 +77,8 @@ async def execute(
                 hint=f"Go on with it: --resume, or `salon bench resume {plan.run_id} --store {store}`.",
             )
         if before is None:
-            ledger.note("runs", _row(planned))
-        _note_prompts(ledger, planned)
+            ledger.note("runs", run_row(planned.plan))
+            _note_prompts(ledger, planned)
         async with AsyncExitStack() as stack:
             for each in (judge, extractor):
                 if isinstance(each, AbstractAsyncContextManager):
@@ -100,10 +100,10 @@ async def execute(
         ledger.close()
 
 
-def _row(planned: Planned) -> Run:
-    plan = planned.plan
+def run_row(plan: RunPlan, run_id: str | None = None) -> Run:
+    """The row of a run that begins now."""
     return Run(
-        run_id=plan.run_id,
+        run_id=run_id or plan.run_id,
         suite=plan.suite,
         subject_model=plan.subjects[0].name if len(plan.subjects) == 1 else None,
         judge=plan.judge,
