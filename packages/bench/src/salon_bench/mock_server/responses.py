@@ -33,7 +33,8 @@ def error(status: int, message: str, *, retry_after_s: float | None = None) -> b
 
 def completion(line: Line, prompt_tokens: int) -> bytes:
     """The body of a chat completion with the line's text, spoiled as its fault says."""
-    text, finish, refusal = line.reply, line.finish, None
+    text: str | None = line.reply
+    finish, refusal = line.finish, None
     if line.fault == Fault.EMPTY:
         text = ""
     elif line.fault == Fault.MALFORMED:
@@ -41,7 +42,7 @@ def completion(line: Line, prompt_tokens: int) -> bytes:
     elif line.fault == Fault.REFUSAL:
         text, refusal = None, _DECLINED
     elif line.fault == Fault.LENGTH:
-        text, finish = text[: len(text) // 2], "length"
+        text, finish = line.reply[: len(line.reply) // 2], "length"
     written = len(text or refusal or "") // _CHARACTERS_PER_TOKEN + 1
     document = {
         "id": "chatcmpl-mock",

@@ -123,6 +123,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
+_RANGES = {"times": (0, 1e12), "retry_after_s": (0, 1e12), "status": (200, 599)}
+
+
 def read_lines(path: str | Path) -> tuple[Line, ...]:
     """The lines of a script file (JSON Lines, UTF-8); empty lines are passed over.
 
@@ -157,7 +160,6 @@ def _check(key: str, value: Any, path: str | Path, number: int) -> None:
         raise InputError(f"must be of type {_TYPES[key][-1].__name__}", source=path, line=number, key=key, value=value)
     if key == "fault" and value not in set(Fault):
         raise InputError("unknown fault", source=path, line=number, key=key, value=value, allowed=list(Fault))
-    if key in ("times", "retry_after_s") and not 0 <= value < float("inf"):
-        raise InputError("must be 0 or more", source=path, line=number, key=key, value=value)
-    if key == "status" and not 200 <= value <= 599:
-        raise InputError("must be an HTTP status from 200 to 599", source=path, line=number, key=key, value=value)
+    low, high = _RANGES.get(key, (None, None))
+    if low is not None and high is not None and not low <= value <= high:  # type: ignore[operator]
+        raise InputError(f"must lie from {low:g} to {high:g}", source=path, line=number, key=key, value=value)
