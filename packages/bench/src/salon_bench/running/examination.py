@@ -1,8 +1,8 @@
 """One case from its first question to its rows: asks the judge, asks again, remembers, and answers the suite.
 
-    suite.examine ── Inquiry ──► stored reply? ── no ──► judge.ask ──► row ──► parse ──► Scored
-         ▲                           └─ yes ───────────────────────────────►    │ no: ask again ("step#2"), then the
-         └──────────── Scored | Unscored ◄──────────────────────────────────────┘ extractor ("step#extract"), then Unscored
+suite.examine ── Inquiry ──► stored reply? ── no ──► judge.ask ──► row ──► parse ──► Scored
+     ▲                           └─ yes ───────────────────────────────►    │ no: ask again ("step#2"), then the
+     └──────────── Scored | Unscored ◄──────────────────────────────────────┘ extractor ("step#extract"), then Unscored
 """
 
 import re
@@ -63,7 +63,12 @@ class Asking:
     def rule(self) -> dict[str, str | int | None]:
         """What of this can change a verdict; part of the judge's version in tables."""
         extractor = None if self.extractor is None else self.extractor.version
-        return {"re_asks": self.re_asks, "reminder": REMINDER, "extraction": EXTRACTION if extractor else None, "extractor": extractor}
+        return {
+            "re_asks": self.re_asks,
+            "reminder": REMINDER,
+            "extraction": EXTRACTION if extractor else None,
+            "extractor": extractor,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,9 @@ class Examiner:
             inquiry = next(examination)
             while True:
                 if inquiry.step in steps:
-                    raise InputError("a suite gave two questions of one case the same name", source=case.suite, value=inquiry.step)
+                    raise InputError(
+                        "a suite gave two questions of one case the same name", source=case.suite, value=inquiry.step
+                    )
                 steps.add(inquiry.step)
                 verdict = case.problem if case.problem is not None else await self._verdict(case, inquiry, lost)
                 verdicts.append(verdict)
@@ -172,14 +179,23 @@ class Examiner:
         self._ledger.record(
             "judge_calls",
             [
-                self._row(each, case, step, call_id, request, first + number, outcome if each is reply else _read(each, inquiry))
+                self._row(
+                    each, case, step, call_id, request, first + number, outcome if each is reply else _read(each, inquiry)
+                )
                 for number, each in enumerate(attempts)
             ],
         )
         return reply, outcome
 
     def _row(
-        self, reply: Reply, case: Case, step: str, call_id: str, request: str, attempt: int, outcome: Parsed[Any] | Unparsed | Unscored
+        self,
+        reply: Reply,
+        case: Case,
+        step: str,
+        call_id: str,
+        request: str,
+        attempt: int,
+        outcome: Parsed[Any] | Unparsed | Unscored,
     ) -> JudgeCall:
         judging = self._asking.judging
         return JudgeCall(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from salon_bench.running.examination import Asking
 from salon_bench.suites.generations import Generations, read_generations
@@ -41,14 +41,14 @@ class RunPlan:
         suite_version: of its prompts, parsers and rules.
         subjects: the models under test.
         judge: the judge's name.
-        judge_spec: what the user gave to open it; never a secret.
+        judge_settings: everything it is told, as JSON values; never a secret.
         judge_version: of judge, suite and asking together, as rows bear it.
         judge_alone: the judge's own version.
         prompts: the user's copy of the prompts; None takes the suite's own.
         seed: of the draw that a limit makes.
         limit: how many prompts; None takes all.
         re_asks: how often a reply that cannot be read is asked for again.
-        extractor_spec: what opens the model that restates such replies; None does without.
+        extractor_settings: of the model that restates such replies; None does without.
         extractor_alone: that model's own version.
         inputs: a digest of the prompts, and of the names and sizes of the files.
     """
@@ -57,14 +57,14 @@ class RunPlan:
     suite_version: str
     subjects: tuple[Subject, ...]
     judge: str
-    judge_spec: str
+    judge_settings: Mapping[str, Any]
     judge_version: str
     judge_alone: str
     prompts: Path | None = None
     seed: int = 0
     limit: int | None = None
     re_asks: int = 1
-    extractor_spec: str | None = None
+    extractor_settings: Mapping[str, Any] | None = None
     extractor_alone: str | None = None
     inputs: str = ""
 
@@ -107,7 +107,9 @@ class RunPlan:
             content["prompts"] = None if content["prompts"] is None else Path(content["prompts"])
             return cls(**content)
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError("this run was not made by `salon bench run`, so it cannot be started again", value=run_id) from error
+            raise InputError(
+                "this run was not made by `salon bench run`, so it cannot be started again", value=run_id
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +126,28 @@ def planned(
     suite: Suite,
     subjects: Sequence[Subject],
     judge: Judge,
-    judge_spec: str,
     *,
+    judge_settings: Mapping[str, Any] | None = None,
     prompts: Path | None = None,
     seed: int = 0,
     limit: int | None = None,
     re_asks: int = 1,
     extractor: Judge | None = None,
-    extractor_spec: str | None = None,
+    extractor_settings: Mapping[str, Any] | None = None,
 ) -> Planned:
     """Read the prompts, look for the pictures, and name the run.
+
+    Args:
+        suite: what is asked.
+        subjects: whose pictures, and where they lie.
+        judge: whom.
+        judge_settings: what a later start needs to open the judge again; without them it must be given.
+        prompts: the user's copy of the prompts; None takes the suite's own.
+        seed: of the draw that a limit makes.
+        limit: how many prompts; None takes all.
+        re_asks: how often a reply that cannot be read is asked for again.
+        extractor: a model that restates replies which still cannot be read.
+        extractor_settings: of that model.
 
     Raises:
         InputError: for no subject or one twice, a limit below 1, and whatever is wrong with the files.
@@ -153,14 +167,14 @@ def planned(
         suite_version=suite.version,
         subjects=tuple(Subject(subject.name, subject.generations.absolute()) for subject in subjects),
         judge=judge.name,
-        judge_spec=judge_spec,
+        judge_settings=dict(judge_settings or {}),
         judge_version=version_of(suite, Asking(judge, Judging("", "", ""), re_asks, extractor)),
         judge_alone=judge.version,
         prompts=None if prompts is None else prompts.absolute(),
         seed=seed,
         limit=limit,
         re_asks=re_asks,
-        extractor_spec=extractor_spec,
+        extractor_settings=extractor_settings,
         extractor_alone=None if extractor is None else extractor.version,
         inputs=digest("inputs", {"prompts": [_facts(item) for item in kept], "files": _listing(generations, ids)}),
     )

@@ -77,7 +77,9 @@ class Rescored:
     changes: Changes
 
 
-async def rescore(planned: Planned, run_id: str, store: Path, *, watcher: Watcher | None = None, fold: Fold = fold_here) -> Rescored:
+async def rescore(
+    planned: Planned, run_id: str, store: Path, *, watcher: Watcher | None = None, fold: Fold = fold_here
+) -> Rescored:
     """Read the replies of a run again.
 
     Args:

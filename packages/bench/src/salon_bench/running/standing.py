@@ -65,10 +65,18 @@ def standings(store: Path) -> list[Standing]:
 
     opened = ResultStore.open(store, create=False, read_only=True)
     events = opened.read("run_events").sort("at")
-    spent = events.group_by("run_id").agg(pl.col("calls").sum(), pl.col("cost_usd").sum(), pl.col("cost_usd").count().alias("priced"))
-    latest = events.group_by("run_id", maintain_order=True).last().select("run_id", "kind", "at", "cases_done", "cases_total", "detail")
+    spent = events.group_by("run_id").agg(
+        pl.col("calls").sum(), pl.col("cost_usd").sum(), pl.col("cost_usd").count().alias("priced")
+    )
+    latest = (
+        events.group_by("run_id", maintain_order=True)
+        .last()
+        .select("run_id", "kind", "at", "cases_done", "cases_total", "detail")
+    )
     joined = opened.read("runs").join(latest, on="run_id", how="left").join(spent, on="run_id", how="left")
-    return [_standing(store, row) for row in joined.sort("started_at", "run_id", nulls_last=False).collect().iter_rows(named=True)]
+    return [
+        _standing(store, row) for row in joined.sort("started_at", "run_id", nulls_last=False).collect().iter_rows(named=True)
+    ]
 
 
 def standing(store: Path, run_id: str) -> Standing:
@@ -93,7 +101,9 @@ def known_run(store: Path, run_id: str) -> Standing | None:
 
 
 def _standing(store: Path, row: dict[str, object]) -> Standing:
-    shown = {name: row[name] for name in ("run_id", "suite", "subject_model", "judge", "judge_version", "settings", "started_at")}
+    shown = {
+        name: row[name] for name in ("run_id", "suite", "subject_model", "judge", "judge_version", "settings", "started_at")
+    }
     counts = {name: row[name] for name in ("cases_done", "cases_total", "calls", "detail")}
     cost = row["cost_usd"] if row["priced"] else None
     ended = row["kind"] == RunEventKind.FINISHED.value
@@ -104,9 +114,9 @@ def _standing(store: Path, row: dict[str, object]) -> Standing:
 def _state(store: Path, row: dict[str, object], *, finished: bool) -> State:
     if _at_work(store, str(row["run_id"])):
         return State.RUNNING
-    if row["source"] is not None:
-        return State.IMPORTED
-    return State.FINISHED if finished else State.UNFINISHED
+    if finished:
+        return State.FINISHED
+    return State.UNFINISHED if row["source"] is None else State.IMPORTED
 
 
 def _at_work(store: Path, run_id: str) -> bool:

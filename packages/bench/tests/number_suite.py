@@ -1,7 +1,7 @@
 """A small suite for the runner's tests: two questions about each of many cases, of which the second depends on the first."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +13,7 @@ from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
 from salon_taxonomy.digest import digest
 from salon_taxonomy.protocols import Question
 from salon_taxonomy.records import Prompt
-from salon_taxonomy.verdict import Reason, Scored, tally
+from salon_taxonomy.verdict import Reason, Scored
 
 
 def parse_number(reply: str) -> Outcome[int]:
@@ -34,7 +34,7 @@ class NumberSuite:
     with_pictures: bool = False
     name: str = "numbers"
     version: str = "1"
-    pictures: PicturePolicy = PicturePolicy()
+    pictures: PicturePolicy = field(default_factory=PicturePolicy)
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
         return [
@@ -52,12 +52,12 @@ class NumberSuite:
     def examine(self, case: Case) -> Examination:
         parts = (f"First: {case.prompt.text}", *case.media)
         first = yield Inquiry("first", Question(parts), parse_number)
-        yield_first = case.score("sum", "first", first if not isinstance(first, Scored) else Scored(float(first.value)))
+        row = case.score("sum", "first", first)
         if not isinstance(first, Scored):
-            return [yield_first, case.score("sum", "total", first)]
+            return [row, case.score("sum", "total", first)]
         second = yield Inquiry("second", Question((f"Second: {case.prompt.text} after {first.value}",)), parse_number)
         total = Scored(float(first.value + second.value)) if isinstance(second, Scored) else second
-        return [yield_first, case.score("sum", "total", total)]
+        return [row, case.score("sum", "total", total)]
 
     def aggregate(self, scores: pl.DataFrame, assessments: pl.DataFrame) -> Summary:
         totals = scores.filter(pl.col("dimension") == "total")
@@ -71,7 +71,4 @@ class NumberSuite:
             "scored": [len(scored)],
             "unscored": [totals.height - len(scored)],
         }
-        return Summary(pl.DataFrame(row), (str(tally([])),))
-
-
-suite = NumberSuite()
+        return Summary(pl.DataFrame(row, schema_overrides={"value": pl.Float64}))
