@@ -26,7 +26,9 @@ def plan_of(prompts: int) -> Planned:
 
 def judge_at(url: str, concurrency: int) -> OpenAICompatibleJudge:
     """A judge that is patient with everything but a server that does not answer."""
-    limits = JudgeLimits(concurrency=concurrency, timeout_s=0.5, deadline_s=60, attempts=30, first_wait_s=0.01, longest_wait_s=0.05)
+    limits = JudgeLimits(
+        concurrency=concurrency, timeout_s=0.5, deadline_s=60, attempts=30, first_wait_s=0.01, longest_wait_s=0.05
+    )
     return OpenAICompatibleJudge(ChatSettings(model="mock", base_url=url, limits=limits))
 
 

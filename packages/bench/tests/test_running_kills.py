@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE))
 from running_child import RE_ASKS, plan_of, start  # noqa: E402
 
 CONCURRENCY = 8
-FAULTS = {fault: 0.05 for fault in (Fault.HANG, Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.CUT, Fault.MALFORMED, Fault.EMPTY)}
+FAULTS = dict.fromkeys((Fault.HANG, Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.CUT, Fault.MALFORMED, Fault.EMPTY), 0.05)
 
 
 def number(asked: Asked) -> str:

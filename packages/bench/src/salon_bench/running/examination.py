@@ -15,7 +15,7 @@ from salon_bench.running.limits import Spending
 from salon_bench.suites.suite import Case, Inquiry, Judging, Suite
 from salon_bench.suites.templates import foreign
 from salon_taxonomy.answers.outcome import Parsed, Unparsed
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
 from salon_taxonomy.records import CallStatus, Finish, JudgeCall, Record
@@ -160,7 +160,13 @@ class Examiner:
     ) -> tuple[Reply, Parsed[Any] | Unparsed | Unscored]:
         """The reply to one question, stored or new, and what it says; a new one is written down before it counts."""
         request = question.request_sha256()
-        name = {"run": self._calls_of, "case": case.case_id, "step": step, "ask": ask, "request": request}
+        name: dict[str, Digestible] = {
+            "run": self._calls_of,
+            "case": case.case_id,
+            "step": step,
+            "ask": ask,
+            "request": request,
+        }
         call_id = digest("judge_call", name)
         known = self._ledger.known(call_id)
         if known is not None and known.answered:

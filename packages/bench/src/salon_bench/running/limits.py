@@ -40,7 +40,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Spending:
-    """What was spent so far, held against the limits.
+    """What was spent so far, held against the limits. ``stopped``: why nothing more may be asked, whatever the limits.
 
     Example:
         >>> spending = Spending(Limits(calls=1))
@@ -58,6 +58,7 @@ class Spending:
     completion_tokens: int = 0
     cost_usd: float | None = None
     unpriced: int = 0
+    stopped: str | None = None
     began: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,6 +72,8 @@ class Spending:
     def begin_call(self) -> str | None:
         """Count a question that is about to be asked; returns why it must not be, when a limit is reached."""
         limits = self.limits
+        if self.stopped is not None:
+            return self.stopped
         if limits.calls is not None and self.calls >= limits.calls:
             return f"the limit of {limits.calls} calls is reached"
         if limits.seconds is not None and self.seconds >= limits.seconds:

@@ -17,7 +17,7 @@ import polars as pl
 from salon_bench.running.plan import RunPlan
 from salon_bench.running.standing import rows_of
 from salon_store import ResultStore
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Run, RunEvent, RunEventKind
 from salon_taxonomy.verdict import Reason
@@ -115,7 +115,10 @@ def judge_together(plans: Sequence[RunPlan], store: Path) -> Panel:
     scores = {name: rows_of(store, "scores", plan.run_id) for name, plan in zip(names, plans, strict=True)}
     labels = {name: rows_of(store, "assessments", plan.run_id) for name, plan in zip(names, plans, strict=True)}
     rows = {name: frame.height + labels[name].height for name, frame in scores.items()}
-    made_of = {"rule": RULE, "members": {plan.run_id: rows[name] for name, plan in zip(names, plans, strict=True)}}
+    made_of: dict[str, Digestible] = {
+        "rule": RULE,
+        "members": {plan.run_id: rows[name] for name, plan in zip(names, plans, strict=True)},
+    }
     judge_version = digest("panel", {"rule": RULE, "members": sorted(names)}, length=16)
     run_id = f"{plans[0].suite}-panel-{digest('panel-run', made_of, length=12)}"
     stamp = [pl.lit(run_id).alias("run_id"), pl.lit("panel").alias("judge"), pl.lit(judge_version).alias("judge_version")]

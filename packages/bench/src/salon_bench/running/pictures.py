@@ -5,7 +5,7 @@ from dataclasses import replace
 from salon_bench.media import PicturePolicy, PictureShelf, Prepared
 from salon_bench.suites.generations import Generated
 from salon_bench.suites.suite import Case
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Generation
@@ -33,7 +33,12 @@ def with_pictures(case: Case, policy: PicturePolicy, shelf: PictureShelf) -> tup
 def _row(picture: Generated, prepared: Prepared) -> Generation:
     """The row of a file; its key is a digest of prompt, model, sample and the file's own bytes."""
     sha256 = prepared.original_sha256
-    name = {"prompt": picture.prompt_id, "model": picture.model, "sample": picture.sample, "sha256": sha256}
+    name: dict[str, Digestible] = {
+        "prompt": picture.prompt_id,
+        "model": picture.model,
+        "sample": picture.sample,
+        "sha256": sha256,
+    }
     return Generation(
         generation_id=digest("generation", name),
         prompt_id=picture.prompt_id,

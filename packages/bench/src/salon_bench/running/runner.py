@@ -32,6 +32,7 @@ _MOST_THREADS = 4
 _AHEAD = 8
 _BREATH = 64
 _SHELF_BYTES = 32 << 20
+_LONGEST_DETAIL = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Runner:
 
     def stop(self, why: str) -> None:
         """Ask nothing more; what is in flight is waited for. May be called at any time, from the run's own thread."""
-        self._stopped = self._stopped or why
+        self._stopped = self._spending.stopped = self._stopped or why
 
     def on_examined(self, listener: Callable[[Examined], None]) -> None:
         """Tell somebody of every case that was examined to its end."""
@@ -141,7 +142,7 @@ class Runner:
                 await self._work(pool)
                 await counting
             except BaseException as error:
-                self._stopped = self._stopped or f"{type(error).__name__}: {error}"[:400]
+                self.stop(_named(error))
                 raise
             finally:
                 for ticker in tickers:
@@ -163,10 +164,14 @@ class Runner:
         workers = [asyncio.create_task(self._worker(cases, pool)) for _ in range(self._pace.concurrency + self._pace.ahead)]
         try:
             await asyncio.gather(*workers)
-        except BaseException:
+        except asyncio.CancelledError:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
+            raise
+        except BaseException as error:
+            self.stop(_named(error))
+            await asyncio.gather(*workers, return_exceptions=True)  # replies in flight are paid for: they are kept
             raise
 
     async def _worker(self, cases: Iterator[Case], pool: ThreadPoolExecutor) -> None:
@@ -174,7 +179,8 @@ class Runner:
         for number, fresh in enumerate(cases):
             if self._stopped is not None:
                 return
-            case, generations = fresh, ()
+            case: Case = fresh
+            generations: tuple[Generation, ...] = ()
             if fresh.pictures and fresh.problem is None:
                 case, generations = await loop.run_in_executor(pool, with_pictures, fresh, self._suite.pictures, self._shelf)
             elif number % _BREATH == 0:
@@ -248,6 +254,10 @@ class Runner:
             await asyncio.sleep(_SYNC_SECONDS)
             with suppress(ValueError):  # a segment that was closed meanwhile was flushed by that
                 await asyncio.get_running_loop().run_in_executor(pool, self._ledger.sync)
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:_LONGEST_DETAIL]
 
 
 def _by_table(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
