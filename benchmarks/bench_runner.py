@@ -8,7 +8,8 @@ Every contender is a fresh process; the mock server is another one. Not part of 
 
 Columns: samples per second from the start of asking to the last row, milliseconds of processor time per sample (user and
 system) of the whole process and of asking alone (without imports), the same of its children (Salon folds rows into Parquet in
-one), the largest resident memory of each, the seconds from the start of the process to the first request, and all of it. inspect_ai is left out when it is not installed (`pip install inspect-ai openai`).
+one), the largest resident memory of each, the seconds from the start of the process to the first request, and all of it.
+inspect_ai is left out when it is not installed (`pip install inspect-ai openai`).
 """
 
 import argparse
@@ -46,8 +47,8 @@ import json, resource, sys, time
 def report(began, extra=None):
     process = time.process_time() - began
     own, kids = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(json.dumps({"cpu": own.ru_utime + own.ru_stime, "children": kids.ru_utime + kids.ru_stime,
-                      "cpu_asking": process, "rss": own.ru_maxrss / 1024, "children_rss": kids.ru_maxrss / 1024, **(extra or {})}))
+    times = {"cpu": own.ru_utime + own.ru_stime, "children": kids.ru_utime + kids.ru_stime, "cpu_asking": process}
+    print(json.dumps({**times, "rss": own.ru_maxrss / 1024, "children_rss": kids.ru_maxrss / 1024, **(extra or {})}))
 """
 
 SALON = (

@@ -162,6 +162,21 @@ class ResultStore:
             InputError: for an unknown table or an unusable run id.
             DamagedPartError: when an existing part was cut or cannot be read, so that its keys are unknown.
         """
+        outcome = self._append(table, rows, run_id, on_duplicate, source)
+        if outcome.part is not None:
+            with explained(self.path):
+                self._refresh_catalog()
+        return outcome
+
+    def _append(
+        self,
+        table: str,
+        rows: pl.DataFrame | Iterable[Record],
+        run_id: str,
+        on_duplicate: OnDuplicate,
+        source: str | Path | None,
+    ) -> Appended:
+        """Append without bringing the catalog up to date."""
         self._refuse_when_read_only()
         schema = table_schema(table)
         stem = file_stem(run_id)
@@ -171,16 +186,14 @@ class ResultStore:
         if frame.is_empty():
             return Appended(table, run_id, 0, 0, None)
         directory = self._layout.table(table)
-        with explained(self.path):
-            with locked(self._layout.table_lock(table)):
-                new, duplicate = self._keys[table].split(frame, self._whole(table))
-                if duplicate is not None and on_duplicate == "refuse":
-                    raise duplicate.error(source)
-                skipped = frame.height - new.height
-                if new.is_empty():
-                    return Appended(table, run_id, 0, skipped, None)
-                part = publish_part(new, directory, stem, version=self.schema_version)
-            self._refresh_catalog()
+        with explained(self.path), locked(self._layout.table_lock(table)):
+            new, duplicate = self._keys[table].split(frame, self._whole(table))
+            if duplicate is not None and on_duplicate == "refuse":
+                raise duplicate.error(source)
+            skipped = frame.height - new.height
+            if new.is_empty():
+                return Appended(table, run_id, 0, skipped, None)
+            part = publish_part(new, directory, stem, version=self.schema_version)
         return Appended(table, run_id, new.height, skipped, part.name)
 
     def journal(self, run_id: str, *, sync_every: int = 1) -> Journal:
@@ -229,7 +242,8 @@ class ResultStore:
         contents = journal.read_journal(path)
         name = run_id or contents.run_id
         kept = journal.set_aside(path, contents)
-        results = [self.append(table, records, run_id=name, on_duplicate="skip") for table, records in contents.records.items()]
+        results = [self._append(table, records, name, "skip", None) for table, records in contents.records.items()]
+        self._refresh_catalog()
         path.unlink()
         written = sum(result.rows_written for result in results)
         return Folded(name, written, sum(result.rows_skipped for result in results), kept)
