@@ -112,7 +112,7 @@ def test_the_page_shows_win_rates_convergence_and_raters(tmp_path: Path):
     raters = tmp_path / "raters.csv"
     raters.write_text("rater_id,kappa,flagged\n<b>ann</b>,0.812345,true\n", encoding="utf-8")
     page = leaderboard_page([rank(battles, replicates=20)], title="Votes", battles=battles, raters=raters)
-    for part in ("Win rates", "Pairs that met", "Convergence", "matches per model are needed", "1 raters, 1 flagged"):
+    for part in ("Win rates", "Pairs that met", "Convergence", "matches per model are needed", "1 rater, 1 flagged"):
         assert part in page
     assert "<b>ann" not in page
 

@@ -149,7 +149,7 @@ def test_separate_components_are_ranked_each_by_itself():
     board = rank(battles, components="separate", replicates=20)
     assert board.components == 3
     assert board.left_out == 1
-    assert "3 components are ranked each by itself, 1 battles between them left out" in board.header
+    assert "3 components are ranked each by itself, 1 battle between them left out" in board.header
     best = board.table.row(by_predicate=pl.col("model") == "best", named=True)
     assert (best["rank"], best["rating"], best["ci_low"]) == (1, None, None)
     assert board.records().height == 4

@@ -40,6 +40,25 @@ def test_json_and_csv_are_for_programs(votes: Path):
     assert salon(votes, "--format", "csv").stdout.startswith("rater_id,modes,battles,flagged,reasons,explanation,")
 
 
+def test_reasons_go_into_a_store_once(votes: Path, tmp_path: Path):
+    store = pytest.importorskip("salon_store").ResultStore.open(tmp_path / "store")
+    assert "Added 5 rows to rater_flags" in salon(votes, "--store", store.path).stderr
+    assert "Added 0 rows to rater_flags" in salon(votes, "--store", store.path).stderr
+    rows = store.read("rater_flags").collect()
+    assert rows["battles"].to_list() == [120] * 5
+    assert rows["report_id"].n_unique() == 1
+    assert json.loads(rows["policy"][0])["run_length"] == 24
+    other = salon(votes, "--run-length", 30, "--store", store.path)
+    assert "Added 0" not in other.stderr  # another policy, another report
+
+
+def test_a_directory_that_is_no_store_is_refused_before_any_work(votes: Path, tmp_path: Path):
+    refused = salon(votes, "--store", tmp_path)
+    assert refused.exit_code == 2
+    assert "salon store init" in refused.stderr
+    assert refused.stdout == ""
+
+
 def test_options_become_the_policy(votes: Path):
     options = [
         "--consensus",

@@ -12,6 +12,7 @@ from salon_store import NotAStoreError, ResultStore
 from salon_store.checksums import note_removed
 from salon_store.migrations import MIGRATIONS, Migration
 from salon_store.parts import publish_part
+from salon_store.schemas import SCHEMAS
 
 Battles = Callable[..., pl.DataFrame]
 
@@ -105,3 +106,49 @@ def test_a_store_of_a_newer_version_is_refused(old: Path) -> None:
     ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN))
     with pytest.raises(NotAStoreError, match="schema version 2, this Salon knows versions up to 1"):
         ResultStore.open(old, migrations=(FIRST,))
+
+
+BEFORE_FLAGS = MIGRATIONS[: [step.name for step in MIGRATIONS].index("rater-flags")]
+
+
+def test_a_store_of_before_rater_flags_is_read_as_it_is_and_gains_them_when_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "first"
+    store = ResultStore.open(path, migrations=BEFORE_FLAGS)
+    line = {"leaderboard_id": "l", "board": "b", "model": "m", "rank": 1, "rating": 1.0, "matches": 3.0, "win_rate": 0.5}
+    rows = pl.DataFrame({**line, "solver": "s"})
+    store.append("leaderboards", rows, run_id="r")
+    (part,) = (path / "leaderboards").glob("*.parquet")
+    old = pl.read_parquet(part).drop("excluded_by")
+    note_removed(path / "leaderboards", [part.name])
+    part.unlink()
+    publish_part(old, path / "leaderboards", "r", version=BEFORE_FLAGS[-1].version)
+    (path / "rater_flags").rmdir()
+    ResultStore.open(path, migrations=BEFORE_FLAGS)
+    (path / "rater_flags").rmdir()
+
+    reader = ResultStore.open(path, read_only=True)
+    assert reader.read("leaderboards").collect()["excluded_by"].to_list() == [None]
+    assert reader.read("rater_flags").collect().height == 0
+    assert reader.sql("SELECT count(*) AS n FROM rater_flags")["n"].item() == 0
+    assert {info.table: info.rows for info in reader.tables()}["rater_flags"] == 0
+
+    written = ResultStore.open(path)
+    flag = pl.DataFrame({"report_id": "x", "rater_id": "ann", "reason": "too_fast", "battles": 3})
+    assert written.append("rater_flags", flag, run_id="r").rows_written == 1
+    assert written.verify().sound
+
+
+def test_the_catalog_is_made_anew_when_the_tables_change_and_no_part_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "first"
+    older = {name: schema for name, schema in SCHEMAS.items() if name != "rater_flags"}
+    with monkeypatch.context() as before:
+        before.setattr("salon_store.catalog.SCHEMAS", older)
+        before.setattr("salon_store.views.SCHEMAS", older)
+        ResultStore.open(path, migrations=BEFORE_FLAGS)
+    with duckdb.connect(str(path / "catalog.duckdb"), read_only=True) as connection:
+        assert ("rater_flags",) not in connection.execute("SHOW TABLES").fetchall()
+    ResultStore.open(path)
+    with duckdb.connect(str(path / "catalog.duckdb"), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM rater_flags").fetchall() == [(0,)]

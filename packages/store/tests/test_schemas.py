@@ -81,6 +81,7 @@ VALID: dict[str, dict[str, object]] = {
     "battles": {"battle_id": "b", "model_a": "x", "model_b": "y", "winner": "tie", "rater_id": "r", "mode": "judge"},
     "ratings": RATING | {"value": 3.0, "scale_min": 1.0, "scale_max": 5.0},
     "leaderboards": LINE | {"win_rate": 0.5, "solver": "s"},
+    "rater_flags": {"report_id": "r", "rater_id": "a", "reason": "too_fast", "battles": 3},
     "rewards": {"run_id": "r", "step": 0, "completion_id": "c", "reward": "w", "value": 1.0},
 }
 

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from xml.etree import ElementTree
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -198,3 +199,18 @@ def test_every_command_of_the_workspace_is_known_with_its_package() -> None:
         found[project["name"]] = tuple(project.get("entry-points", {}).get("salon.commands", {}))
     found["salon-taxonomy"] += ("completion",)
     assert {name: sorted(commands) for name, commands in COMMANDS.items()} == {n: sorted(c) for n, c in found.items() if c}
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    context = click.Context(main)
+    installed = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    own = {name: words for commands in COMMANDS.values() for name, words in commands.items() if words and name in installed}
+    assert own == {name: command.get_short_help_str(1000) for name, command in installed.items() if command and name in own}
+
+
+@pytest.mark.parametrize("call", ["main(['--help'], standalone_mode=False)", "main.shell_complete(click.Context(main), 'ra')"])
+def test_commands_are_listed_without_being_imported(call: str) -> None:
+    code = f"import click, sys; from salon_taxonomy.cli import main; print({call}); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "taxonomy" in done.stdout
+    assert not {"salon_store.cli", "salon_ranking.cli", "salon_bench.cli"} & set(done.stdout.split("'"))

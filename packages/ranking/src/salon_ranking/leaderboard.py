@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from salon_ranking.bradley_terry import Solver
+from salon_ranking.excluded import ExcludedRaters
+from salon_ranking.report.numbers import counted
 from salon_ranking.spread import Interval
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import LeaderboardRow
@@ -36,6 +38,7 @@ class Leaderboard:
         cluster: the column whose values were resampled as a whole (two, joined by "and"); None: single battles were.
         interval: the kind of interval.
         left_out: battles between models of different components.
+        excluded: flagged raters whose battles are not in the board (of all groups together); None: nobody was looked for.
     """
 
     table: pl.DataFrame
@@ -59,6 +62,7 @@ class Leaderboard:
     weight: str | None
     left_out: int
     interval: Interval = "percentile"
+    excluded: ExcludedRaters | None = None
 
     @property
     def ci_method(self) -> str | None:
@@ -79,7 +83,7 @@ class Leaderboard:
     def header(self) -> str:
         """One or two sentences on how the table was made, with everything that could not be rated counted."""
         title = self.source if self.group is None else f"{self.source}, {self.group}"
-        parts = [f"{title}: {self.battles:,} battles, {self.table.height:,} models"]
+        parts = [f"{title}: {counted(self.battles, 'battle')}, {counted(self.table.height, 'model')}"]
         parts.append("Bradley-Terry maximum likelihood, ties half a win, 400·log10 scale")
         if self.weight is not None:
             parts.append(f"weighted by {self.weight}")
@@ -98,12 +102,14 @@ class Leaderboard:
         if self.unconverged:
             parts.append(f"{self.unconverged:,} replicates did not converge")
         if self.components > 1:
-            parts.append(
-                f"{self.components} components are ranked each by itself, {self.left_out:,} battles between them left out"
-            )
+            between = f"{counted(self.left_out, 'battle')} between them left out"
+            parts.append(f"{self.components} components are ranked each by itself, {between}")
         if not self.converged:
             parts.append(f"NOT CONVERGED after {self.iterations} iterations (gradient {self.gradient_norm:.1e})")
-        return "; ".join(parts) + "."
+        said = "; ".join(parts) + "."
+        if self.excluded is None:
+            return said
+        return f"{said} {'' if self.group is None else 'In all groups together: '}{self.excluded.sentence}"
 
     def records(self, board: str = "overall") -> pl.DataFrame:
         """The table in the columns of the result store's ``leaderboards``; models without a rating are left out.
@@ -120,6 +126,8 @@ class Leaderboard:
             "matches": rated["matches"].to_list(),
             "method": [self.ci_method, self.replicates, self.seed, self.confidence, self.solver, self.prior_ties],
         }
+        if self.excluded is not None:  # only then, so that boards of all battles keep the keys that they had
+            how["excluded_by"] = self.excluded.report_id
         constants: dict[str, pl.Expr] = {
             "leaderboard_id": pl.lit(digest("leaderboard", how)),
             "board": pl.lit(board),
@@ -130,5 +138,6 @@ class Leaderboard:
             "solver": pl.lit(self.solver),
             "replicates": pl.lit(self.replicates, dtype=pl.Int64),
             "seed": pl.lit(self.seed if self.replicates else None, dtype=pl.Int64),
+            "excluded_by": pl.lit(None if self.excluded is None else self.excluded.report_id, dtype=pl.String),
         }
         return rated.with_columns(**constants).select(list(LeaderboardRow.model_fields))

@@ -38,9 +38,12 @@ def _refreshed(layout: Layout, mixed_versions: bool) -> bool:
 
 
 def _stamp(layout: Layout, tables: LiveTables) -> str:
-    """Changes when a part comes or goes, when the directory moves, and when the views are written differently."""
+    """Changes when a part comes or goes, when the directory moves, when a migration changes the tables, and when the views
+    are written differently.
+    """
+    columns = [f"{schema.name}.{name} {column.dtype}" for schema in SCHEMAS.values() for name, column in schema.columns.items()]
     names = [str(item) for parts in tables.values() for item in ([parts] if isinstance(parts, DamagedPartError) else parts)]
-    return sha256("\0".join([_FORMAT, str(layout.root), *names]).encode(errors="surrogateescape")).hexdigest()
+    return sha256("\0".join([_FORMAT, str(layout.root), *columns, *names]).encode(errors="surrogateescape")).hexdigest()
 
 
 def _noted_stamp(layout: Layout) -> str | None:

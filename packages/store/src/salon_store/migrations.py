@@ -1,8 +1,8 @@
 """How the tables change from one version of Salon to the next: named steps, in order, each done once.
 
 ``store.json`` says which version a store has. Opening an older store for writing takes the missing steps; a store of a
-newer version is refused. A step that only adds columns rewrites nothing: parts that lack a column show null there. A
-step that changes values rewrites a table's parts one by one, each by the same atomic switch as compaction, so it may
+newer version is refused. A step that only adds tables or columns rewrites nothing: parts that lack a column show null there.
+A step that changes values rewrites a table's parts one by one, each by the same atomic switch as compaction, so it may
 be interrupted and taken up again.
 
 Polars is imported only by a step that rewrites: a journal is opened without it (``recording.py``).
@@ -28,7 +28,7 @@ _STEM = "+migrated"
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step. ``rewrites`` says which tables' rows change, and how; it is empty when only columns are added."""
+    """One step. ``rewrites`` says which tables' rows change, and how; it is empty when only tables or columns are added."""
 
     version: int
     name: str
@@ -51,6 +51,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         "judge_calls say their case, generation, step, finish and cache; run_events",
         {"judge_calls": _not_cached},
     ),
+    Migration(3, "rater-flags", "a table rater_flags; leaderboards gain a column: excluded_by"),
 )
 """Every step there has ever been, oldest first; versions count from 1 without gaps."""
 

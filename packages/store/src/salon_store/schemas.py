@@ -300,6 +300,22 @@ _TABLES = (
             "solver": NAME,
             "replicates": _unless(COUNT, 0),
             "seed": _maybe(INTEGER),
+            "excluded_by": _maybe(KEY),
+        },
+    ),
+    TableSchema(
+        "rater_flags",
+        ("report_id", "rater_id", "reason"),
+        {
+            "report_id": KEY,
+            "rater_id": NAME,
+            "reason": NAME,
+            "value": _maybe(NUMBER),
+            "threshold": _maybe(NUMBER),
+            "explanation": _maybe(TEXT),
+            "battles": COUNT,
+            "policy": _maybe(TEXT),
+            "source": _maybe(TEXT),
         },
     ),
     TableSchema(

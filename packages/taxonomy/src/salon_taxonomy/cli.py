@@ -7,6 +7,8 @@ package's own are ``salon taxonomy`` and ``salon completion``.
 import difflib
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from salon_taxonomy.errors import IncompleteError, SalonError
 from salon_taxonomy.standard_output import OutputError, told_apart
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
     from rich.console import RenderableType
     from rich.text import Text
     from rich.tree import Tree
@@ -28,14 +31,42 @@ _GROUP = "salon.commands"
 _FORMAT_HELP = "For people, or for programs."
 _HELP = {"help_option_names": ["-h", "--help"]}
 COMMANDS = {
-    "salon-bench": ("bench", "published", "quickstart"),
-    "salon-ranking": ("mos", "next-pairs", "plan", "rank", "raters", "test-points", "weights"),
-    "salon-rewards": ("rewards",),
-    "salon-store": ("store",),
-    "salon-taxonomy": ("completion", "taxonomy"),
-    "salon-train": ("train",),
+    "salon-bench": {
+        "bench": "",
+        "published": "Tables that five papers printed, as data, checked against themselves.",
+        "quickstart": "Rank some forty image generators by everything that five papers published about them.",
+    },
+    "salon-ranking": {
+        "mos": "Mean opinion scores per model, dimension and scenario, with intervals, comparisons and checks of the raters.",
+        "next-pairs": "Plan the next battles to show: two models, a prompt, a sample of each, and who stands on the left.",
+        "plan": "Simulate schedules: how many matches until the leaderboard can be trusted, by rule.",
+        "rank": "Rank models by their battles: Bradley-Terry ratings on the Elo scale with intervals.",
+        "raters": "Look at raters: missed anchors, too fast, one option again and again, one-sided, against everybody else.",
+        "test-points": "The share of yes/no checks that each model passes, per test point, with Wilson intervals.",
+        "weights": (
+            "What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal."
+        ),
+    },
+    "salon-rewards": {
+        "rewards": "Score answers the way a trainer pays for them.",
+    },
+    "salon-store": {
+        "store": "Keep every score, battle and rating in one directory, and ask it questions in SQL.",
+    },
+    "salon-taxonomy": {
+        "completion": "Print the script that completes salon's commands and options in a shell.",
+        "taxonomy": "Label trees: what can be wrong with a picture, or what a prompt demands.",
+    },
+    "salon-train": {
+        "train": "Train assessors and refiners on the scores that benchmarks report.",
+    },
 }
-"""Every command of Salon by the package that brings it, so that one whose package is absent can be explained."""
+"""Every command of Salon by the package that brings it, with its help in short: one whose package is absent can be
+explained, and all can be listed without importing them. A test holds the words to those of the commands themselves;
+where there are none, the command is asked.
+"""
+_SHORT_HELP = {name: words for commands in COMMANDS.values() for name, words in commands.items() if words}
+_LISTING = "salon_taxonomy.cli.listing"
 
 
 class SalonGroup(click.RichGroup):
@@ -45,8 +76,23 @@ class SalonGroup(click.RichGroup):
         """The names of all installed subcommands, in alphabetical order."""
         return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_GROUP))})
 
+    def format_help(self, ctx: click.RichContext, formatter: click.RichHelpFormatter) -> None:  # type: ignore[override]
+        """Write the group's help; its list of subcommands imports none of them."""
+        with _listed(ctx):
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """What the shell may offer for an unfinished word; offering subcommands imports none of them."""
+        with _listed(ctx):
+            return super().shell_complete(ctx, incomplete)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one subcommand; None when no installed package brings it."""
+        """Import and return one subcommand; None when no installed package brings it.
+
+        While subcommands are only listed, one of Salon's own is stood in for by its name and its help in short.
+        """
+        if ctx.meta.get(_LISTING) and cmd_name in _SHORT_HELP:
+            return click.RichCommand(name=cmd_name, help=_SHORT_HELP[cmd_name])
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
@@ -88,6 +134,16 @@ class SalonGroup(click.RichGroup):
             if not error.closed:
                 click.echo(f"Error: {error}", err=True)
             sys.exit(1)
+
+
+@contextmanager
+def _listed(ctx: click.Context) -> Iterator[None]:
+    """Subcommands are listed, not called."""
+    ctx.meta[_LISTING] = True
+    try:
+        yield
+    finally:
+        del ctx.meta[_LISTING]
 
 
 def _unknown(name: str, installed: list[str]) -> str:

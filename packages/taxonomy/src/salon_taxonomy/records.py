@@ -281,6 +281,28 @@ class LeaderboardRow(Record):
     solver: Name
     replicates: Count = 0
     seed: int | None = None
+    excluded_by: Key | None = Field(
+        default=None,
+        description="the report (rater_flags.report_id) whose flagged raters' battles are not in the board; None: all are",
+    )
+
+
+class RaterFlag(Record):
+    """One reason why one rater was flagged, with what was seen, the threshold, and the policy that the threshold is of.
+
+    A flag is a finding; it deletes nothing. A leaderboard made without the flagged raters names the report in ``excluded_by``.
+    A report that flags nobody has no rows.
+    """
+
+    report_id: Key
+    rater_id: Name
+    reason: Name = Field(description="the check: missed_anchors, too_fast, …")
+    value: Finite | None = None
+    threshold: Finite | None = None
+    explanation: str | None = Field(default=None, description="the same in words")
+    battles: Count = Field(description="the rater's battles among those that were looked at, which a leaderboard may leave out")
+    policy: str | None = Field(default=None, description="JSON text of all thresholds")
+    source: str | None = Field(default=None, description="where the battles came from")
 
 
 class Reward(Record):
@@ -313,6 +335,7 @@ TABLES: dict[str, type[Record]] = {
     "battles": Battle,
     "ratings": Rating,
     "leaderboards": LeaderboardRow,
+    "rater_flags": RaterFlag,
     "rewards": Reward,
 }
 """Every table of the result store and the record that is one row of it."""

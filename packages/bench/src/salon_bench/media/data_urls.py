@@ -8,7 +8,7 @@ from salon_bench.media.formats import format_of
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 
-_MOST_BYTES: Final = 64 << 20
+_MOST_BYTES: Final = 32 << 20
 _UNKNOWN: Final = "application/octet-stream"
 
 

@@ -2,7 +2,8 @@
 
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
@@ -15,25 +16,6 @@ from salon_taxonomy.verdict import Unscored
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageFile import ImageFile
-
-FAILURES: Final = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    ArithmeticError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    RuntimeError,
-    AssertionError,
-    MemoryError,
-    Warning,
-    struct.error,
-    zlib.error,
-)
-"""What decoders raise about damaged files. Named one by one, because no decoder says so in its documentation and each of
-these has been seen; ``Warning`` where a caller has turned warnings into errors."""
 
 _ORIENTATION: Final = 0x0112
 _TURNS: Final = {
@@ -52,15 +34,30 @@ _PNG_DEPTH: Final = 24  # where the bit depth stands in a PNG file
 _SIXTEEN_BITS: Final = 16
 
 
+@cache
+def failures() -> tuple[type[Exception], ...]:
+    """What decoders and encoders raise about damaged files.
+
+    Named one by one, because no decoder's documentation says so; all have been seen, most of them by tests with damaged
+    files. ``Warning`` where a caller has turned warnings into errors.
+    """
+    from PIL.Image import DecompressionBombError
+
+    standard = (OSError, SyntaxError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, EOFError)
+    rare = (RuntimeError, AssertionError, MemoryError, Warning, struct.error, zlib.error, DecompressionBombError)
+    return (*standard, *rare)
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """A whole picture.
 
     Attributes:
-        image: upright, opaque, sRGB, eight bits; smaller than ``width`` × ``height`` where ``checked_only`` was asked for.
+        image: upright, opaque, sRGB, eight bits; a small grey likeness where ``whole`` is false.
         kind: the file's format.
         width: in pixels, upright.
         height: in pixels, upright.
+        whole: the pixels are there; false where only their wholeness was asked for and seen.
         changed: whether the picture is another than a plain decoder would see in the file.
         notes: what was done to it, a clause each.
     """
@@ -69,6 +66,7 @@ class Decoded:
     kind: PictureFormat
     width: int
     height: int
+    whole: bool
     changed: bool
     notes: tuple[str, ...]
 
@@ -98,12 +96,16 @@ def decode(data: bytes, limits: SourceLimits = DEFAULT_LIMITS, *, checked_only: 
         if width * height > limits.most_pixels:
             return bad_media(f"the picture has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
         frames = bool(getattr(opened, "is_animated", False))
-        if checked_only and kind is JPEG and _plain(opened):
+        likeness = checked_only and kind is JPEG and _plain(opened)
+        if likeness:
             opened.draft("L", (max(1, width // 8), max(1, height // 8)))
         opened.load()
         damage = _png_damage(data) if kind is PNG else None
-        return bad_media(f"the file is damaged ({damage})") if damage else _upright(opened, kind, (width, height), frames, data)
-    except FAILURES as error:
+        if damage:
+            return bad_media(f"the file is damaged ({damage})")
+        decoded = _upright(opened, kind, (width, height), frames, data)
+        return replace(decoded, whole=False) if likeness else decoded
+    except failures() as error:
         return bad_media(f"the file is cut off or damaged ({str(error) or type(error).__name__})")
 
 
@@ -123,14 +125,15 @@ def _upright(opened: "ImageFile", kind: PictureFormat, size: tuple[int, int], fr
     width, height = opened.size if kind is TIFF else size  # a TIFF file is turned by its decoder
     if orientation in _SIDEWAYS:
         width, height = height, width
-    return Decoded(coloured.image, kind, width, height, bool(notes) or coloured.changed, (*notes, *coloured.notes))
+    changed = bool(notes) or coloured.changed
+    return Decoded(coloured.image, kind, width, height, True, changed, (*notes, *coloured.notes))
 
 
 def _orientation(image: "Image") -> int:
     """The value of EXIF's tag; 1, upright, where there is none or it cannot be read: viewers leave it aside as well."""
     try:
         asked = image.getexif().get(_ORIENTATION)
-    except FAILURES:
+    except failures():
         return 1
     return asked if isinstance(asked, int) else 1
 

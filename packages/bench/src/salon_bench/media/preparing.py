@@ -6,7 +6,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from salon_bench.media.decoding import FAILURES, Decoded, decode
+from salon_bench.media.decoding import Decoded, decode, failures
 from salon_bench.media.formats import PNG
 from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy, SourceLimits
 from salon_bench.media.reading import bad_media, read_inside
@@ -70,13 +70,15 @@ def prepare_picture(
     return data if isinstance(data, Unscored) else prepare_bytes(data, policy, limits=limits)
 
 
-def prepare_bytes(data: bytes, policy: PicturePolicy, *, limits: SourceLimits = DEFAULT_LIMITS) -> Prepared | Unscored:
-    """The same for a file that is in memory already.
+def prepare_bytes(
+    data: bytes, policy: PicturePolicy, *, limits: SourceLimits = DEFAULT_LIMITS, sha256: str | None = None
+) -> Prepared | Unscored:
+    """The same for a file that is in memory already; ``sha256`` is of ``data``, where the caller knows it.
 
     The encoded bytes are the same on every machine with the same version of Pillow; another version may compress otherwise,
     and then ``media.sha256`` differs, unless the file is sent as it is.
     """
-    sha256 = hashlib.sha256(data).hexdigest()
+    sha256 = sha256 or hashlib.sha256(data).hexdigest()
     may_stay = policy.encoding in (Encoding.KEEP, Encoding.PNG)
     decoded = decode(data, limits, checked_only=may_stay)
     if isinstance(decoded, Unscored):
@@ -86,7 +88,7 @@ def prepare_bytes(data: bytes, policy: PicturePolicy, *, limits: SourceLimits = 
     if stays and (decoded.kind is PNG or (policy.encoding is Encoding.KEEP and decoded.kind.sendable)):
         media = Media(sha256, data=data)
         return Prepared(media, *shown, sha256, decoded.width, decoded.height, decoded.notes)
-    if may_stay and decoded.image.size != (decoded.width, decoded.height):  # only looked through so far
+    if not decoded.whole:
         decoded = decode(data, limits)
         if isinstance(decoded, Unscored):
             return decoded
@@ -103,7 +105,7 @@ def _encoded(decoded: Decoded, policy: PicturePolicy, shown: tuple[int, int], sh
             image = image.resize(shown, Resampling.LANCZOS)
             notes = (*notes, "made smaller")
         media = Media.from_bytes(_written(image, policy))
-    except FAILURES as error:
+    except failures() as error:
         return bad_media(f"the picture cannot be encoded ({str(error) or type(error).__name__})")
     return Prepared(media, *shown, sha256, decoded.width, decoded.height, notes)
 

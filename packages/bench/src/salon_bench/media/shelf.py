@@ -1,6 +1,7 @@
 """The pictures of a run: each is decoded and encoded once, however many questions and comparisons show it."""
 
 import hashlib
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -10,7 +11,7 @@ from salon_bench.media.preparing import Prepared, prepare_bytes
 from salon_bench.media.reading import read_inside
 from salon_taxonomy.verdict import Unscored
 
-_MOST_BYTES: Final = 128 << 20
+_MOST_BYTES: Final = 32 << 20
 _OVERHEAD: Final = 1024  # of the objects around the bytes
 
 Outcome: TypeAlias = Prepared | Unscored
@@ -56,8 +57,9 @@ class PictureShelf:
         data = read_inside(path, root, self._limits.most_bytes)
         if isinstance(data, Unscored):
             return data
-        key = (hashlib.sha256(data).hexdigest(), policy)
-        return self._cache.get(key, lambda: prepare_bytes(data, policy, limits=self._limits))
+        sha256 = hashlib.sha256(data).hexdigest()
+        make = partial(prepare_bytes, data, policy, limits=self._limits, sha256=sha256)
+        return self._cache.get((sha256, policy), make)
 
 
 def _weight(outcome: Outcome) -> int:

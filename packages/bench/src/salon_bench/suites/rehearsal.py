@@ -5,10 +5,10 @@ For tests of suites and for looking at prompts; the runner (``salon_bench.runnin
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from salon_bench.suites.suite import Case, Inquiry, Suite
+from salon_bench.suites.suite import Case, Inquiry, Judging, Suite
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.protocols import Question
 from salon_taxonomy.records import Record
@@ -39,11 +39,14 @@ def rehearse(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> Reh
 
     Args:
         suite: the suite.
-        case: the case; its pictures are not looked at.
+        case: the case; its pictures are not looked at. One with a ``problem`` is answered with that, as the runner does. Rows
+            of a case that belongs to no run are written under the judge and run ``rehearsal``.
         replies: raw texts as a judge would write them, or the reason why there is none. They are parsed by the suite once:
             a reply that it cannot read is not asked for again, as the runner would.
     """
     waiting = iter(replies)
+    if case.judging == Judging("", "", ""):
+        case = replace(case, judging=Judging("rehearsal", "rehearsal", suite.version))
     examination = suite.examine(case)
     inquiries: list[Inquiry[Any]] = []
     verdicts: list[Verdict[Any]] = []
@@ -51,7 +54,7 @@ def rehearse(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> Reh
         inquiry = next(examination)
         while True:
             inquiries.append(inquiry)
-            verdicts.append(_verdict(inquiry, next(waiting, None)))
+            verdicts.append(case.problem or _verdict(inquiry, next(waiting, None)))
             inquiry = examination.send(verdicts[-1])
     except StopIteration as end:
         return Rehearsal(tuple(inquiries), tuple(verdicts), tuple(end.value))

@@ -3,6 +3,7 @@
     report = check_raters(battles)             # one row per rater: anchors, speed, repetition, side, consensus
     report.flagged, report.findings            # ids, and one row per reason with value and threshold
     exclude_flagged(battles, report).kept      # the battles of everybody else; what was left out is counted
+    read_flags(Path("raters.csv"))             # the flags of a report that somebody looked through
     qualify(votes, reference)                  # do experts know the agreed answers?
     audit_sample(battles, share=0.25)          # what to judge again
 
@@ -11,6 +12,7 @@ Every threshold stands in :class:`RaterPolicy`. Nothing is deleted. ``docs/rater
 
 from salon_ranking.raters.audit import audit_sample
 from salon_ranking.raters.exclusion import Exclusion, exclude_flagged
+from salon_ranking.raters.flags import Flags, read_flags
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.qualification import qualify
 from salon_ranking.raters.rater_report import RaterReport, check_raters
@@ -18,6 +20,7 @@ from salon_ranking.raters.votes import Votes
 
 __all__ = [
     "Exclusion",
+    "Flags",
     "RaterPolicy",
     "RaterReason",
     "RaterReport",
@@ -26,4 +29,5 @@ __all__ = [
     "check_raters",
     "exclude_flagged",
     "qualify",
+    "read_flags",
 ]

@@ -35,6 +35,9 @@ _MOST_LINES = 50
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same sample.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Also write .csv, .parquet, .json or .html.")
 @click.option(
+    "--store", metavar="DIR", type=click.Path(path_type=Path), help="Also add the reasons to this result store's rater_flags."
+)
+@click.option(
     "--format",
     "format_",
     type=click.Choice(["table", "csv", "json"]),
@@ -56,6 +59,7 @@ def raters(
     audit_share: float,
     seed: int,
     output: Path | None,
+    store: Path | None,
     format_: str,
 ) -> None:
     """Look at raters: missed anchors, too fast, one option again and again, one-sided, against everybody else.
@@ -69,7 +73,7 @@ def raters(
     \b
     Example:
       salon raters votes.csv
-      salon raters salon-results --output raters.html
+      salon raters salon-results --output raters.html --store salon-results
       salon raters votes.parquet --run-length 30 --format json
       salon raters votes.parquet --reference exam.csv --audit again.csv --audit-share 0.25
     """
@@ -78,12 +82,15 @@ def raters(
     from salon_ranking.raters.policy import RaterPolicy
     from salon_ranking.raters.rater_report import check_raters
     from salon_ranking.raters.votes import Votes
+    from salon_ranking.report.numbers import counted
+    from salon_ranking.sinks import open_sink
     from salon_ranking.sources import scan
 
     if output is not None:
         check_ending(output)
     if audit is not None:
         check_audit(audit)
+    sink = None if store is None else open_sink(store)
     named = {
         "consensus": consensus,
         "anchor_share": anchor_share,
@@ -106,12 +113,15 @@ def raters(
     if output is not None:
         write(report, output)
         click.echo(f"Wrote {output}", err=True)
+    if sink is not None:
+        added = sink("rater_flags", report.records(), "raters")
+        click.echo(f"Added {counted(added, 'row')} to rater_flags in {store}", err=True)
     if audit is not None:
         from salon_ranking.raters.audit import audit_sample
 
         sample = audit_sample(scan(battles), share=audit_share, seed=seed, source=str(battles))
         write_audit(sample, audit)
-        click.echo(f"Wrote {audit} ({sample.height:,} battles)", err=True)
+        click.echo(f"Wrote {audit} ({counted(sample.height, 'battle')})", err=True)
 
 
 def _show(report: "RaterReport", most: int | None) -> None:
@@ -125,9 +135,9 @@ def _show(report: "RaterReport", most: int | None) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     console.print(_plain(report.header), style="dim")
     table = Table(box=None)
-    for heading in headings(report):
+    for heading in headings(report.table):
         table.add_column(heading, justify="left" if heading in ("Rater", "Mode", "Reason") else "right", overflow="fold")
-    for line in lines(report, most):
+    for line in lines(report.table, most):
         table.add_row(*map(_plain, line))
     console.print(table)
     if most is not None and report.table.height > most:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from salon_ranking.raters.rater_report import RaterReport
+import polars as pl
+
 from salon_ranking.report import numbers
 
 HEADINGS = ("Rater", "Mode", "Battles", "Anchors", "Speed", "Longest run", "Left", "Consensus", "Reason")
@@ -11,21 +12,22 @@ HEADINGS = ("Rater", "Mode", "Battles", "Anchors", "Speed", "Longest run", "Left
 REFERENCE = "Reference"
 
 
-def headings(report: RaterReport) -> tuple[str, ...]:
-    """The columns of this report."""
-    return (*HEADINGS[:-1], REFERENCE, HEADINGS[-1]) if "unqualified" in report.table.columns else HEADINGS
+def headings(table: pl.DataFrame) -> tuple[str, ...]:
+    """The columns of a report's table."""
+    return (*HEADINGS[:-1], REFERENCE, HEADINGS[-1]) if "unqualified" in table.columns else HEADINGS
 
 
-def lines(report: RaterReport, most: int | None = None) -> list[tuple[str, ...]]:
+def lines(table: pl.DataFrame, most: int | None = None) -> list[tuple[str, ...]]:
     """One line per rater, as many as there are :func:`headings`; an en dash is what is not known.
 
     Args:
+        table: that of a ``RaterReport``.
         most: only the first ``most`` raters; flagged ones come first.
     """
-    table = report.table if most is None else report.table.head(most)
-    examined = "unqualified" in report.table.columns
+    shown = table if most is None else table.head(most)
+    examined = "unqualified" in table.columns
     found = []
-    for row in table.iter_rows(named=True):
+    for row in shown.iter_rows(named=True):
         cells = (row["rater_id"], row["modes"] or numbers.MISSING, numbers.count(row["battles"]), *_checks(row))
         reference = (_of(row, "reference_answers", "unqualified_value"),) if examined else ()
         found.append((*cells, *reference, row["explanation"] or ""))

@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from salon_ranking._index import reading
+from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError
+from salon_ranking.excluded import ExcludedRaters, ReasonCount
+from salon_ranking.raters.flags import Flags
 from salon_ranking.raters.rater_report import RaterReport
 
 
@@ -16,25 +20,37 @@ class Exclusion:
         kept: the battles of all other raters, unread if the battles were; for ``Battles.from_frame``.
         left_out: one row per reason, and ``(any)`` first: ``reason``, ``raters``, ``battles``. A rater with several reasons
             counts in each, in ``(any)`` once.
-        why: one row per flag, for the store: ``rater_id``, ``reason``, ``value``, ``threshold``.
+        why: one row per flag: ``rater_id``, ``reason``, ``value``, ``threshold``.
+        counts: the same counts as values, for a leaderboard's ``excluded``.
+        records: one row per flag for the result store's ``rater_flags``.
     """
 
     kept: pl.LazyFrame
     left_out: pl.DataFrame
     why: pl.DataFrame
+    counts: ExcludedRaters
+    records: pl.DataFrame
 
     @property
     def header(self) -> str:
         """One sentence for the head of a leaderboard."""
-        total, *reasons = self.left_out.iter_rows(named=True)
-        if not total["raters"]:
-            return "No rater was flagged."
-        counts = ", ".join(f"{row['battles']:,} {row['reason']}" for row in reasons)
-        return f"{total['battles']:,} battles of {total['raters']:,} flagged raters left out ({counts})."
+        return self.counts.sentence
+
+    def battles(self, whole: Battles) -> Battles:
+        """The battles that are kept, under the name of the whole and with its clusters and weights.
+
+        Raises:
+            BattleError: nothing is kept.
+        """
+        rest = Battles.from_frame(self.kept, whole.source, whole.cluster_by, whole.weight)
+        if rest.count == 0:
+            hint = "`salon raters` says why; rank without --exclude-flagged."
+            raise BattleError("every battle is a flagged rater's", source=whole.source, hint=hint)
+        return rest
 
 
-def exclude_flagged(battles: pl.DataFrame | pl.LazyFrame, report: RaterReport, *, source: str = "battles") -> Exclusion:
-    """Leave out the battles of the raters that a report flags.
+def exclude_flagged(battles: pl.DataFrame | pl.LazyFrame, report: RaterReport | Flags, *, source: str = "battles") -> Exclusion:
+    """Leave out the battles of the raters that a report, or a table that was read (``read_flags``), flags.
 
     Raises:
         BattleError: the battles have no column ``rater_id``.
@@ -52,14 +68,25 @@ def exclude_flagged(battles: pl.DataFrame | pl.LazyFrame, report: RaterReport, *
     if "rater_id" not in names:
         raise BattleError("missing column", source=source, value="rater_id", allowed=names)
     rater = pl.col("rater_id").cast(pl.String)
-    flagged = report.table.filter("flagged").select("rater_id", "reasons")
-    counts = lazy.select(rater).filter(rater.is_in(list(report.flagged))).group_by("rater_id").len("battles").collect()
-    each = flagged.join(counts, on="rater_id", how="left").with_columns(pl.col("battles").fill_null(0).cast(pl.Int64))
+    flags = report.flags if isinstance(report, RaterReport) else report
+    is_flagged = rater.is_in(list(flags.flagged)).fill_null(False)
+    with reading(source):
+        counts = lazy.select(rater).filter(is_flagged).group_by("rater_id").len("battles").collect(engine="streaming")
+    records = flags.records(counts)
+    each = records.unique("rater_id")
     total = each.select(pl.lit("(any)").alias("reason"), raters=pl.len().cast(pl.Int64), battles=pl.col("battles").sum())
-    by_reason = each.explode("reasons").group_by(pl.col("reasons").alias("reason"))
-    reasons = by_reason.agg(raters=pl.len().cast(pl.Int64), battles=pl.col("battles").sum())
+    by_reason = records.group_by("reason").agg(raters=pl.len().cast(pl.Int64), battles=pl.col("battles").sum()).sort("reason")
+    found = ExcludedRaters(
+        report_id=flags.report_id,
+        raters=int(total["raters"][0]),
+        battles=int(total["battles"][0]),
+        reasons=tuple(ReasonCount(*row) for row in by_reason.iter_rows()),
+        not_checked=flags.not_checked,
+    )
     return Exclusion(
-        kept=lazy.filter(~rater.is_in(list(report.flagged))),
-        left_out=pl.concat([total, reasons.sort("reason")]),
-        why=report.findings.select("rater_id", "reason", "value", "threshold"),
+        kept=lazy.filter(~is_flagged),
+        left_out=pl.concat([total, by_reason]),
+        why=flags.findings.select("rater_id", "reason", "value", "threshold"),
+        counts=found,
+        records=records,
     )

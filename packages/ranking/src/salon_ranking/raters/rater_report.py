@@ -3,8 +3,9 @@
 Nothing is deleted: a flag is a finding. ``exclusion.py`` leaves flagged raters out of a leaderboard and counts them.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import polars as pl
@@ -13,20 +14,14 @@ from salon_ranking.errors import OptionError
 from salon_ranking.raters import anchors, consensus, repetition, side, speed
 from salon_ranking.raters.anchors import answered_anchors
 from salon_ranking.raters.check import Check
+from salon_ranking.raters.flags import FINDINGS, Flags
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.qualification import qualification_check
 from salon_ranking.raters.votes import Votes
+from salon_ranking.report.numbers import counted
 
 CHECKS = (anchors.CHECK, speed.CHECK, repetition.CHECK, side.CHECK, consensus.CHECK)
 """Checks that need the battles alone, in the order of reports."""
-
-_FINDINGS = {
-    "rater_id": pl.String,
-    "reason": pl.String,
-    "value": pl.Float64,
-    "threshold": pl.Float64,
-    "explanation": pl.String,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +55,23 @@ class RaterReport:
         """The ids of flagged raters, in ascending order."""
         return tuple(sorted(self.table.filter("flagged")["rater_id"].to_list()))
 
+    @cached_property
+    def flags(self) -> Flags:
+        """The flags alone, with the key of this report."""
+        skipped = tuple((str(reason), why) for reason, why in self.not_checked)
+        return Flags(self.findings, self.source, json.dumps(asdict(self.policy), sort_keys=True), skipped)
+
+    def records(self) -> pl.DataFrame:
+        """Rows for the result store's ``rater_flags``: one per flag; none when nobody is flagged."""
+        return self.flags.records(self.table)
+
     @property
     def header(self) -> str:
         """One or two sentences on what was looked at, and what could not be."""
         count = len(self.flagged)
         left = int(self.table.filter("flagged")["battles"].sum())
-        parts = [f"{self.source}: {self.battles:,} battles by {self.table.height:,} raters"]
-        parts.append(f"{count:,} flagged, with {left:,} battles ({left / self.battles:.1%})")
+        parts = [f"{self.source}: {counted(self.battles, 'battle')} by {counted(self.table.height, 'rater')}"]
+        parts.append(f"{count:,} flagged, with {counted(left, 'battle')} ({left / self.battles:.1%})")
         if RaterReason.AGAINST_CONSENSUS in self.policy.checks:
             parts.append(f"consensus: {self.policy.consensus}")
         if 0.0 < self.anchor_rate < self.policy.anchor_wanted / 2.0:
@@ -139,7 +144,7 @@ def _findings(table: pl.DataFrame, checks: Sequence[Check], policy: RaterPolicy)
         for row in table.filter(pl.col(check.reason)).iter_rows(named=True):
             numbers = (row[f"{check.reason}_value"], row[f"{check.reason}_threshold"])
             rows.append((row["rater_id"], str(check.reason), *numbers, check.explain(row, policy)))
-    return pl.DataFrame(rows, schema=_FINDINGS, orient="row").sort("rater_id", maintain_order=True)
+    return pl.DataFrame(rows, schema=FINDINGS, orient="row").sort("rater_id", maintain_order=True)
 
 
 def _ordered(table: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:

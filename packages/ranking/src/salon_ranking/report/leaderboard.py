@@ -5,12 +5,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from salon_ranking.battles import Battles
+from salon_ranking.further import Further
 from salon_ranking.leaderboard import Leaderboard
 from salon_ranking.ranking import rank
+from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.report import numbers
 from salon_ranking.report.charts import interval_plot
+from salon_ranking.report.numbers import counted
 from salon_ranking.report.page import Block, Figure, Section, Table, render_page
-from salon_ranking.report.sections import compared_groups, interval_convergence, rank_intervals, rater_quality, win_rates
+from salon_ranking.report.sections import (
+    beside,
+    compared_groups,
+    interval_convergence,
+    listing_status,
+    rank_intervals,
+    rater_quality,
+    win_rates,
+)
 
 _LEAD = (
     "Points are ratings on the Elo scale: 400 points are odds of ten to one. Bars are intervals; where two bars overlap far, "
@@ -23,7 +34,7 @@ def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
     plural = "" if board.prior_ties == 1 else "s"
     ties = f"{board.prior_ties:g} drawn battle{plural} per model against a mean opponent" if board.prior_ties else "none"
     facts = [
-        ("Battles", f"{board.battles:,} between {board.table.height:,} models, from {board.source}"),
+        ("Battles", f"{board.battles:,} between {counted(board.table.height, 'model')}, from {board.source}"),
         ("Model", "Bradley–Terry by maximum likelihood, a tie is half a win, 400·log10 scale"),
         ("Prior", ties),
         ("Baseline", f"{' and '.join(board.baselines[:3])} fixed at {board.baseline_rating:g}"),
@@ -36,15 +47,25 @@ def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
         facts.append(("Weights", board.weight))
     if board.components > 1:
         facts.append(
-            ("Components", f"{board.components}, each ranked by itself; {board.left_out:,} battles between them left out")
+            (
+                "Components",
+                f"{board.components}, each ranked by itself; {counted(board.left_out, 'battle')} between them left out",
+            )
         )
+    if board.excluded is not None:
+        facts.append(("Flagged raters", board.excluded.sentence))
     if not board.converged:
         facts.append(("Not converged", f"after {board.iterations} iterations the gradient is {board.gradient_norm:.1e}"))
     return facts
 
 
 def leaderboard_page(
-    boards: Sequence[Leaderboard], *, title: str, battles: Battles | None = None, raters: Path | None = None
+    boards: Sequence[Leaderboard],
+    *,
+    title: str,
+    battles: Battles | None = None,
+    raters: RaterReport | Path | None = None,
+    further: Sequence[Further] = (),
 ) -> str:
     """One self-contained HTML page.
 
@@ -52,7 +73,8 @@ def leaderboard_page(
         boards: one leaderboard, or one per group in the order in which they are to be read; not empty.
         title: the page's heading.
         battles: all battles behind the boards; with them, the page shows win rates and convergence too.
-        raters: a table with one row per rater, to be shown at the end.
+        raters: a report about raters, or a table with one row per rater, to be shown at the end.
+        further: acceptability and goodness of fit, one for each board; or nothing.
 
     Raises:
         BattleError: the table of raters cannot be read.
@@ -66,16 +88,18 @@ def leaderboard_page(
     """
     sections = [Section(board.group or "Leaderboard", _board(board, alone=len(boards) == 1)) for board in boards]
     sections += _beneath(boards, battles)
-    sections += rater_quality(raters)
+    sections += beside(boards, further) if further else []
+    sections += rater_quality(raters, boards[0].excluded)
     return render_page(title, lead=_LEAD, facts=how_it_was_made(boards[0]) if len(boards) == 1 else [], sections=sections)
 
 
 def _beneath(boards: Sequence[Leaderboard], battles: Battles | None) -> list[Section]:
     """Rank intervals, groups beside each other, and what only the battles themselves can tell."""
-    sections = rank_intervals(boards[0]) if len(boards) == 1 else compared_groups(boards, battles)
+    alone = len(boards) == 1
+    sections = [*rank_intervals(boards[0]), *listing_status(boards[0])] if alone else compared_groups(boards, battles)
     if battles is None:
         return sections
-    if len(boards) == 1:
+    if alone:
         whole = boards[0]
     else:
         one = boards[0]

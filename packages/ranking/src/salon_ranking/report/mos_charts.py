@@ -13,7 +13,14 @@ _ROW = 22
 
 
 def dot_plot(
-    data: pl.DataFrame, *, label: str, value: str, title: str, colour: str | None = None, line: float | None = None
+    data: pl.DataFrame,
+    *,
+    label: str,
+    value: str,
+    title: str,
+    colour: str | None = None,
+    line: float | None = None,
+    whole: bool = False,
 ) -> Specification:
     """Estimates as points and their intervals as bars, one row per label, in the order given.
 
@@ -22,6 +29,7 @@ def dot_plot(
             values get bars of their own beneath each other in a row.
         title: of the horizontal axis.
         line: a value to mark with a thin vertical line.
+        whole: values are whole numbers, such as ranks.
     """
     rows = data[label].unique(maintain_order=True).to_list()
     y = alt.Y(f"{_field(label)}:N", sort=rows, title=None, axis=alt.Axis(labelLimit=_LONGEST_LABEL))
@@ -36,10 +44,11 @@ def dot_plot(
         height = max(10 * len(kinds) + 8, _ROW) * max(len(rows), 1)
         tooltip.append(alt.Tooltip(f"{_field(colour)}:N", title="Kind"))
     numbers = [(value, title), ("ci_low", "Interval from"), ("ci_high", "to")]
-    tooltip += [alt.Tooltip(f"{name}:Q", title=text, format=".3f") for name, text in numbers]
+    tooltip += [alt.Tooltip(f"{name}:Q", title=text, format=",d" if whole else ".3f") for name, text in numbers]
     base = alt.Chart(data).encode(tooltip=tooltip, **encodings)
     scale = alt.Scale(zero=False, nice=True)
-    axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
+    steps: dict[str, Any] = {"format": ",d", "tickMinStep": 1} if whole else {}
+    axis = alt.Axis(labelOverlap="greedy", labelSeparation=8, **steps)
     points = base.mark_point(filled=True, size=45, opacity=1)
     layers = [points.encode(x=alt.X(f"{value}:Q", title=title, scale=scale, axis=axis))]
     if data["ci_low"].count():

@@ -65,6 +65,16 @@ def count(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
+def counted(number: int, noun: str, plural: str = "s") -> str:
+    """A number of things; one of them is singular, the others have an ending.
+
+    Example:
+        >>> counted(1, "battle"), counted(1200, "battle")
+        ('1 battle', '1,200 battles')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else plural}"
+
+
 def correlation(value: float | None) -> str:
     """A correlation coefficient with two digits and its sign.
 

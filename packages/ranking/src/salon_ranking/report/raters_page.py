@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from salon_ranking.raters.columns import headings, lines
 from salon_ranking.raters.rater_report import RaterReport
+from salon_ranking.report.numbers import MISSING, counted
 from salon_ranking.report.page import Section, Table, render_page
 
 _LEAD = (
@@ -23,24 +24,36 @@ def raters_page(report: RaterReport) -> str:
         >>> "&lt;r&gt;" in raters_page(check_raters(battles))
         True
     """
-    # The reasons have a table of their own: a cell as long as a sentence would push the others off the page.
-    columns, rows = headings(report)[:-1], [line[:-1] for line in lines(report)]
+    columns, rows = headings(report.table)[:-1], [line[:-1] for line in lines(report.table)]
     count, numeric = len(report.flagged), frozenset(columns) - _TEXT
-    reasons = report.findings.select("rater_id", "reason", "explanation").rows()
+    flagged = int(report.table.filter("flagged")["battles"].sum())
     facts = [
-        ("Battles", f"{report.battles:,} by {report.table.height:,} raters, from {report.source}"),
-        ("Flagged", f"{count:,}, with {report.table.filter('flagged')['battles'].sum():,} battles"),
+        ("Battles", f"{counted(report.battles, 'battle')} by {counted(report.table.height, 'rater')}, from {report.source}"),
+        ("Flagged", f"{count:,}, with {counted(flagged, 'battle')}"),
         ("Anchors", f"{report.anchor_rate:.1%} of battles ({report.policy.anchor_wanted:.0%} wanted)"),
         *((f"Not checked: {reason}", why) for reason, why in report.not_checked),
     ]
     thresholds = [(name, _shown(value)) for name, value in asdict(report.policy).items()]
     sections = [
-        Section("Reasons", (Table(("Rater", "Reason", "What was seen"), reasons) if count else "Nobody is flagged.",)),
+        Section("Reasons", (reasons(report) if count else "Nobody is flagged.",)),
         Section("Flagged", (Table(columns, rows[:count], numeric) if count else "Nobody.",)),
         Section("Others", (Table(columns, rows[count:], numeric) if rows[count:] else "Nobody.",)),
         Section("Thresholds", (Table(("Name", "Value"), thresholds, frozenset({"Value"})),)),
     ]
     return render_page("Raters", lead=_LEAD, facts=facts, sections=sections)
+
+
+def reasons(report: RaterReport) -> Table:
+    """One row per flag: a table of its own, as a cell as long as a sentence would push the others off the page."""
+    rows = [(row[0], row[1], row[2] or MISSING) for row in report.findings.select("rater_id", "reason", "explanation").rows()]
+    return Table(("Rater", "Reason", "What was seen"), rows, caption="Reasons")
+
+
+def quality(report: RaterReport, *, most: int) -> Table:
+    """One row per rater, flagged ones first, at most so many; the reasons are not among the columns."""
+    columns = headings(report.table)[:-1]
+    rows = [line[:-1] for line in lines(report.table, most)]
+    return Table(columns, rows, frozenset(columns) - _TEXT, "Rater quality")
 
 
 def _shown(value: object) -> str:

@@ -8,15 +8,22 @@ import polars as pl
 from salon_ranking.battles import Battles
 from salon_ranking.convergence import MOST_MODELS, convergence
 from salon_ranking.errors import BattleError, OptionError
+from salon_ranking.excluded import ExcludedRaters
+from salon_ranking.further import Further
 from salon_ranking.head_to_head import head_to_head
 from salon_ranking.leaderboard import Leaderboard
+from salon_ranking.listing_rule import MOST_EFFECT, MOST_WIDTH
 from salon_ranking.mos.tables import read_table
+from salon_ranking.pairwise.choice import ModelResult
 from salon_ranking.ranking import rank
+from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.report import numbers
 from salon_ranking.report.curves import width_curve
 from salon_ranking.report.heat import rank_map, win_rate_map
 from salon_ranking.report.mos_charts import dot_plot
 from salon_ranking.report.page import Block, Figure, Section, Table
+from salon_ranking.report.raters_page import quality, reasons
+from salon_ranking.report.terminal import listing_cells
 
 MOST_COMPARED = 40
 """Models that the map of win rates shows."""
@@ -37,7 +44,8 @@ def rank_intervals(board: Leaderboard) -> list[Section]:
         "Rank intervals",
     )
     caption = "The ranks that the votes allow. Where two bars share no rank, the order of the two models is settled."
-    return [Section("Rank intervals", (Figure(dot_plot(rows, label="model", value="rank", title="Rank"), caption, table),))]
+    chart = dot_plot(rows, label="model", value="rank", title="Rank", whole=True)
+    return [Section("Rank intervals", (Figure(chart, caption, table),))]
 
 
 def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> list[Section]:
@@ -143,32 +151,126 @@ def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
     return (verdict, figure)
 
 
-def rater_quality(path: Path | None) -> list[Section]:
-    """The table of a rater report, as it is: one row per rater.
+def listing_status(board: Leaderboard) -> list[Section]:
+    """Which models MEF's rule lists, if the table has the columns of ``with_listing``."""
+    if "listed" not in board.table.columns:
+        return []
+    rows = [
+        (str(row["rank"]), row["model"], verdict, width, effect, numbers.count(row["matches"]))
+        for row in board.table.iter_rows(named=True)
+        for width, effect, verdict in [listing_cells(row)]
+    ]
+    listed = int(board.table["listed"].sum())
+    said = (
+        f"{listed:,} of {numbers.counted(board.table.height, 'model')} may be listed by MEF's rule: an interval at most "
+        f"{MOST_WIDTH:g} wide, and one more match changes the rating by at most {MOST_EFFECT:g}. The matches that others need "
+        "suppose that all models play on in proportion."
+    )
+    columns = ("Rank", "Model", "Listed", "Width", "One match", "Matches")
+    table = Table(columns, rows, frozenset({"Rank", "Width", "One match", "Matches"}), "Listing")
+    return [Section("Listing", (said, table))]
+
+
+def beside(boards: Sequence[Leaderboard], further: Sequence[Further]) -> list[Section]:
+    """Acceptability and goodness of fit, each under a heading of its own, with the group's name when there are several."""
+    sections = []
+    for board, found in zip(boards, further, strict=True):
+        of = "" if board.group is None else f": {board.group}"
+        if found.acceptability is not None:
+            sections.append(Section(f"Acceptability{of}", _acceptability(found.acceptability, board.confidence)))
+        if found.diagnosis is not None:
+            sections.append(Section(f"Goodness of fit{of}", _fitness(found.diagnosis)))
+    return sections
+
+
+def _acceptability(found: pl.DataFrame, confidence: float) -> tuple[Block, ...]:
+    said = "How often a model's battles were not judged both-bad. Those battles are in no rating above."
+    columns = ("Model", "Acceptable", f"{100 * confidence:.4g} % interval", "Matches", "Both bad")
+    rows = [
+        (
+            row["model"],
+            numbers.share(row["acceptable"]),
+            f"{numbers.share(row['ci_low'])} – {numbers.share(row['ci_high'])}",
+            numbers.count(row["matches"]),
+            numbers.count(row["both_bad"]),
+        )
+        for row in found.sort("acceptable", "model", descending=[True, False]).iter_rows(named=True)
+    ]
+    return said, Table(columns, rows, frozenset(columns) - {"Model"}, "Acceptability")
+
+
+def _fitness(found: ModelResult) -> tuple[Block, ...]:
+    values = [(name.replace("_", " ").capitalize(), _cell(value)) for name, value in found.numbers.items()]
+    blocks: list[Block] = [found.header] if found.header else []
+    blocks.append(Table(("What", "Value"), values, frozenset({"Value"}), "Goodness of fit"))
+    for name, table in found.further.items():
+        heads = tuple(column.replace("_", " ").capitalize() for column in table.columns)
+        numeric = frozenset(head for head, dtype in zip(heads, table.dtypes, strict=True) if dtype.is_numeric())
+        rows = [tuple(_cell(value) for value in row) for row in table.iter_rows()]
+        if rows:
+            blocks.append(Table(heads, rows, numeric, name.replace("_", " ").capitalize()))
+    return tuple(blocks)
+
+
+def rater_quality(raters: RaterReport | Path | None, excluded: ExcludedRaters | None = None) -> list[Section]:
+    """Who cast the votes: a report with its reasons, or a table of raters from a file; and whose votes are not in the board.
 
     Raises:
         BattleError: the file cannot be read, or has no column ``rater_id``.
     """
-    if path is None:
+    if raters is None:
         return []
+    blocks = _report(raters, excluded) if isinstance(raters, RaterReport) else _rater_file(raters)
+    said = () if excluded is None else (excluded.sentence,)
+    return [Section("Raters", (*said, *blocks))]
+
+
+def _report(report: RaterReport, excluded: ExcludedRaters | None) -> tuple[Block, ...]:
+    blocks: list[Block] = [report.header]
+    if report.flagged:
+        if excluded is None:
+            blocks.append("Their votes are in the ratings above; salon rank --exclude-flagged leaves them out.")
+        blocks.append(reasons(report))
+    shown = f"The first {_MOST_RATERS:,} raters." if report.table.height > _MOST_RATERS else ""
+    return (*blocks, *([shown] if shown else []), quality(report, most=_MOST_RATERS))
+
+
+def _rater_file(path: Path) -> tuple[Block, ...]:
+    """The table as it is, one row per rater; columns in which nothing is known are left out."""
     frame = read_table(path, "raters", BattleError)
     if "rater_id" not in frame.columns:
         raise BattleError("missing column", source=path, value="rater_id", allowed=frame.columns)
+    frame = frame.select(
+        name for name in frame.columns if name in ("rater_id", "flagged") or frame[name].null_count() < len(frame)
+    )
+    frame = frame.with_columns(_as_numbers(frame[name]) for name in frame.columns if name not in ("rater_id", "flagged"))
     columns = tuple(frame.columns)
     numeric = frozenset(name for name, dtype in frame.schema.items() if dtype.is_numeric())
     rows = [tuple(_cell(value) for value in row) for row in frame.head(_MOST_RATERS).iter_rows()]
-    said = f"{frame.height:,} raters"
+    said = numbers.counted(frame.height, "rater")
     if "flagged" in columns:
         flagged = frame["flagged"].cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"]).sum()
         said += f", {flagged:,} flagged"
     shown = f"; the first {_MOST_RATERS:,} are shown" if frame.height > _MOST_RATERS else ""
-    return [Section("Raters", (f"{said}{shown}.", Table(columns, rows, numeric, "Rater quality")))]
+    return f"{said}{shown}.", Table(columns, rows, numeric, "Rater quality")
+
+
+def _as_numbers(column: pl.Series) -> pl.Series:
+    """A column of text that holds nothing but numbers, as numbers; any other as it is (a CSV file is all text)."""
+    if column.dtype != pl.String:
+        return column
+    found = column.cast(pl.Float64, strict=False)
+    return found if found.null_count() == column.null_count() < len(column) else column
 
 
 def _cell(value: object) -> str:
-    if value is None:
+    if value is None or value != value:  # NaN
         return numbers.MISSING
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() else f"{value:.4g}"
+    return str(value)
 
 
 def _moved(found: tuple[int, int | None] | None) -> str:
