@@ -10,7 +10,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import MediaKind
 
-_MOST_BYTES = 64 << 20
+_MOST_BYTES = 32 << 20
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),

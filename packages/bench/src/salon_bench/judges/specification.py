@@ -3,6 +3,7 @@
 Every kind of judge is one entry of :data:`KINDS`: how its settings are read, and how it is opened.
 """
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ OTHER_KEY = "SALON_JUDGE_API_KEY"
 _OPENAI_KEY = "OPENAI_API_KEY"
 _OPENAI_URL = "https://api.openai.com/v1"
 _LARGEST_FILE = 1 << 20
+_WITH_URL = re.compile(r"(?P<model>.*?)@(?P<url>[A-Za-z][A-Za-z0-9+.-]*://.*)", re.DOTALL)
 _HINT = "Write KIND:MODEL@URL (vllm:qwen2.5-vl@localhost:8000) or name a TOML file."
 
 
@@ -104,15 +106,24 @@ def open_judge(specification: str, environment: Mapping[str, str]) -> ManagedJud
 
 
 def _chat_text(text: str, *, bare_host: bool) -> dict[str, Any]:
-    """``MODEL``, ``MODEL@http://…`` or ``MODEL@host:port``; model names may hold colons, slashes and at-signs."""
-    model, at, place = text.rpartition("@")
-    if "://" in place or (at and bare_host):
-        address = place if "://" in place else f"http://{place}"
-        tail = address.partition("://")[2].rstrip("/")
-        return {"model": model, "base_url": address if "/" in tail else f"{address.rstrip('/')}/v1"}
-    if at and (":" in place or "/" in place):
-        raise InputError("the address needs http:// or https://", value=place, hint=f"Write {model}@http://{place}.")
-    return {"model": text}
+    """``MODEL``, ``MODEL@http://…`` or, where a host may stand alone, ``MODEL@host:port``; models may hold colons."""
+    match = _WITH_URL.fullmatch(text)
+    if match:
+        model, place = match["model"], match["url"]
+    elif bare_host:
+        model, at, host = text.partition("@")
+        place = f"http://{host}" if at else ""
+    else:
+        model, place = text, ""
+        host = text.rpartition("@")[2] if "@" in text else ""
+        if ":" in host or "/" in host:
+            raise InputError("the address needs http:// or https://", value=host, hint=_HINT)
+    if not model or "://" in model:  # neither is shown: an address may hold a password
+        raise InputError("no model is named before the address", hint=_HINT)
+    if not place:
+        return {"model": model}
+    pathless = "/" not in place.partition("://")[2].rstrip("/")
+    return {"model": model, "base_url": f"{place.rstrip('/')}/v1" if pathless else place}
 
 
 def _chat_completed(document: dict[str, Any], *, base_url: str) -> dict[str, Any]:
@@ -177,22 +188,29 @@ def _validated(kind: Kind, document: dict[str, Any], *, source: str | Path, line
 
 
 def _explained(error: ValidationError, source: str | Path, lines: TomlLines | None) -> InputError:
-    """The first fault, by key and line. The value of an unknown key is not shown: it may be a secret that was misplaced."""
+    """The first fault, by key and line. Only numbers and choices are shown: any other value may be a misplaced secret."""
     fault = error.errors(include_url=False)[0]
     path = [str(item) for item in fault["loc"]]
-    table, key = (path[0], path[1]) if len(path) > 1 else (None, path[0] if path else None)
-    line = None if lines is None else lines.of(table, 0, key)
-    unknown = fault["type"] == "extra_forbidden"
-    problem = "unknown key" if unknown else fault["msg"].removeprefix("Value error, ")
-    shown = None if unknown or fault["type"] in ("missing", "value_error") else fault["input"]
-    hint = None
-    if unknown and key is not None and "key" in key:
-        hint = "Secrets do not belong into a file: name the environment variable that holds it in api_key_env."
-    return InputError(problem, source=_place(source), line=line, key=".".join(path) or None, value=shown, hint=hint)
+    line = _line(path, lines)
+    problem, value, hint = fault["msg"].removeprefix("Value error, "), None, None
+    if fault["type"] == "extra_forbidden":
+        problem = "unknown key"
+        hint = "Secrets stay out of files: api_key_env names the environment variable." if "key" in path[-1] else None
+    elif fault["type"] == "string_pattern_mismatch":
+        problem = "must be the NAME of an environment variable; the secret itself stays out of files"
+    elif fault["type"] in ("enum", "literal_error") or isinstance(fault["input"], int | float):
+        value = fault["input"]
+    return InputError(problem, source=_shown(source), line=line, key=".".join(path) or None, value=value, hint=hint)
 
 
-def _place(source: str | Path) -> str:
-    """The specification as it may be shown: a user name or password in its address is left out."""
+def _line(path: list[str], lines: TomlLines | None) -> int | None:
+    if lines is None or not path:
+        return None
+    found = lines.of(path[0], 0, path[1]) if len(path) > 1 else lines.of(None, 0, path[0])
+    return found or lines.of(path[0])
+
+
+def _shown(source: str | Path) -> str:
+    """The specification without what may be a user name and password in its address."""
     text = str(source)
-    head, scheme, rest = text.partition("://")
-    return f"{head}{scheme}…@{rest.rpartition('@')[2]}" if "@" in rest else text
+    return f"{text.partition('@')[0]}@…" if isinstance(source, str) and text.count("@") > 1 else text
