@@ -1,6 +1,7 @@
 """A run from start to end with judges that reply, fail, babble and are slow; no server."""
 
 import asyncio
+import io
 import os
 import signal
 import sys
@@ -11,8 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from salon_bench.running import ledger as ledger_module
+from salon_bench.running.display import Bar
 from salon_bench.running.interrupting import stop_on_signals
 from salon_bench.running.ledger import Ledger
 from salon_bench.running.limits import Limits, Spending
@@ -277,6 +280,41 @@ def test_a_run_that_is_being_worked_on_is_refused_to_others(store: Path) -> None
         go(planned, Numbers(), store)
     held.close()
     assert go(planned, Numbers(), store).complete
+
+
+def test_a_run_can_be_seen_while_it_works_and_after_it_was_killed(store: Path) -> None:
+    planned = plan(3)
+    ResultStore.open(store)
+    seen = []
+
+    def look(question: Question, times: int) -> None:
+        seen.append(standing(store, planned.plan.run_id).state)
+
+    class KilledError(Exception):
+        """Stands for the end of the process."""
+
+    def never(path: Path) -> None:
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        go(planned, Numbers(look), store, limits=Limits(calls=2), fold=never)
+    assert set(seen) == {State.RUNNING}
+    left = standing(store, planned.plan.run_id)
+    assert (left.state, left.calls) == (State.UNFINISHED, 2)
+    judge = Numbers()
+    assert go(planned, judge, store, resume=True).complete
+    assert len(judge.asked) == 4
+    after = standing(store, planned.plan.run_id)
+    assert (after.state, after.calls) == (State.FINISHED, 6)
+
+
+def test_the_bar_shows_cases_rate_cost_and_reasons() -> None:
+    screen = io.StringIO()
+    with Bar(Console(file=screen, force_terminal=True, width=120)) as bar:
+        bar.progressed(Progress(done=30, total=60, calls=60, seconds=2.0, cost_usd=0.5, reasons={Reason.TIMEOUT: 2}))
+        bar._drawn.refresh()
+    for words in ("30/60", "15.0/s", "$0.50", "2 timeout"):
+        assert words in screen.getvalue()
 
 
 def test_a_suite_that_uses_a_name_twice_is_told_so(store: Path) -> None:
