@@ -177,6 +177,17 @@ def test_lost_questions_are_unscored_for_good_when_that_is_allowed(store: Path) 
     assert totals(store, planned).count(None) == 1
 
 
+def test_absurd_counts_and_broken_texts_of_a_judge_are_not_stored(store: Path) -> None:
+    planned = plan(1)
+    odd = Usage(-5, 10**30, float("nan"))
+    judge = Numbers(lambda question, times: Reply("1", usage=odd, latency_ms=float("inf"), http_status=7, error="\ud800"))
+    assert go(planned, judge, store).complete
+    row = rows_of(store, "judge_calls", planned.plan.run_id).row(0, named=True)
+    columns = ("prompt_tokens", "completion_tokens", "cost_usd", "latency_ms", "http_status")
+    assert [row[name] for name in columns] == [None] * 5
+    assert row["error"] == "\ufffd"
+
+
 def test_a_reply_that_was_cut_off_is_a_verdict_and_is_not_paid_for_again(store: Path) -> None:
     planned = plan(2)
     cut = Numbers(lambda question, times: Reply("1", finish=Finish.LENGTH))
