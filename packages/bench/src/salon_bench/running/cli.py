@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _COMMANDS = {
+    "assessor": "salon_bench.assessor.cli:assessor",
+    "magicbench": "salon_bench.suites.magicbench.cli:magicbench",
     "mock-server": "salon_bench.mock_server.cli:mock_server",
     "runs": "salon_bench.running.listing.cli:runs",
     "status": "salon_bench.running.listing.cli:status",
