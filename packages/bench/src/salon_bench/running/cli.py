@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _COMMANDS = {
+    "artifact-bench": "salon_bench.suites.artifact_bench.cli:artifact_bench",
     "assessor": "salon_bench.assessor.cli:assessor",
+    "contact-sheet": "salon_bench.media.cli:contact_sheet_",
+    "draw-video": "salon_bench.media.cli:draw_video",
     "magicbench": "salon_bench.suites.magicbench.cli:magicbench",
     "mock-server": "salon_bench.mock_server.cli:mock_server",
     "runs": "salon_bench.running.listing.cli:runs",
