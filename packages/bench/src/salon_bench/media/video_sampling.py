@@ -133,13 +133,14 @@ def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) 
     turned, last_s, count = 0, 0.0, 0
     pending = iter(times)
     due = next(pending, None)
+    encode = _Encoder(plan, policy)
 
     def take(until: float) -> None:
         """Give the picture that stands now to every time that is due before ``until``."""
         nonlocal due, turned
         if shown is None or due is None or due >= until - _SLACK_S:
             return
-        image, turned = _encoded(shown[0], plan, policy)
+        image, turned = encode(shown[0])
         while due is not None and due < until - _SLACK_S:
             frames.append(Frame(due, image))
             due = next(pending, None)
@@ -174,13 +175,23 @@ def _decoded(data: bytes, plan: Outline) -> "Iterator[tuple[VideoFrame, float]]"
                 yield frame, float(frame.pts * frame.time_base - plan.start * plan.time_base)
 
 
-def _encoded(frame: "VideoFrame", plan: Outline, policy: VideoPolicy) -> tuple[Media, int]:
-    """One frame as a JPEG, upright; and by how many degrees it was turned, counter-clockwise."""
-    width, height = plan.fitting(policy.most_pixels)
-    image = frame.reformat(width=width, height=height, format="rgb24", interpolation="AREA").to_image()
-    turn = round(frame.rotation / _QUARTER) * _QUARTER % 360
-    if turn:
-        image = image.rotate(turn, expand=True)
-    stream = BytesIO()
-    image.save(stream, "JPEG", quality=policy.quality, subsampling=0)
-    return Media.from_bytes(stream.getvalue()), turn
+class _Encoder:
+    """Makes JPEG of frames: resized, pixels square, upright. As videos do, it halves the resolution of colour."""
+
+    def __init__(self, plan: Outline, policy: VideoPolicy) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._resize = VideoReformatter()  # keeps its tables from frame to frame
+        self._size = plan.fitting(policy.most_pixels)
+        self._quality = policy.quality
+
+    def __call__(self, frame: "VideoFrame") -> tuple[Media, int]:
+        """One frame, and by how many degrees it was turned, counter-clockwise."""
+        width, height = self._size
+        image = self._resize.reformat(frame, width, height, format="rgb24", interpolation="AREA").to_image()
+        turn = round(frame.rotation / _QUARTER) * _QUARTER % 360
+        if turn:
+            image = image.rotate(turn, expand=True)
+        stream = BytesIO()
+        image.save(stream, "JPEG", quality=self._quality, subsampling="4:2:0")
+        return Media.from_bytes(stream.getvalue()), turn
