@@ -38,7 +38,7 @@ def contact_sheet(film: Film, *, columns: int = 5, width: int = 1280, most_frame
         >>> from salon_bench.media.drawn_videos import write_clip
         >>> clip = write_clip(Path(tempfile.mkdtemp()) / "1.mp4", "pop")
         >>> Image.open(io.BytesIO(contact_sheet(sample_video(clip.read_bytes(), VideoPolicy()).film, width=640))).size
-        (640, 216)
+        (640, 224)
     """
     from PIL import Image, ImageDraw
 

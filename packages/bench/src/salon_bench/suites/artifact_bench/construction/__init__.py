@@ -11,19 +11,26 @@ from salon_bench.suites.artifact_bench.construction.annotation import (
     agreement,
     annotate,
 )
+from salon_bench.suites.artifact_bench.construction.assembly import Assembled, assemble
 from salon_bench.suites.artifact_bench.construction.difficulty import Difficulty, difficulty
 from salon_bench.suites.artifact_bench.construction.distractors import Offer, offer
 from salon_bench.suites.artifact_bench.construction.released import export_rows
+from salon_bench.suites.artifact_bench.construction.tables import read_assessments, read_levels, read_videos
 
 __all__ = [
     "Agreement",
     "Annotated",
+    "Assembled",
     "Difficulty",
     "Offer",
     "Stage",
     "agreement",
     "annotate",
+    "assemble",
     "difficulty",
     "export_rows",
     "offer",
+    "read_assessments",
+    "read_levels",
+    "read_videos",
 ]
