@@ -10,6 +10,7 @@ import argparse
 import resource
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import av
@@ -26,12 +27,12 @@ def bare(path: Path) -> int:
         return sum(1 for _ in container.decode(stream))
 
 
-def best_of(runs: int, work: object) -> float:
+def best_of(runs: int, work: Callable[[], object]) -> float:
     """The shortest time of several, in seconds."""
     times = []
     for _ in range(runs):
         start = time.perf_counter()
-        work()  # type: ignore[operator]
+        work()
         times.append(time.perf_counter() - start)
     return min(times)
 
@@ -42,20 +43,25 @@ def main() -> None:
     parser.add_argument("--clips", type=int, default=1000)
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
+    print(memory(folder, arguments.clips))
     clip = write_clip(folder / "large.mp4", "morph", seconds=10, rate=30, size=(1920, 1080))
     data = clip.read_bytes()
-    decode = best_of(3, lambda: bare(clip))
-    sample = best_of(3, lambda: sample_video(data, VideoPolicy()))
+    decode = best_of(5, lambda: bare(clip))
+    sample = best_of(5, lambda: sample_video(data, VideoPolicy()))
     print(f"10 s of 1080p: bare decoding {decode:.2f} s, 50 frames at 5 per second {sample:.2f} s: {sample / decode:.2f} times")
+
+
+def memory(folder: Path, clips: int) -> str:
+    """The largest memory after a tenth of many small clips, and after all."""
     small = [write_clip(folder / f"{seed}.mp4", "pop", seed=seed) for seed in range(20)]
     peaks = []
     start = time.perf_counter()
-    for number in range(arguments.clips):
+    for number in range(clips):
         prepare_video(small[number % len(small)], VideoPolicy(), folder)
-        if number in (arguments.clips // 10, arguments.clips - 1):
-            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        if number in (clips // 10, clips - 1):
+            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
     spent = time.perf_counter() - start
-    print(f"{arguments.clips} clips: {spent:.1f} s, memory {peaks[0]:.0f} MiB after a tenth of them, {peaks[-1]:.0f} MiB at the end")
+    return f"{clips} clips: {spent:.1f} s; memory {peaks[0]} MiB after a tenth of them, {peaks[-1]} MiB at the end"
 
 
 if __name__ == "__main__":

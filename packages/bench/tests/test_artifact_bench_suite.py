@@ -1,4 +1,4 @@
-"""Artifact-Bench from rows to answers: hostile replies first, then what is asked, and judges of known quality in their order."""
+"""Artifact-Bench from rows to answers: hostile replies first, then what is asked, and judges of known quality in order."""
 
 import asyncio
 import json
@@ -66,7 +66,9 @@ def test_a_question_that_got_no_reply_has_no_score(row: dict[str, Any], reason: 
 
 @pytest.mark.parametrize(("row", "column"), hostile_rows(GOOD))
 def test_a_wrong_row_is_named_by_row_and_column(row: dict[str, Any], column: str, tmp_path: Path) -> None:
-    (tmp_path / "rows.json").write_text(json.dumps([GOOD, {**row, "sample_id": row["sample_id"] if column == "sample_id" else "8"}]))
+    (tmp_path / "rows.json").write_text(
+        json.dumps([GOOD, {**row, "sample_id": row["sample_id"] if column == "sample_id" else "8"}])
+    )
     with pytest.raises(InputError) as caught:
         read_rows(tmp_path / "rows.json")
     assert column in str(caught.value) and "row 2" in str(caught.value)
@@ -159,7 +161,10 @@ def test_judges_of_known_quality_come_out_in_their_order_with_their_intervals(be
     assert sharp[total]["value"] == 100.0
     assert sharp[total]["ci_low"] > dim[total]["value"] > dim[total]["ci_low"] > blind[total]["value"]
     assert dim[total]["ci_low"] > blind[total]["ci_low"]
-    assert {sharp[each]["value"] for each in sharp if each[0] in ("precision", "recall") and each[1].startswith("leaf")} == {100.0, None}
+    assert {sharp[each]["value"] for each in sharp if each[0] in ("precision", "recall") and each[1].startswith("leaf")} == {
+        100.0,
+        None,
+    }
     assert sharp["same video in both orders", "pvrc"]["value"] == 100.0
     assert sharp["chose the first", "pvrc"]["value"] == 50.0
     frames = rows_of(tmp_path / "results", "scores", sharp["notes", ""]["run"]).filter(dimension="frames")

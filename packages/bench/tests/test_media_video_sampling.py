@@ -3,6 +3,7 @@
 import os
 import struct
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -204,7 +205,7 @@ def test_thinning_keeps_order_both_ends_and_even_steps(count: int, most: int) ->
     assert len(kept) == min(count, most)
     assert kept == sorted(set(kept))
     if len(kept) > 1:
-        steps = {later - earlier for earlier, later in zip(kept, kept[1:], strict=False)}
+        steps = {later - earlier for earlier, later in pairwise(kept)}
         assert (kept[0], kept[-1]) == (0, count - 1)
         assert max(steps) - min(steps) <= 1
 
@@ -228,7 +229,9 @@ def test_a_prepared_video_refers_to_its_file_and_says_what_is_wanted_of_it(clips
     assert shelf.bytes > sum(len(frame.image.data) for frame in ready.media.film.frames)
     assert ready.media.kind is MediaKind.VIDEO and ready.media.data is None
     assert (ready.media.frames_per_second, ready.media.most_pixels) == (5.0, POLICY.most_pixels)
-    assert isinstance(PictureShelf().prepare(clips / "ball.mp4", PicturePolicy(), clips), Unscored), "no suite of pictures takes it"
+    assert isinstance(PictureShelf().prepare(clips / "ball.mp4", PicturePolicy(), clips), Unscored), (
+        "no suite of pictures takes it"
+    )
 
 
 def test_the_same_video_wanted_otherwise_is_another_question(clips: Path) -> None:
@@ -257,7 +260,9 @@ def test_drawn_clips_are_the_same_for_the_same_seed() -> None:
 
 
 def test_only_three_containers_are_ever_opened() -> None:
-    assert {container_of(start + b"\0" * 20) for start in (b"ID3", b"OggS", b"FLV\1", b"\0\0\1\xba", b"G@\0\x10", b"<SMIL")} == {None}
+    assert {
+        container_of(start + b"\0" * 20) for start in (b"ID3", b"OggS", b"FLV\1", b"\0\0\1\xba", b"G@\0\x10", b"<SMIL")
+    } == {None}
 
 
 @pytest.mark.parametrize("wrong", [{"frames_per_second": 0}, {"most_pixels": 0}, {"most_frames": 0}, {"quality": 101}])

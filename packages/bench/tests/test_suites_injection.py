@@ -24,11 +24,22 @@ FOLDERS = sorted({module.rpartition(".")[2] for module in BUNDLED.values()})
 SUITES = Path(importlib.util.find_spec("salon_bench.suites").origin).parent
 
 OURS = {
+    "artifact_bench": {"count", "letters", "loop", "names"},
     "magicbench": {"kinds", "guidelines", "loop", "doing", "scene", "style", "shot"},
 }
 """By suite: variables of its templates that hold our own words, never a prompt's, a subject's or a model's."""
 
 PROMPT_FILES: dict[str, Callable[[str], str]] = {
+    "artifact_bench": lambda text: json.dumps(
+        {
+            "task_type": 3,
+            "sample_id": "1",
+            "video_path": ["1.mp4"],
+            "option": [f"Oversmoothing: {text}", f"Spatial Clipping: {text}"],
+            "answer": "B",
+            "level": "easy",
+        }
+    ),
     "magicbench": lambda text: json.dumps(
         {"prompt_t2i": text, "subject": text, "class": "human", "detail_class": "human_single"}
     ),

@@ -1,4 +1,4 @@
-"""``salon bench contact-sheet`` and ``salon bench draw-video``: look at a video as a judge sees it, and draw one to try with."""
+"""``salon bench contact-sheet`` and ``draw-video``: look at a video as a judge sees it, and draw one to try with."""
 
 from pathlib import Path
 

@@ -24,7 +24,8 @@ def contact_sheet(film: Film, *, columns: int = 5, width: int = 1280, most_frame
     Args:
         film: as ``sample_video`` gives it.
         columns: frames in a row, 1 to 64.
-        width: of the sheet in pixels, 64 to 4096; its height follows, and rows that would make it higher than 8,192 are thinned.
+        width: of the sheet in pixels, 64 to 4096; its height follows, and frames are thinned that would make it higher than
+            8,192.
         most_frames: more are thinned evenly, 1 to 400.
 
     Raises:
@@ -42,7 +43,11 @@ def contact_sheet(film: Film, *, columns: int = 5, width: int = 1280, most_frame
     """
     from PIL import Image, ImageDraw
 
-    for name, value, low, high in (("columns", columns, 1, 64), ("width", width, 64, 4096), ("most_frames", most_frames, 1, 400)):
+    for name, value, low, high in (
+        ("columns", columns, 1, 64),
+        ("width", width, 64, 4096),
+        ("most_frames", most_frames, 1, 400),
+    ):
         if not low <= value <= high:
             raise InputError(f"must lie between {low} and {high}", column=name, value=value)
     columns = min(columns, len(film.frames))

@@ -125,8 +125,9 @@ def encode(
             stream.codec_context.time_base = Fraction(1, 1000)
         if rotation:
             stream.set_display_rotation(rotation)
+        make_frame: Any = av.VideoFrame.from_image
         for number, image in enumerate(images):
-            frame = av.VideoFrame.from_image(image)
+            frame = make_frame(image)
             frame.pts = number if stamps is None else stamps[number]
             frame.time_base = Fraction(1, rate) if stamps is None else Fraction(1, 1000)
             container.mux(stream.encode(frame))
@@ -134,8 +135,8 @@ def encode(
 
 
 def _ball(draw: Any, centre: tuple[float, float], radius: float, colour: tuple[int, int, int], change: float) -> None:
-    """A ball; with ``change`` from 0 to 1 more and more a green square."""
+    """A ball; with ``change`` from 0 to 1 more and more a white square."""
     x, y = centre
-    blend = tuple(round(one + (other - one) * change) for one, other in zip(colour, (20, 220, 90), strict=True))
+    blend = tuple(round(one + (other - one) * change) for one, other in zip(colour, (245, 245, 245), strict=True))
     box = (x - radius, y - radius, x + radius, y + radius)
     draw.rounded_rectangle(box, radius=radius * (1 - change), fill=blend)

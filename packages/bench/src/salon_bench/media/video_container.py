@@ -160,7 +160,9 @@ def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLi
     if not count:
         return bad_media("there is no picture in the video")
     if damaged or (stream.frames and count < stream.frames):
-        return bad_media(f"the file is cut off ({count:,} of {stream.frames:,} frames are there)" if stream.frames else "the file is cut off")
+        return bad_media(
+            f"the file is cut off ({count:,} of {stream.frames:,} frames are there)" if stream.frames else "the file is cut off"
+        )
     declared = _declared_s(container)
     if declared is not None and declared - end_s > max(_LOST_SECONDS, _LOST_SHARE * declared):
         return bad_media(f"the file is cut off (it ends after {end_s:.1f} of {declared:.1f} s)")

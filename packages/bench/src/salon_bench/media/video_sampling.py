@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.media.preparing import Prepared
 from salon_bench.media.reading import bad_media, read_inside
@@ -87,9 +87,7 @@ def prepare_video_bytes(
     return Prepared(media, *size, sha256, *size, sampled.film.notes)
 
 
-def sample_video(
-    data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFAULT_VIDEO_LIMITS
-) -> SampledVideo | Unscored:
+def sample_video(data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFAULT_VIDEO_LIMITS) -> SampledVideo | Unscored:
     """The frames of a video at the policy's rate.
 
     Frame k is what a player shows k/rate seconds after the first picture: the last picture whose time stamp is not later. A
@@ -130,7 +128,7 @@ def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) 
     """The frames at the given times, and by how many degrees they had to be turned."""
     frames: list[Frame] = []
     shown: tuple[VideoFrame, float] | None = None
-    turned, last_s, count = 0, 0.0, 0
+    turned, last_s = 0, 0.0
     pending = iter(times)
     due = next(pending, None)
     encode = _Encoder(plan, policy)
@@ -146,7 +144,6 @@ def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) 
             due = next(pending, None)
 
     for frame, at_s in _decoded(data, plan):
-        count += 1
         if frame.is_corrupt:
             return bad_media(f"the video is damaged at {at_s:.2f} s")
         take(at_s)
@@ -188,7 +185,8 @@ class _Encoder:
     def __call__(self, frame: "VideoFrame") -> tuple[Media, int]:
         """One frame, and by how many degrees it was turned, counter-clockwise."""
         width, height = self._size
-        image = self._resize.reformat(frame, width, height, format="rgb24", interpolation="AREA").to_image()
+        small: Any = self._resize.reformat(frame, width, height, format="rgb24", interpolation="AREA")
+        image = small.to_image()
         turn = round(frame.rotation / _QUARTER) * _QUARTER % 360
         if turn:
             image = image.rotate(turn, expand=True)

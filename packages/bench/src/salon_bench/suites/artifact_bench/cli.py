@@ -125,7 +125,9 @@ def annotation_(assessments: Path, experts: tuple[str, ...], form: str) -> None:
         return
     lines = [[each.generation_id, each.stage.value, str(each.missing), ", ".join(each.labels)] for each in videos]
     _table(["video", "stage", "missing", "labels"], lines)
-    scores = [[each.label, str(each.videos), _number(each.alpha), _number(each.kappa), _number(each.present)] for each in agreed]
+    scores = [
+        [each.label, str(each.videos), _number(each.alpha), _number(each.kappa), _number(each.present)] for each in agreed
+    ]
     _table(["label", "videos", "alpha", "kappa", "present"], scores)
 
 

@@ -62,7 +62,7 @@ class LabelCounts:
 
 
 def diagnoses(scores: "pl.DataFrame", invalid: Sequence[str]) -> list[Diagnosis]:
-    """The answers to AID from the suite's rows, by question; questions left out for other reasons than ``invalid`` are skipped."""
+    """The answers to AID from the suite's rows, by question; those unscored for other reasons than ``invalid`` are skipped."""
     import polars as pl
 
     options = scores.filter(pl.col("dimension").str.starts_with(PRESENT) | pl.col("dimension").str.starts_with(ABSENT))

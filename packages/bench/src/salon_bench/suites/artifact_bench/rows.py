@@ -1,11 +1,11 @@
 """The rows of Artifact-Bench, from the user's copy of the released file or one of the same columns.
 
-    task_type   1 (real or generated), 2 (which of two is more realistic), 3 (which artifacts)
-    sample_id   a name, unique within its task
-    video_path  a list of one path, of two for task 2, below the folder of videos
-    option      task 3: a list of "Name: definition", the first is A
-    answer      "yes" or "no"; "<Video A>" or "<Video B>"; "B,E,F"
-    level       easy, medium, hard
+task_type   1 (real or generated), 2 (which of two is more realistic), 3 (which artifacts)
+sample_id   a name, unique within its task
+video_path  a list of one path, of two for task 2, below the folder of videos
+option      task 3: a list of "Name: definition", the first is A
+answer      "yes" or "no"; "<Video A>" or "<Video B>"; "B,E,F"
+level       easy, medium, hard
 """
 
 import re

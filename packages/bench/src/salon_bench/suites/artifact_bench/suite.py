@@ -154,7 +154,7 @@ class ArtifactBench:
             "level": row.level.value,
             "videos": row.videos,
             "answer": row.answer,
-            "options": tuple(" ".join(option.split()) for option in row.options),
+            "definitions": tuple(" ".join(option.partition(":")[2].split()) for option in row.options),
             "leaves": row.leaves,
         }
         return SuitePrompt(Prompt(prompt_id=row.prompt_id, suite=self.name, text=f"{row.task} {row.sample_id}"), facts)
@@ -186,16 +186,18 @@ class ArtifactBench:
         return rows
 
     def _aid(self, case: Case) -> Examination:
-        options = cast("tuple[str, ...]", case.facts["options"])
-        words = _TEMPLATES.render("aid", options=options, letters=LETTERS, count=len(options))
+        leaves = cast("tuple[str, ...]", case.facts["leaves"])
+        names = [Taxonomy.load(TAXONOMY).find(leaf).name for leaf in leaves]
+        told = {"names": names, "definitions": case.facts["definitions"], "letters": LETTERS, "count": len(leaves)}
+        words = _TEMPLATES.render("aid", **told)
         question = Question((_video(case, 0), words), decoding=_DECODING)
-        parse = partial(parse_option_letters, options=len(options), fidelity=self.fidelity)
+        parse = partial(parse_option_letters, options=len(leaves), fidelity=self.fidelity)
         verdict: Verdict[OptionLettersAnswer] = yield Inquiry("aid", question, parse)
         chosen = verdict.value.letters if isinstance(verdict, Scored) else frozenset[str]()
         answer = frozenset(str(case.facts["answer"]))
         right: Verdict[float] = verdict if isinstance(verdict, Unscored) else Scored(float(chosen == answer))
         rows: list[Record] = [_row(case, CORRECT, right)]
-        for letter, leaf in zip(LETTERS, cast("tuple[str, ...]", case.facts["leaves"]), strict=False):
+        for letter, leaf in zip(LETTERS, leaves, strict=False):
             given: Verdict[float] = verdict if isinstance(verdict, Unscored) else Scored(float(letter in chosen))
             rows.append(_row(case, (PRESENT if letter in answer else ABSENT) + leaf, given))
             if isinstance(verdict, Scored):
@@ -230,6 +232,4 @@ def family_of(leaf: str) -> str:
         >>> family_of("oversmoothing")
         'image-quality-and-texture'
     """
-    parent = Taxonomy.load(TAXONOMY).parent(leaf)
-    assert parent is not None, "every leaf has a family"
-    return parent.id
+    return Taxonomy.load(TAXONOMY).ancestors(leaf)[0].id

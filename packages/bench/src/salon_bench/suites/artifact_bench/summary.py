@@ -133,8 +133,8 @@ def _notes(scores: "pl.DataFrame", tallies: Tallies, confused: "pl.DataFrame") -
 
     whole = sum(tallies.values(), Tally())
     yield (
-        f"{whole.invalid} replies hold no answer and count as wrong (Invalid); {whole.left_out} questions got no reply or have a "
-        "video that cannot be read, and do not count."
+        f"{whole.invalid} replies hold no answer and count as wrong (Invalid); {whole.left_out} questions got no reply or have "
+        "a video that cannot be read, and do not count."
     )
     for task in Task:
         falls = falls_with_difficulty(tallies, task)

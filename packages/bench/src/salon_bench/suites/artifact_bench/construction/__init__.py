@@ -1,7 +1,7 @@
-"""Tools to build a benchmark like Artifact-Bench: options, annotation by three and two more, difficulty, export (paper 001, section 3.3).
+"""Tools to build a benchmark like Artifact-Bench: options, annotation, difficulty, export (paper 001, section 3.3).
 
-    labels of people ── annotate ──► settled labels ── offer ──► six options ── export ──► rows in the released schema
-                                                    difficulty of raters ──┘
+labels of people ── annotate ──► settled labels ── offer ──► six options ── export ──► rows in the released schema
+                                                difficulty of raters ──┘
 """
 
 from salon_bench.suites.artifact_bench.construction.annotation import (

@@ -1,4 +1,4 @@
-"""The options of an AID question: the labels that hold, and others that are easily taken for them, in an order that says nothing.
+"""The options of an AID question: the labels that hold, and others that are easily taken for them, shuffled.
 
 Paper 001, section 3.3: wrong options come from the same family as a right one, or from an adjacent family.
 """
@@ -40,8 +40,8 @@ def offer(correct: Collection[str], *, seed: int, sample_id: str, options: int =
     """Draw the wrong options of one question, and shuffle.
 
     Siblings of the right labels are drawn first, then labels of the families next to theirs in the same domain, nearest first,
-    then of the rest of the domain, then of other domains. The same seed and name give the same options on every machine; the draw
-    of one question does not depend on the others.
+    then of the rest of the domain, then of other domains. The same seed and name give the same options on every machine; the
+    draw of one question does not depend on the others.
 
     Args:
         correct: names or ids of the labels that hold.
@@ -100,6 +100,4 @@ def _leaf(tree: Taxonomy, name: str) -> Label:
 
 
 def _parent(tree: Taxonomy, label: str) -> Label:
-    parent = tree.parent(label)
-    assert parent is not None, "only domains stand at the root"
-    return parent
+    return tree.ancestors(label)[0]

@@ -30,7 +30,9 @@ def read_assessments(path: Path) -> "pl.DataFrame":
         name = row.text("label")
         labels = tree.matches(name, tier="leaf")
         if len(labels) != 1:
-            raise row.problem("no such artifact", "label", value=name[:80], allowed=tuple(each.id for each in tree.tier("leaf")))
+            raise row.problem(
+                "no such artifact", "label", value=name[:80], allowed=tuple(each.id for each in tree.tier("leaf"))
+            )
         found.append((row.text("generation_id"), TAXONOMY, labels[0].id, _truth(row), row.text("judge")))
     schema = {"generation_id": pl.String, "taxonomy": pl.String, "label": pl.String, "present": pl.Boolean, "judge": pl.String}
     return pl.DataFrame(found, schema=schema, orient="row")
