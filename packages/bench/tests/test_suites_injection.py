@@ -24,11 +24,13 @@ FOLDERS = sorted({module.rpartition(".")[2] for module in BUNDLED.values()})
 SUITES = Path(importlib.util.find_spec("salon_bench.suites").origin).parent
 
 OURS = {
+    "prism": {"rubric", "bands", "loop"},
     "magicbench": {"kinds", "guidelines", "loop", "doing", "scene", "style", "shot"},
 }
 """By suite: variables of its templates that hold our own words, never a prompt's, a subject's or a model's."""
 
 PROMPT_FILES: dict[str, Callable[[str], str]] = {
+    "prism": lambda text: json.dumps({"prompt": text, "track": "text-rendering"}),
     "magicbench": lambda text: json.dumps(
         {"prompt_t2i": text, "subject": text, "class": "human", "detail_class": "human_single"}
     ),
