@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _COMMANDS = {
+    "compare": "salon_bench.report.cli:compare",
+    "export": "salon_bench.report.cli:export",
+    "leaderboard": "salon_bench.report.cli:leaderboard",
     "mock-server": "salon_bench.mock_server.cli:mock_server",
+    "report": "salon_bench.report.cli:report",
     "runs": "salon_bench.running.listing.cli:runs",
     "status": "salon_bench.running.listing.cli:status",
     "suites": "salon_bench.running.listing.cli:suites_",
