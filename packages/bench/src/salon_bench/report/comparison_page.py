@@ -35,8 +35,8 @@ def comparison_page(store: Path, comparison: Comparison, *, side: int = SIDE) ->
         ("Prompts", f"{comparison.prompts:,}, {comparison.changed:,} with a difference"),
     ]
     lead = (
-        "Two sets of verdicts, paired by prompt. A difference is A less B in the unit of the rows; where its interval leaves out "
-        "0, it is set in bold."
+        "Two sets of verdicts, paired by prompt. A difference is A less B in the unit of the rows; where its interval leaves "
+        "out 0, it is set in bold."
     )
     blocks = (_drawn(comparison), *map(plain, comparison.notes))
     sections = [Section("Differences", blocks), Section("Biggest changes", (_changes(store, comparison, side),))]

@@ -154,7 +154,9 @@ def _gallery(store: Path, suite: str, runs: Sequence[Standing], most: int, longe
     groups: dict[str, list[Card]] = {}
     for row in kept.iter_rows(named=True):
         groups.setdefault(row["prompt_id"], []).append(about.card(row, places[row["run_id"], row["subject_model"]]))
-    texts = prompt_texts(store, suite, list(groups))
+    texts: dict[str, str] = {}
+    for each in reversed(runs):
+        texts |= prompt_texts(store, each)
     prompts = tuple(_group(prompt_id, found, texts.get(prompt_id)) for prompt_id, found in groups.items())
     return SuiteGallery(suite, tuple(columns), prompts, cards.height - kept.height, about.elsewhere)
 

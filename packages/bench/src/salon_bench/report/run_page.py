@@ -14,8 +14,8 @@ from salon_ranking.report.page import Block, Section, Table, render_page
 from salon_taxonomy.errors import InputError
 
 _LEAD = (
-    "What was judged, picture by picture, with the judges' own words. A verdict that could not be had is no score: it is counted "
-    "as unscored, with its reason."
+    "What was judged, picture by picture, with the judges' own words. A verdict that could not be had is no score: it is "
+    "counted as unscored, with its reason."
 )
 
 

@@ -159,7 +159,8 @@ def compare(
 
     Raises:
         InputError: a run is not there or holds no scores, the suites differ, the versions do and that was not allowed, a
-            subject is missing or ambiguous, both sides are the same, or they have no prompt in common.
+            subject is missing or ambiguous, both sides are the same, they have no prompt in common, or an id means another
+            prompt in either run.
         SalonError: options outside their range, or a store that cannot be read.
     """
     if replicates < 0 or biggest < 0:
@@ -167,6 +168,7 @@ def compare(
     stand_a, stand_b = standing(store, run_a), standing(store, run_b)
     (side_a, rows_a), (side_b, rows_b) = _side(store, stand_a, subject_a), _side(store, stand_b, subject_b)
     _refuse(side_a, side_b, across_versions=across_versions)
+    texts = _same_texts(prompt_texts(store, stand_a), prompt_texts(store, stand_b))
     pairs = _paired(rows_a, rows_b)
     if not pairs.drop_nulls(["n_a", "n_b"]).height:
         raise InputError("the two runs have no prompt in common", value=f"{run_a}, {run_b}")
@@ -180,23 +182,33 @@ def compare(
             for (name, task), part in pairs.group_by("dimension", "task", maintain_order=True)
         ]
     changes = _changes(pairs)
-    texts = prompt_texts(store, side_a.suite, [each.prompt_id for each in changes[:biggest]])
     listed = tuple(_with_text(each, texts.get(each.prompt_id)) for each in changes[:biggest])
     notes = tuple(_notes(side_a, side_b, (stand_a, stand_b), rows_a, rows_b, replicates, confidence, seed))
     prompts = pairs["prompt_id"].n_unique()
     return Comparison(side_a, side_b, tuple(gaps), listed, len(changes), prompts, confidence, replicates, seed, notes)
 
 
-def prompt_texts(store: Path, suite: str, prompt_ids: "list[str]") -> dict[str, str]:
-    """What the generators were told, by prompt; ids that another suite took in this store are left out.
+def prompt_texts(store: Path, run: Standing) -> dict[str, str]:
+    """What the generators were told, by prompt.
 
-    A suite's variants (``prism``, ``prism-released``) share their prompts.
+    The run's own prompts where its files are still what they were; else the rows of the store, without ids that another suite
+    took in it (a suite's variants, ``prism`` and ``prism-released``, share their prompts).
     """
+    from salon_bench.running.again import planned_again
+    from salon_bench.running.plan import RunPlan
+    from salon_bench.running.rescoring import AbsentJudge
     from salon_store import ResultStore
 
-    rows = ResultStore.open(store, create=False, read_only=True).read("prompts")
-    found = rows.filter(pl.col("prompt_id").is_in(prompt_ids)).select("prompt_id", "suite", "text").collect()
-    return {prompt_id: text for prompt_id, owner, text in found.iter_rows() if suite == owner or suite.startswith(f"{owner}-")}
+    try:
+        plan = RunPlan.from_settings(run.run_id, run.settings)
+        again = planned_again(plan, AbsentJudge(plan.judge, plan.judge_alone))
+    except InputError:  # imported, a panel's, or its files are gone
+        again = None
+    if again is not None and again.plan.inputs == plan.inputs:
+        return {item.prompt.prompt_id: item.prompt.text for item in again.prompts}
+    rows = ResultStore.open(store, create=False, read_only=True).read("prompts").select("prompt_id", "suite", "text").collect()
+    suite = run.suite
+    return {prompt_id: text for prompt_id, owner, text in rows.iter_rows() if suite == owner or suite.startswith(f"{owner}-")}
 
 
 # ---------------------------------------------------------------------------------------------------------------- the sides
@@ -229,6 +241,15 @@ def _refuse(a: Side, b: Side, *, across_versions: bool) -> None:
             value=f"{a.judge} {a.judge_version}, {b.judge} {b.judge_version}",
             hint="Judge both with one version, or compare all the same: --across-versions.",
         )
+
+
+def _same_texts(of_a: dict[str, str], of_b: dict[str, str]) -> dict[str, str]:
+    """The texts of both sides; prompts that share an id must share their text."""
+    for prompt_id in of_a.keys() & of_b.keys():
+        if of_a[prompt_id] != of_b[prompt_id]:
+            hint = "The runs were given different files of prompts; there is nothing to pair."
+            raise InputError("means another text in either run: the prompt", value=prompt_id, hint=hint)
+    return of_a | of_b
 
 
 # ------------------------------------------------------------------------------------------------------------------- pairs

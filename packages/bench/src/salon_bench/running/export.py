@@ -10,7 +10,8 @@ from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
-from salon_bench.running.standing import rows_of, standing
+from salon_bench.running.compare import prompt_texts
+from salon_bench.running.standing import Standing, rows_of, standing
 from salon_store import ResultStore
 from salon_store.export import encoded
 from salon_store.files import publish, temporary_name
@@ -53,7 +54,7 @@ def exported(store: Path, run_ids: Sequence[str], *, wide: bool = False) -> pl.D
     opened = ResultStore.open(store, create=False, read_only=True)
     generations = opened.read("generations").select("generation_id", "sample", "uri", "sha256").collect()
     return (
-        rows.join(_texts(store, scores), on=["suite", "prompt_id"], how="left", nulls_equal=True)
+        rows.join(_texts(store, stands), on=["run_id", "prompt_id"], how="left")
         .join(generations, on="generation_id", how="left")
         .join(given, on=["run_id", "generation_id"], how="left")
         .with_columns(pl.col("labels").fill_null([]))
@@ -130,13 +131,7 @@ def _wide(scores: pl.DataFrame) -> pl.DataFrame:
     return scores.group_by(_PICTURE).agg(columns)
 
 
-def _texts(store: Path, scores: pl.DataFrame) -> pl.DataFrame:
-    from salon_bench.running.compare import prompt_texts
-
-    schema = {"suite": pl.String, "prompt_id": pl.String, "prompt": pl.String}
-    rows = [
-        (suite, prompt_id, text)
-        for (suite,), part in scores.group_by("suite")
-        for prompt_id, text in prompt_texts(store, str(suite), part["prompt_id"].drop_nulls().unique().to_list()).items()
-    ]
+def _texts(store: Path, stands: Sequence[Standing]) -> pl.DataFrame:
+    schema = {"run_id": pl.String, "prompt_id": pl.String, "prompt": pl.String}
+    rows = [(each.run_id, prompt_id, text) for each in stands for prompt_id, text in prompt_texts(store, each).items()]
     return pl.DataFrame(rows, schema=schema, orient="row")
