@@ -164,6 +164,7 @@ def export(run_ids: tuple[str, ...], store: Path, wide: bool, form: str | None, 
       salon bench export RUN_A RUN_B --wide --output verdicts.parquet
     """
     from salon_bench.running.export import encoded_rows, exported, form_of, write_rows
+    from salon_ranking.report.numbers import counted
 
     chosen = form_of(form, output)
     rows = exported(store, run_ids, wide=wide)
@@ -171,7 +172,7 @@ def export(run_ids: tuple[str, ...], store: Path, wide: bool, form: str | None, 
         click.echo(encoded_rows(rows, chosen), nl=False)
         return
     write_rows(rows, chosen, output)
-    click.echo(f"{rows.height:,} rows in {output}", err=True)
+    click.echo(f"{counted(rows.height, 'row')} in {output}", err=True)
 
 
 @click.command("report", context_settings=_HELP)

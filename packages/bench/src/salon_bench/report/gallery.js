@@ -6,7 +6,7 @@ for (const gallery of document.querySelectorAll(".gallery")) {
   const shown = form.querySelector("output");
   const fields = form.elements;
   const value = (name) => (fields[name] ? fields[name].value : "");
-  const prompts = [...box.children].map((element, place) => ({
+  const prompts = [...box.querySelectorAll(":scope > article")].map((element, place) => ({
     element,
     place,
     words: element.querySelector("header").textContent.toLowerCase(),

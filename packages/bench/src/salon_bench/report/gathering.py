@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, thumbnails
-from salon_bench.running.compare import prompt_texts
+from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
+from salon_bench.running.run_facts import generation_folders, prompt_texts
 from salon_bench.running.standing import Standing, rows_of, standing
 from salon_bench.running.summaries import SubjectSummary, summaries
 from salon_bench.suites.registry import suite_named
@@ -150,7 +150,7 @@ def _gallery(store: Path, suite: str, runs: Sequence[Standing], most: int, longe
     cards = rows.group_by(key).agg(pl.struct("task", "dimension", "value", "unscored_reason").alias("numbers"))
     cards = cards.sort(key, nulls_last=True)
     kept = _first_prompts(cards, most)
-    about = _About(store, runs, kept, longest_reply, side)
+    about = _About(store, runs, kept, longest_reply, side, _steps(suite))
     groups: dict[str, list[Card]] = {}
     for row in kept.iter_rows(named=True):
         groups.setdefault(row["prompt_id"], []).append(about.card(row, places[row["run_id"], row["subject_model"]]))
@@ -192,17 +192,21 @@ def _group(prompt_id: str, cards: list[Card], text: str | None) -> PromptGroup:
 class _About:
     """Labels, replies and pictures of the generations that are shown."""
 
-    def __init__(self, store: Path, runs: Sequence[Standing], cards: pl.DataFrame, longest_reply: int, side: int) -> None:
+    def __init__(
+        self, store: Path, runs: Sequence[Standing], cards: pl.DataFrame, longest_reply: int, side: int, steps: Sequence[str]
+    ) -> None:
         wanted = cards["generation_id"].drop_nulls().unique().implode()
         opened = ResultStore.open(store, create=False, read_only=True)
         generations = opened.read("generations").filter(pl.col("generation_id").is_in(wanted)).collect()
         self._generations = {row["generation_id"]: row for row in generations.iter_rows(named=True)}
-        self._small = thumbnails([_source(row) for row in self._generations.values()], side)
+        sources = [_source(row) for row in self._generations.values()]
+        self._small = thumbnails(sources, side, folders_of(folder for each in runs for folder in generation_folders(each)))
         self._longest_reply = longest_reply
         self._labels = _by_card(pl.concat([rows_of(store, "assessments", each.run_id) for each in runs]), wanted)
         calls = pl.concat([_calls(store, each.run_id) for each in runs])
         self.elsewhere = calls["generation_id"].null_count()
         self._calls = _by_card(calls.sort("step", "attempt", nulls_last=True), wanted)
+        self._steps = {step: place for place, step in enumerate(steps)}
 
     def card(self, row: Mapping[str, Any], column: int) -> Card:
         generation = self._generations.get(row["generation_id"])
@@ -222,14 +226,26 @@ class _About:
             _NO_FILE if generation is None else self._small[_source(generation)],
             tuple(numbers),
             tuple(sorted(labels, key=lambda each: (each.name, each.explanation or ""))),
-            tuple(self._reply(each) for each in self._calls.get(key, ())),
+            tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._place)),
         )
+
+    def _place(self, call: Mapping[str, Any]) -> int:
+        """In the suite's order of asking, where it says one."""
+        return self._steps.get(str(call["step"]).partition("#")[0], len(self._steps))
 
     def _reply(self, call: Mapping[str, Any]) -> Reply:
         text, most = call["response_text"], self._longest_reply
         cut = max(len(text or "") - most, 0)
         shown = text[:most] if cut else text
         return Reply(call["step"] or "", call["attempt"], call["status"], call["parse_status"], shown, cut, call["error"])
+
+
+def _steps(suite: str) -> Sequence[str]:
+    """The steps that a suite asks, in order, where it announces them."""
+    try:
+        return tuple(getattr(suite_named(suite), "steps", ()))
+    except InputError:
+        return ()
 
 
 def _source(generation: Mapping[str, Any]) -> Source:

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,9 @@ class NoThumbnail:
     why: str
 
 
-def thumbnails(sources: Iterable[Source], side: int = SIDE) -> dict[Source, Thumbnail | NoThumbnail]:
+def thumbnails(
+    sources: Iterable[Source], side: int = SIDE, folders: Iterable[Path] = ()
+) -> dict[Source, Thumbnail | NoThumbnail]:
     """A small copy of every picture; each different picture is encoded once.
 
     A file whose bytes are no longer those that were judged is not shown, so a page shows what the verdicts are about, and a
@@ -52,6 +54,7 @@ def thumbnails(sources: Iterable[Source], side: int = SIDE) -> dict[Source, Thum
     Args:
         sources: the files; equal ones count once.
         side: the longest side in pixels.
+        folders: where relative paths may start, besides the working directory.
 
     Example:
         >>> import tempfile
@@ -62,29 +65,44 @@ def thumbnails(sources: Iterable[Source], side: int = SIDE) -> dict[Source, Thum
         >>> small = thumbnails([judged], side=100)[judged]
         >>> small.width, small.height, small.url[:23]
         (100, 50, 'data:image/webp;base64,')
-        >>> thumbnails([Source(str(path), "0" * 64)])
-        {...: NoThumbnail(why='the file has changed since it was judged')}
+        >>> list(thumbnails([Source(str(path), "0" * 64)]).values())
+        [NoThumbnail(why='the file has changed since it was judged')]
     """
-    first = {source.sha256: source for source in sorted(set(sources), key=lambda each: (each.sha256, each.uri))}
+    wanted = sorted(set(sources), key=lambda each: (each.sha256, each.uri))
+    first = {source.sha256: source for source in wanted}
     policy = PicturePolicy(longest_side=side, encoding=Encoding.WEBP, quality=_QUALITY)
+    bases = list(dict.fromkeys([Path.cwd(), *folders]))
     with ThreadPoolExecutor(_THREADS) as pool:
-        made = dict(zip(first, pool.map(lambda source: _made(source, policy), first.values()), strict=True))
-    return {source: made[source.sha256] for source in set(sources)}
+        made = dict(zip(first, pool.map(lambda source: _made(source, policy, bases), first.values()), strict=True))
+    return {source: made[source.sha256] for source in wanted}
 
 
-def _made(source: Source, policy: PicturePolicy) -> Thumbnail | NoThumbnail:
-    path = Path(source.uri)
-    if "://" in source.uri or not path.is_absolute():
-        return NoThumbnail(
-            "the file is not on this machine" if "://" in source.uri else "the store knows only a part of its path"
-        )
-    data = read_inside(path, Path(path.anchor), DEFAULT_LIMITS.most_bytes)
-    if isinstance(data, Unscored):
-        return NoThumbnail(data.detail or "the file cannot be read")
-    if hashlib.sha256(data).hexdigest() != source.sha256:
-        return NoThumbnail("the file has changed since it was judged")
+def folders_of(generations: Iterable[Path]) -> list[Path]:
+    """Where relative paths may start that were written when these folders or tables were judged: they, and all above them."""
+    return [folder for each in generations for folder in (each, *each.parents)]
+
+
+def _made(source: Source, policy: PicturePolicy, bases: Sequence[Path]) -> Thumbnail | NoThumbnail:
+    data = _judged_bytes(source, bases)
+    if isinstance(data, NoThumbnail):
+        return data
     small = prepare_bytes(data, policy, sha256=source.sha256)
     if isinstance(small, Unscored) or small.media.data is None:
         return NoThumbnail("the file cannot be opened as a picture")
     encoded = base64.b64encode(small.media.data).decode("ascii")
     return Thumbnail(f"data:image/webp;base64,{encoded}", small.width, small.height)
+
+
+def _judged_bytes(source: Source, bases: Sequence[Path]) -> bytes | NoThumbnail:
+    if "://" in source.uri:
+        return NoThumbnail("the file is not on this machine")
+    problem = NoThumbnail("there is no such file")
+    for path in dict.fromkeys(base / source.uri for base in bases):  # an absolute path stays what it is
+        data = read_inside(path, Path(path.anchor), DEFAULT_LIMITS.most_bytes)
+        if isinstance(data, Unscored):
+            problem = problem if data.detail is None else NoThumbnail(data.detail)
+        elif hashlib.sha256(data).hexdigest() == source.sha256:
+            return data
+        else:
+            problem = NoThumbnail("the file has changed since it was judged")
+    return problem

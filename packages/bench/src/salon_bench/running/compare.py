@@ -7,12 +7,13 @@ A difference is A less B in the unit of the rows, which is the suite's own (PRIS
 the flaw). What a suite adds up from the rows stands in :mod:`~salon_bench.running.summaries`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
+from salon_bench.running.run_facts import prompt_texts
 from salon_bench.running.standing import Standing, State, rows_of, standing
 from salon_ranking.agreement import paired_bootstrap
 from salon_taxonomy.errors import InputError
@@ -182,33 +183,10 @@ def compare(
             for (name, task), part in pairs.group_by("dimension", "task", maintain_order=True)
         ]
     changes = _changes(pairs)
-    listed = tuple(_with_text(each, texts.get(each.prompt_id)) for each in changes[:biggest])
+    listed = tuple(replace(each, text=texts.get(each.prompt_id)) for each in changes[:biggest])
     notes = tuple(_notes(side_a, side_b, (stand_a, stand_b), rows_a, rows_b, replicates, confidence, seed))
     prompts = pairs["prompt_id"].n_unique()
     return Comparison(side_a, side_b, tuple(gaps), listed, len(changes), prompts, confidence, replicates, seed, notes)
-
-
-def prompt_texts(store: Path, run: Standing) -> dict[str, str]:
-    """What the generators were told, by prompt.
-
-    The run's own prompts where its files are still what they were; else the rows of the store, without ids that another suite
-    took in it (a suite's variants, ``prism`` and ``prism-released``, share their prompts).
-    """
-    from salon_bench.running.again import planned_again
-    from salon_bench.running.plan import RunPlan
-    from salon_bench.running.rescoring import AbsentJudge
-    from salon_store import ResultStore
-
-    try:
-        plan = RunPlan.from_settings(run.run_id, run.settings)
-        again = planned_again(plan, AbsentJudge(plan.judge, plan.judge_alone))
-    except InputError:  # imported, a panel's, or its files are gone
-        again = None
-    if again is not None and again.plan.inputs == plan.inputs:
-        return {item.prompt.prompt_id: item.prompt.text for item in again.prompts}
-    rows = ResultStore.open(store, create=False, read_only=True).read("prompts").select("prompt_id", "suite", "text").collect()
-    suite = run.suite
-    return {prompt_id: text for prompt_id, owner, text in rows.iter_rows() if suite == owner or suite.startswith(f"{owner}-")}
 
 
 # ---------------------------------------------------------------------------------------------------------------- the sides
@@ -320,12 +298,6 @@ def _changes(pairs: pl.DataFrame) -> list[Change]:
     return sorted(found, key=lambda each: (-round(each.size, 9), each.category, each.prompt_id))
 
 
-def _with_text(change: Change, text: str | None) -> Change:
-    from dataclasses import replace
-
-    return replace(change, text=text)
-
-
 def _notes(
     a: Side,
     b: Side,
@@ -351,6 +323,7 @@ def _notes(
     if whole:
         notes.append(f"{whole} rows are about no single prompt and cannot be paired.")
     if replicates:
+        notes.append("Intervals over few prompts are too narrow: with fewer than ten they say little.")
         notes.append(
             f"{100 * confidence:.4g} % intervals of the difference: percentile bootstrap over prompts, both sides drawn "
             f"together, {replicates:,} replicates, seed {seed}; not corrected for the number of rows."

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
-from salon_bench.running.compare import prompt_texts
+from salon_bench.running.run_facts import prompt_texts
 from salon_bench.running.standing import Standing, rows_of, standing
 from salon_store import ResultStore
 from salon_store.export import encoded

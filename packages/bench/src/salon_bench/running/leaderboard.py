@@ -16,6 +16,7 @@ import polars as pl
 from salon_bench.running.standing import Standing, State, rows_of, standings
 from salon_bench.running.summaries import SubjectSummary, summaries
 from salon_bench.suites.suite import Suite
+from salon_ranking.report.numbers import counted
 from salon_taxonomy.errors import InputError
 
 _FIRST_CHOICES: Final = ("overall", "average")
@@ -183,10 +184,11 @@ def _notes(entries: Sequence[Entry], repeated: int, older: int, suite: str) -> l
             "prompts'. `salon bench compare` pairs two of them prompt by prompt."
         )
     if repeated:
-        notes.append(f"{repeated} older results of the same subjects and version are left out; the latest run counts.")
+        notes.append(f"{counted(repeated, 'older result')} of the same subject and version left out; the latest run counts.")
     if older:
         notes.append(
-            f"{older} older versions of this judge are on boards of their own: salon bench leaderboard {suite} --all-versions"
+            f"{counted(older, 'older version')} of this judge not shown, each a board of its own: "
+            f"salon bench leaderboard {suite} --all-versions"
         )
     return notes
 
