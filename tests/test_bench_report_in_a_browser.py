@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from salon_bench.report.comparison_page import comparison_page
 from salon_bench.report.run_page import run_page
@@ -189,23 +189,23 @@ def test_filters_show_what_fits_and_say_how_much(browser: Browser, two: Path) ->
     page, complaints, _ = opened(browser, two / "page.html")
     said = page.locator("output")
     field(page, "label").select_option("own: blurred")
-    page.wait_for_function("document.querySelector('output').textContent.startsWith('2 of')")
+    expect(page.locator("output")).to_contain_text("2 of")
     assert shown(page) == ["p1", "p2"]
     page.get_by_role("button", name="Show all").click()
     field(page, "reason").select_option("malformed")
-    page.wait_for_function("document.querySelector('output').textContent.startsWith('1 of')")
+    expect(page.locator("output")).to_contain_text("1 of")
     assert shown(page) == ["p4"]
     field(page, "reason").select_option("*")
-    page.wait_for_function("document.querySelector('output').textContent.startsWith('3 of')")
+    expect(page.locator("output")).to_contain_text("3 of")
     assert shown(page) == ["p4", "p7"]
     page.get_by_role("button", name="Show all").click()
     field(page, "dimension").select_option("sharp")
     field(page, "low").fill("5")
-    page.wait_for_function("document.querySelector('output').textContent.startsWith('4 of')")
+    expect(page.locator("output")).to_contain_text("4 of")
     assert shown(page) == ["p5", "p6"]
     page.get_by_role("button", name="Show all").click()
     field(page, "words").fill("a FOX")
-    page.wait_for_function("document.querySelector('output').textContent.startsWith('1 of')")
+    expect(page.locator("output")).to_contain_text("1 of")
     assert shown(page) == ["p1"]
     assert said.inner_text() == "1 of 16 pictures, 1 of 8 prompts"
     assert complaints == []
@@ -215,16 +215,16 @@ def test_filters_show_what_fits_and_say_how_much(browser: Browser, two: Path) ->
 def test_subjects_can_be_chosen_swapped_and_asked_where_they_differ(browser: Browser, two: Path) -> None:
     page, _, _ = opened(browser, two / "page.html")
     field(page, "differ").check()
-    page.wait_for_function("document.querySelectorAll('article:not([hidden])').length < 8")
+    expect(page.locator("output")).to_contain_text("4 of 8 prompts")
     assert set(shown(page)) == {"p1", "p2", "p3", "p4"}  # other labels, other scores, no score
     page.get_by_role("button", name="Show all").click()
     field(page, "left").select_option(label="second")
     field(page, "right").select_option(label="first")
-    page.wait_for_function("document.querySelector('.cell').style.order === '0'")
+    expect(page.locator('.cell[data-column="1"]').first).to_have_css("order", "-1")
     first, second = (page.locator("article").first.locator(f'.cell[data-column="{column}"]').bounding_box() for column in "01")
     assert second["x"] < first["x"]
     field(page, "right").select_option(label="–")
-    page.wait_for_function("document.querySelector('output').textContent.startsWith('8 of 8')")
+    expect(page.locator("output")).to_contain_text("8 of 8")
     assert not page.locator('.cell[data-column="0"]').first.is_visible()
     page.close()
 
@@ -232,10 +232,10 @@ def test_subjects_can_be_chosen_swapped_and_asked_where_they_differ(browser: Bro
 def test_prompts_can_be_put_in_the_order_of_a_score(browser: Browser, two: Path) -> None:
     page, _, _ = opened(browser, two / "one.html")
     field(page, "order").select_option("down")
-    page.wait_for_function("document.querySelector('article h3').textContent === 'p6'")
+    expect(page.locator("article h3").first).to_have_text("p6")
     assert shown(page) == ["p6", "p5", "p4", "p3", "p2", "p1", "p0", "p7"]  # without a score: last
     field(page, "order").select_option("up")
-    page.wait_for_function("document.querySelector('article h3').textContent === 'p0'")
+    expect(page.locator("article h3").first).to_have_text("p0")
     assert shown(page)[-1] == "p7"
     page.close()
 
@@ -262,10 +262,9 @@ def test_without_javascript_every_picture_and_verdict_is_there(browser: Browser,
     page.goto((two / "page.html").as_uri())
     assert page.locator("article").count() == 8
     assert page.locator("form").is_visible() is False
-    last = page.locator("article").last
-    last.scroll_into_view_if_needed()
-    assert "unscored: bad_media" in last.inner_text()
-    assert "there is no picture" in last.inner_text()
+    last = page.locator("article").last.text_content()
+    assert "unscored: bad_media" in last
+    assert "there is no picture" in last
     page.close()
 
 
@@ -286,10 +285,10 @@ def test_a_thousand_pictures_stay_usable(browser: Browser, tmp_path: Path) -> No
     assert "100 more pictures not shown" in page.locator("body").inner_text()
     field(page, "dimension").select_option("d")
     field(page, "low").fill("10")
-    page.wait_for_function("document.querySelector('output').textContent.startsWith('90 of 1000')")
+    expect(page.locator("output")).to_contain_text("90 of 1000")
     drawn = "[...document.querySelectorAll('article')].filter(e => e.checkVisibility({contentVisibilityAuto: true})).length"
     assert page.evaluate(drawn) == 90
     field(page, "order").select_option("down")
-    page.wait_for_function("document.querySelector('output').textContent.startsWith('90 of 1000')")
+    expect(page.locator("output")).to_contain_text("90 of 1000")
     assert complaints == []
     page.close()

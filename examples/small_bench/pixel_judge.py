@@ -12,6 +12,7 @@ from io import BytesIO
 from PIL import Image
 from scenes import COLOURS, GROUNDS, NUMBERS
 
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question, Reply
 from salon_taxonomy.records import Finish
 
@@ -40,10 +41,12 @@ class PixelJudge:
         """The reply to a question that shows one picture and quotes its prompt."""
         picture = next(part for part in question.parts if not isinstance(part, str))
         wanted = re.search(r"(one|two|three) (\w+) (\w+?)s? on a (\w+) ground", question.text, re.IGNORECASE)
-        assert wanted is not None
-        assert picture.data is not None
+        if wanted is None or picture.data is None:
+            raise InputError("the pixel judge is asked about the scenes of this example only", value=question.text[:80])
         number, colour, thing, ground = (word.lower() for word in wanted.groups())
-        return Reply(self._answer(question.text, look(picture.data), NUMBERS[number], colour, thing, ground), finish=Finish.STOP)
+        return Reply(
+            self._answer(question.text, look(picture.data), NUMBERS[number], colour, thing, ground), finish=Finish.STOP
+        )
 
     def _answer(self, text: str, seen: Seen, number: int, colour: str, thing: str, ground: str) -> str:
         if seen.noise:

@@ -57,7 +57,13 @@ SCENES = {
 def write_prompts(folder: Path) -> tuple[Path, Path]:
     """The prompt files of the two suites: ``magicbench.jsonl`` and ``prism.jsonl``."""
     magicbench = [
-        {"prompt_id": name, "prompt_t2i": each.text, "subject": each.thing, "class": each.kind, "detail_class": each.detail_class}
+        {
+            "prompt_id": name,
+            "prompt_t2i": each.text,
+            "subject": each.thing,
+            "class": each.kind,
+            "detail_class": each.detail_class,
+        }
         for name, each in SCENES.items()
     ]
     prism = [{"prompt_id": name, "prompt": each.text, "track": each.track} for name, each in SCENES.items()]

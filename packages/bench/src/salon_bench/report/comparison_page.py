@@ -15,7 +15,7 @@ from salon_bench.running.compare import Change, Comparison, Gap
 from salon_bench.running.run_facts import generation_folders
 from salon_bench.running.standing import standing
 from salon_ranking.report import numbers
-from salon_ranking.report.page import Fragment, Section, Table, render_page
+from salon_ranking.report.page import Block, Fragment, Section, Table, render_page
 from salon_store import ResultStore
 
 _WIDTH, _MIDDLE = 160, 80
@@ -40,7 +40,7 @@ def comparison_page(store: Path, comparison: Comparison, *, side: int = SIDE) ->
         "Two sets of verdicts, paired by prompt. A difference is A less B in the unit of the rows; where its interval leaves "
         "out 0, it is set in bold."
     )
-    blocks = (_drawn(comparison), *map(plain, comparison.notes))
+    blocks: tuple[Block, ...] = (_drawn(comparison), *map(plain, comparison.notes))
     sections = [Section("Differences", blocks), Section("Biggest changes", (_changes(store, comparison, side),))]
     title = f"{plain(a.suite)}: {plain(a.subject)} and {plain(b.subject)}"
     if a.subject == b.subject:

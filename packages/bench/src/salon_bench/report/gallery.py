@@ -5,6 +5,7 @@ are made visible, and the page runs no script but its own, named by its hash.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -19,18 +20,18 @@ from salon_ranking.report.numbers import counted
 from salon_ranking.report.page import Fragment
 
 _OTHER = "\ufffd"
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
 def plain(text: str) -> str:
-    """Text without characters that no page can hold or show: control characters and lone surrogates become U+FFFD.
+    """Text without characters that no page can hold or that act unseen: control characters, lone surrogates and the marks that
+    turn the direction of what follows become U+FFFD.
 
     Example:
-        >>> plain("a\\x00b\\ud800\\n")
-        'a�b�\\n'
+        >>> plain("a\\x00b\\ud800\\u202e\\n")
+        'a�b��\\n'
     """
-    return "".join(
-        _OTHER if (c < " " and c not in "\n\t") or "\x7f" <= c <= "\x9f" or "\ud800" <= c <= "\udfff" else c for c in text
-    )
+    return _UNSEEN.sub(_OTHER, text)
 
 
 def value_text(value: float) -> str:

@@ -176,7 +176,7 @@ def compare(
     gaps = [
         _gap(part, name, None, replicates, confidence, seed)
         for (name,), part in pairs.group_by("dimension", maintain_order=True)
-    ]  # type: ignore[misc]
+    ]
     if pairs["task"].n_unique() > 1:
         gaps += [
             _gap(part, str(name), str(task), replicates, confidence, seed)
