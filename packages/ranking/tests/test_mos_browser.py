@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from playwright.sync_api import sync_playwright
 
 from salon_ranking import Battles
 from salon_ranking.mos import Checks, Ratings, dimension_weights, summarise
 from salon_ranking.mos.output import html
 
+playwright = pytest.importorskip("playwright.sync_api", reason="the dependency group `test` has Playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HARMLESS = 'Dropping "fit-y" because spec has discrete height'
 pytestmark = [
@@ -52,8 +52,8 @@ def results() -> dict[str, tuple[object, int]]:
 
 @pytest.mark.parametrize("width", [1200, 390])
 def test_pages_are_drawn_without_a_complaint_and_fit_the_screen(width: int, tmp_path: Path):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for name, (result, charts) in results().items():
             path = tmp_path / f"{name}.html"
             path.write_text(html(result, title=name), encoding="utf-8")  # type: ignore[arg-type]

@@ -148,7 +148,7 @@ def test_without_scipy_the_extra_is_named_and_scores_need_none(files: Path, monk
         raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
 
     monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.setattr("salon_ranking.mos.extras.import_module", lacking)
+    monkeypatch.setattr("salon_ranking.extras.import_module", lacking)
     result = call("mos", files)
     assert isinstance(result.exception, MissingExtraError)
     assert "salon-ranking[analysis]" in str(result.exception)

@@ -126,7 +126,7 @@ def test_ratings_and_scenarios_are_read_from_a_store(tmp_path: Path):
         ("empty.csv", b"", "cannot be read"),
         ("spoiled.parquet", b"PAR1 nothing", "cannot be read"),
         ("spoiled.jsonl", b"{", "cannot be read"),
-        ("folder", None, "no directory"),
+        ("folder", None, "no result store"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(name: str, content: bytes | None, said: str, tmp_path: Path):

@@ -5,15 +5,12 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from salon_ranking.errors import OptionError
 from salon_ranking.mos import (
     Ratings,
     dimension_correlations,
-    holm,
     mean_opinion_scores,
     paired_comparisons,
     self_comparison,
@@ -185,22 +182,6 @@ def test_what_cannot_be_tested_is_null_and_not_significant():
     same = rated({(m, p): [[2], [3]] for m in "xy" for p in "pqr"})
     for test in ("t", "wilcoxon"):
         assert paired_comparisons(same, test=test).select("p", "significant").row(0) == (1.0, False)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_only_raises_p_and_keeps_their_order(p: list[float]):
-    raw = np.array(p)
-    adjusted = holm(raw)
-    assert (adjusted >= raw).all() and (adjusted <= 1).all()
-    assert (np.diff(adjusted[np.argsort(raw, kind="stable")]) >= 0).all()
-    assert adjusted.min() == pytest.approx(min(1.0, raw.min() * len(raw)))
-
-
-def test_holm_leaves_out_what_was_not_tested():
-    adjusted = holm(np.array([0.01, np.nan, 0.02]))
-    assert adjusted[0] == pytest.approx(0.02)
-    assert np.isnan(adjusted[1])
 
 
 def test_the_papers_thirty_percent_with_one_sample_are_below_five_with_four():

@@ -3,10 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from salon_ranking import Battles, OptionError, differences, fit, holm, rank
+from salon_ranking import Battles, OptionError, differences, fit, rank
 from salon_ranking.spread import Spread, rank_intervals
 
 
@@ -75,16 +73,6 @@ def test_models_that_are_each_alone_have_no_differences():
 def test_a_model_called_model_keeps_its_column():
     frame = league(3, 300).with_columns(pl.col("model_a", "model_b").str.replace("m0", "model"))
     assert differences(Battles.from_frame(frame), interval="sandwich").matrix().columns == ["model_", "model", "m1", "m2"]
-
-
-@given(st.lists(st.floats(0, 1), max_size=20))
-def test_holm_is_the_step_down_rule(p_values: list[float]):
-    corrected = holm(np.array(p_values, dtype=float))
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    largest = 0.0
-    for place, number in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[number]))
-        assert corrected[number] == pytest.approx(largest)
 
 
 def test_pairs_of_different_components_have_no_difference():

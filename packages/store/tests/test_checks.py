@@ -11,6 +11,8 @@ from salon_taxonomy.records import Battle, Mode, Run, Winner
 
 Battles = Callable[..., pl.DataFrame]
 NAIVE = datetime(2026, 1, 1)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LATE_EARLY_NEVER = pl.Series([NOON, NOON - timedelta(seconds=1), None])
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,7 @@ NAIVE = datetime(2026, 1, 1)
         (lambda f: f.with_columns(labels=pl.Series([["a"], ["a", None], []])), "labels", 2, ["a", None]),
         (lambda f: f.with_columns(started_at=pl.Series([None, NAIVE, None])), "started_at", 2, NAIVE),
         (lambda f: f.with_columns(started_at=pl.lit("2026-01-01")), "started_at", 1, "2026-01-01"),
+        (lambda f: f.with_columns(started_at=pl.lit(NOON), answered_at=LATE_EARLY_NEVER), "answered_at", 2, None),
     ],
 )  # fmt: skip
 def test_a_wrong_frame_is_refused_by_name_and_nothing_is_written(

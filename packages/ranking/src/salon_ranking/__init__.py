@@ -13,8 +13,9 @@ Rust (``_core``); ``solver="reference"`` is its NumPy twin. Formulas and sources
 Nothing is imported before it is asked for (PEP 562): polars alone takes a third of a second.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_ranking.battles import Battles
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from salon_ranking.intervals import bca_interval, percentile_interval
     from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard
     from salon_ranking.listing_rule import listing, match_effects
-    from salon_ranking.model_differences import Differences, differences, holm
+    from salon_ranking.model_differences import Differences, differences
+    from salon_ranking.multiple_testing import holm
     from salon_ranking.pairwise import (
         Arena,
         ContextualRatings,
@@ -129,8 +131,8 @@ _BY_MODULE = {
     "model_differences": (
         "Differences",
         "differences",
-        "holm",
     ),
+    "multiple_testing": ("holm",),
     "pairwise": (
         "Arena",
         "ContextualRatings",
@@ -154,19 +156,4 @@ _BY_MODULE = {
     "ranking": ("rank",),
     "side_by_side": ("compare",),
 }
-_MODULE_OF = {name: module for module, names in _BY_MODULE.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    """Import a name of the table of contents when it is first used."""
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """Everything that there is, imported or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

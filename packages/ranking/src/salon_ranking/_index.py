@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking import _core
-from salon_ranking.errors import BattleError
+from salon_ranking.errors import BattleError, RankingError
 from salon_taxonomy.records import Winner
 
 _BATCH_ROWS = 1 << 18
@@ -163,14 +163,14 @@ def stream(frame: pl.LazyFrame, columns: Columns, source: str, take: "Callable[[
 
 
 @contextmanager
-def reading(source: str) -> Iterator[None]:
-    """Polars' and the system's complaints about a file become a :class:`BattleError` that names it."""
+def reading(source: str, error: type[RankingError] = BattleError) -> Iterator[None]:
+    """Polars' and the system's complaints about a file become an error that names it."""
     try:
         yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeDecodeError) as problem:
+        reason = str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__
         hint = "Check that the file is complete and is what its ending says."
-        raise BattleError("cannot be read:", source=source, value=reason, hint=hint) from error
+        raise error("cannot be read:", source=source, value=reason, hint=hint) from problem
 
 
 def _check_schema(schema: pl.Schema, columns: Columns, source: str) -> None:

@@ -10,6 +10,7 @@ import polars as pl
 from salon_ranking import _core
 from salon_ranking._index import Columns, encode
 from salon_ranking.errors import OptionError
+from salon_ranking.repeated_ids import ID, refuse_repeated
 from salon_ranking.sources import scan
 
 
@@ -40,15 +41,17 @@ class Battles:
         source: str = "battles",
         cluster_by: str | Sequence[str] | None = None,
         weight: str | None = None,
+        ids: str | None = ID,
     ) -> "Battles":
         """Check and count the rows of a frame with the columns ``model_a``, ``model_b`` and ``winner``.
 
         ``winner`` is one of ``model_a``, ``model_b``, ``both_good``, ``both_bad``, ``tie``. Other columns may stand beside
         them; none is read unless it is named here. A battle of weight 0 is left out. Two columns in ``cluster_by`` (a prompt
-        and a rater) make two-way clusters.
+        and a rater) make two-way clusters. No value of ``ids`` may stand in two rows: a vote that was exported twice would
+        count twice. A frame without ``battle_id`` is not looked through, and neither is any with ``ids=None``.
 
         Raises:
-            BattleError: a column is missing or of the wrong type, or a row is wrong; names the first one.
+            BattleError: a column is missing or of the wrong type, or a row is wrong or an id repeated; names the first one.
             OptionError: more than two columns to cluster by, or the same one twice.
 
         Example:
@@ -60,6 +63,7 @@ class Battles:
         clusters = cluster_columns(cluster_by)
         encoded = encode(lazy, Columns(weight=weight, cluster=clusters), source)
         cells = encoded.cells
+        refuse_repeated(lazy, ids, source, rows=cells.battles)
         if len(clusters) == 2:
             cells = _core.crossed(cells, *(key.number for key in encoded.keys))
         # A single column is remembered as its name.
@@ -67,17 +71,25 @@ class Battles:
         return cls(source, encoded.models, kept, weight, cells, lazy)
 
     @classmethod
-    def read(cls, path: str | Path, *, cluster_by: str | Sequence[str] | None = None, weight: str | None = None) -> "Battles":
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        cluster_by: str | Sequence[str] | None = None,
+        weight: str | None = None,
+        ids: str | None = ID,
+    ) -> "Battles":
         """Read a CSV, JSON Lines or Parquet file, a folder of such files of one kind, those of a pattern
         (``votes/2026-*.parquet``), or the ``battles`` table of a result store.
 
         Only the needed columns are read, in batches: memory does not grow with the number of battles, but with that of the
-        pairs that met and, with ``cluster_by``, of the clusters in which they did.
+        pairs that met and, with ``cluster_by``, of the clusters in which they did. Looking through a column of ids takes
+        another reading of it, and at most half a gibibyte.
 
         Raises:
             BattleError: the file cannot be read, or as :meth:`from_frame`.
         """
-        return cls.from_frame(scan(Path(path)), source=str(path), cluster_by=cluster_by, weight=weight)
+        return cls.from_frame(scan(Path(path)), source=str(path), cluster_by=cluster_by, weight=weight, ids=ids)
 
     @cached_property
     def count(self) -> int:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from salon_ranking import _core, reference
 from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError, OptionError, UnknownModelError, UnratableError
+from salon_ranking.sandwich import check_size
 
 Floats = NDArray[np.float64]
 Solver: TypeAlias = Literal["rust", "reference"]
@@ -130,6 +131,8 @@ def fit(
     if baseline is not None and baseline not in battles.models:
         raise UnknownModelError("unknown baseline", source=battles.source, value=baseline, allowed=battles.models)
     count = len(battles.models)
+    if solver == "reference":
+        check_size(count, "the reference solver")
     component, leagues = leagues_of(battles, prior_ties, components)
     matches = battles.cells.records()[0]
     log_strengths = np.full(count, np.nan)
@@ -201,7 +204,8 @@ def check_options(**values: float) -> None:
 
 def _default_baseline(log_strengths: Floats, matches: Floats) -> int:
     settled = np.flatnonzero(matches >= np.median(matches))
-    return int(settled[np.argmin(log_strengths[settled])])
+    # Rounded, so that among equals it is the first by name, whatever the last digits are.
+    return int(settled[np.argmin(log_strengths[settled].round(9))])
 
 
 def _unratable(battles: Battles, component: NDArray[np.int64]) -> UnratableError:

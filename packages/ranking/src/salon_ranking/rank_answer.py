@@ -13,6 +13,7 @@ from salon_ranking.pairwise.both_bad import settle_both_bad
 from salon_ranking.pairwise.choice import ModelResult, rank_with
 from salon_ranking.rank_request import Request
 from salon_ranking.ranking import Progress, rank
+from salon_ranking.repeated_ids import ID
 
 if TYPE_CHECKING:  # what only some options need is imported there: all of it costs every command a tenth of a second
     from salon_ranking.model_differences import Differences
@@ -58,7 +59,8 @@ def read_ballot(request: Request) -> Ballot:
     Raises:
         BattleError: the votes or the table cannot be read, or every battle is a flagged rater's.
     """
-    whole = Battles.read(request.battles, cluster_by=request.cluster, weight=request.weight)
+    ids = ID if request.repeated_ids == "refuse" else None
+    whole = Battles.read(request.battles, cluster_by=request.cluster, weight=request.weight, ids=ids)
     if request.exclude_flagged:
         return _without_flagged(whole, request.raters)
     if request.raters is not None or not request.wants_page or "rater_id" not in whole.frame.collect_schema().names():
@@ -85,7 +87,7 @@ def _report(battles: Battles) -> "RaterReport":
     from salon_ranking.raters.rater_report import check_raters
     from salon_ranking.raters.votes import Votes
 
-    return check_raters(Votes.from_frame(battles.frame, battles.source))
+    return check_raters(Votes.from_frame(battles.frame, battles.source, ids=None))
 
 
 def rank_by_model(request: Request, ballot: Ballot, stage: Stage) -> ModelResult:
@@ -102,7 +104,10 @@ def rank_by_model(request: Request, ballot: Ballot, stage: Stage) -> ModelResult
         confidence=request.confidence,
         seed=request.seed,
         threads=request.threads,
-        progress=stage("random orders"),
+        progress=stage("bootstrap" if request.choice.method == "bradley-terry" else "random orders"),
+        interval=request.interval or "sandwich",  # type: ignore[arg-type]
+        cluster=bool(request.cluster),
+        replicates=request.replicates,
     )
     if ballot.exclusion is None:
         return result
@@ -149,7 +154,7 @@ def _boards(request: Request, rated: Battles, progress: Progress) -> tuple[Leade
         "cluster": bool(request.cluster),
         "prior_ties": request.prior_ties,
         "components": request.components,
-        "interval": request.interval,
+        "interval": request.interval or "percentile",
         "ranks": request.ranks,
         "threads": request.threads,
         "progress": progress,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard import Leaderboard
+from salon_ranking.table_files import check_path, replacing, write_frame
 
 ENDINGS = (".csv", ".parquet", ".jsonl")
 """The kinds of file that a store imports."""
@@ -18,10 +18,7 @@ def check_records(path: Path) -> None:
     Raises:
         OptionError: the ending is unknown, or the folder does not exist.
     """
-    if path.suffix not in ENDINGS:
-        raise OptionError("unknown kind of records", source=path, value=path.suffix, allowed=ENDINGS)
-    if not path.absolute().parent.is_dir():
-        raise OptionError("there is no such folder", source=path.absolute().parent)
+    check_path(path, ENDINGS, "records")
 
 
 def write_records(boards: Sequence[Leaderboard], path: Path, *, board: str = "overall") -> int:
@@ -35,17 +32,6 @@ def write_records(boards: Sequence[Leaderboard], path: Path, *, board: str = "ov
     """
     check_records(path)
     rows = pl.concat([one.records(board) for one in boards])
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        if path.suffix == ".csv":
-            rows.write_csv(unfinished)
-        elif path.suffix == ".parquet":
-            rows.write_parquet(unfinished)
-        else:
-            rows.write_ndjson(unfinished)
-        unfinished.replace(path)
-    except OSError as error:
-        raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replacing(path) as unfinished:
+        write_frame(rows, unfinished, path.suffix)
     return rows.height

@@ -12,8 +12,9 @@ What a row may hold is said in ``schemas.py``; where files lie and what is promi
 Nothing is imported before it is asked for (PEP 562): polars alone takes a third of a second.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_store.checks import checked
@@ -95,19 +96,4 @@ _BY_MODULE = {
         "Verified",
     ),
 }
-_MODULE_OF = {name: module for module, names in _BY_MODULE.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    """Import a name of the table of contents when it is first used."""
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """Everything that there is, imported or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

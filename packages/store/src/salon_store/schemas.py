@@ -101,6 +101,7 @@ _SCORED_OR_NOT = Rule(
     pl.col("value").is_null() == pl.col("unscored_reason").is_null(),
 )
 _TWO_MODELS = Rule("model_a and model_b must differ", "model_b", pl.col("model_a") == pl.col("model_b"))
+_IN_TIME = Rule("answered_at must not lie before started_at", "answered_at", pl.col("answered_at") < pl.col("started_at"))
 _ON_SCALE = Rule(
     "value must lie between scale_min and scale_max",
     "value",
@@ -261,7 +262,7 @@ _TABLES = (
             "expected_winner": _maybe(_one_of(Winner)),
             "weight": _unless(replace(NUMBER, at_least=0), 1.0),
         },
-        (_TWO_MODELS,),
+        (_TWO_MODELS, _IN_TIME),
     ),
     TableSchema(
         "ratings",

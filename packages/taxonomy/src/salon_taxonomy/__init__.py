@@ -16,10 +16,10 @@ Nothing is imported before it is asked for (PEP 562), so that a package which wa
 models of the trees.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from salon_taxonomy.digest import digest, file_sha256  # at once: later the module of this name would hide the function
+from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_taxonomy.crosswalk import Crosswalk, Link, Relation, Unmatched
@@ -110,19 +110,4 @@ _BY_MODULE = {
         "tally",
     ),
 }
-_MODULE_OF = {name: module for module, names in _BY_MODULE.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    """Import a name of the table of contents when it is first used."""
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """Everything that there is, imported or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _GROUP = "salon.commands"
 _FORMAT_HELP = "For people, or for programs."
+_INTERRUPTED = 130
+"""128 and the number of SIGINT."""
 _HELP = {"help_option_names": ["-h", "--help"]}
 COMMANDS = {
     "salon-bench": {
@@ -115,7 +117,9 @@ class SalonGroup(click.RichGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the subcommand; a :class:`SalonError` becomes one message on standard error and a non-zero exit."""
+        """Run the subcommand; a :class:`SalonError` becomes one message on standard error and a non-zero exit, Ctrl-C the exit
+        that shells know it by.
+        """
         try:
             return super().invoke(ctx)
         except SalonError as error:
@@ -124,6 +128,9 @@ class SalonGroup(click.RichGroup):
         except BrokenPipeError as error:  # never standard output's; click would pass over it without a word
             click.echo(f"Error: a connection was closed at its other end ({error})", err=True)
             ctx.exit(1)
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("\nAborted.", err=True)
+            ctx.exit(_INTERRUPTED)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``salon``; exit with 1 where standard output cannot be written, with one message unless its reader left."""

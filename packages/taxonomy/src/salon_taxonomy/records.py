@@ -240,6 +240,12 @@ class Battle(Record):
             raise ValueError("model_a and model_b must differ")
         return self
 
+    @model_validator(mode="after")
+    def _in_time(self) -> Self:
+        if self.started_at is not None and self.answered_at is not None and self.answered_at < self.started_at:
+            raise ValueError("answered_at must not lie before started_at")
+        return self
+
 
 class Rating(Record):
     """One mean-opinion-score vote on one generation."""

@@ -85,6 +85,8 @@ def _consistent(table: type[Record]) -> Callable[[dict[str, Any]], dict[str, Any
             row["unscored_reason"] = None if row["value"] is not None else row["unscored_reason"] or "timeout"
         if table is Battle and row["model_a"] == row["model_b"]:
             row["model_b"] = f"{row['model_b'][:-1]}{'b' if row['model_a'][-1] != 'b' else 'c'}"
+        if table is Battle and row["started_at"] is not None and row["answered_at"] is not None:
+            row["started_at"], row["answered_at"] = sorted([row["started_at"], row["answered_at"]])
         if table is Rating:
             row["scale_min"], row["value"], row["scale_max"] = sorted([row["scale_min"], row["value"], row["scale_max"]])
         return row

@@ -8,7 +8,7 @@
 Formulas and sources: ``docs/mos.md``, ``docs/weights.md``.
 """
 
-from salon_ranking.mos.checks import Checks, wide_shares, wilson_interval
+from salon_ranking.mos.checks import Checks, wide_shares
 from salon_ranking.mos.design import Marks, Terms, standardized_marks
 from salon_ranking.mos.errors import (
     CheckError,
@@ -22,10 +22,12 @@ from salon_ranking.mos.independence import dimension_correlations
 from salon_ranking.mos.logistic import LogisticFit, fit_logistic
 from salon_ranking.mos.ratings import Ratings
 from salon_ranking.mos.scores import mean_opinion_scores
-from salon_ranking.mos.significance import holm, paired_comparisons
+from salon_ranking.mos.significance import paired_comparisons
 from salon_ranking.mos.stability import self_comparison
 from salon_ranking.mos.summary import MosSummary, summarise
 from salon_ranking.mos.weights import Weights, dimension_weights
+from salon_ranking.multiple_testing import holm
+from salon_ranking.shares import wilson_interval
 
 __all__ = [
     "CheckError",

@@ -7,17 +7,13 @@ A check asks one thing of one picture, such as whether the prompted number of ob
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from salon_ranking.errors import OptionError
 from salon_ranking.mos.errors import CheckError
 from salon_ranking.mos.tables import Table, read_table
-
-Floats = NDArray[np.float64]
+from salon_ranking.shares import wilson_interval
 
 _SPELLINGS = {
     "model": ("model", "subject_model"),
@@ -128,24 +124,6 @@ def wide_shares(shares: pl.DataFrame) -> pl.DataFrame:
     """Test points as rows (``all checks`` first), models as columns, shares in the cells."""
     named = shares.with_columns(pl.col("test_point").fill_null("all checks"))
     return named.pivot(on="model", index="test_point", values="share", maintain_order=True)
-
-
-def wilson_interval(
-    successes: NDArray[np.integer], trials: NDArray[np.integer], confidence: float = 0.95
-) -> tuple[Floats, Floats]:
-    """Wilson's score interval of a share (Wilson 1927, doi:10.1080/01621459.1927.10502953); NaN for no trials.
-
-    Example:
-        >>> low, high = wilson_interval(np.array([0, 8]), np.array([10, 10]))
-        >>> low.round(4).tolist(), high.round(4).tolist()
-        ([0.0, 0.4902], [0.2775, 0.9433])
-    """
-    z2 = NormalDist().inv_cdf(0.5 + confidence / 2.0) ** 2
-    n = np.where(trials > 0, trials, np.nan).astype(np.float64)
-    k = successes.astype(np.float64)
-    centre = (k + z2 / 2.0) / (n + z2)
-    half = np.sqrt(z2) / (n + z2) * np.sqrt(k * (n - k) / n + z2 / 4.0)
-    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
 
 
 def _of_task(frame: pl.DataFrame, task: str | None, source: str) -> pl.DataFrame:

@@ -97,12 +97,12 @@ def _check(x: Floats, terms: Sequence[str], clusters: Integers | None) -> None:
         raise TooFewBattlesError("too few clusters:", value=len(np.unique(clusters)), hint=hint)
     size = np.sqrt((x * x).sum(axis=0))
     if (size == 0.0).any():
-        named = ", ".join(terms[number] for number in np.flatnonzero(size == 0.0))
+        named = ", ".join(terms[int(number)] for number in np.flatnonzero(size == 0.0))
         raise CollinearityError("the two sides never differ in", value=named, hint="Leave that dimension out of the ratings.")
     scaled = x / size
     values, vectors = np.linalg.eigh(scaled.T @ scaled)
     if values[0] < _DEPENDENT * values[-1]:
-        named = ", ".join(terms[number] for number in np.flatnonzero(np.abs(vectors[:, 0]) > 0.05))
+        named = ", ".join(terms[int(number)] for number in np.flatnonzero(np.abs(vectors[:, 0]) > 0.05))
         hint = "Leave one of the dimensions out, or fit without interactions."
         raise CollinearityError("these terms determine each other:", value=named, hint=hint)
 
@@ -112,7 +112,7 @@ def _separated(estimate: Floats, terms: Sequence[str]) -> SeparationError:
     hint = "More votes, in particular upsets, make the weights finite; fewer terms (no interactions) may do, too."
     return SeparationError(
         "every vote is predicted without error, so the weights are infinite, by",
-        value=", ".join(terms[n] for n in large),
+        value=", ".join(terms[int(n)] for n in large),
         hint=hint,
     )
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from salon_ranking.errors import MissingExtraError, OptionError
+from salon_ranking.extras import drawing
 from salon_ranking.mos.checks import Checks
 from salon_ranking.mos.summary import MosSummary
 from salon_ranking.mos.weights import Weights
 from salon_ranking.output import check_ending
+from salon_ranking.table_files import replacing, write_frame
 
 
 def to_json(result: MosSummary | Weights | Checks, *, confidence: float = 0.95) -> str:
@@ -46,19 +47,11 @@ def write(path: Path, *, table: pl.DataFrame, text: Callable[[], str], page: Cal
         MissingExtraError: an HTML page is wanted and the extra ``salon-ranking[report]`` is not installed.
     """
     check_ending(path)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        if path.suffix == ".csv":
-            table.write_csv(unfinished)
-        elif path.suffix == ".parquet":
-            table.write_parquet(unfinished)
+    with replacing(path) as unfinished:
+        if path.suffix in (".csv", ".parquet"):
+            write_frame(table, unfinished, path.suffix)
         else:
             unfinished.write_text(text() if path.suffix == ".json" else page(), encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def html(result: MosSummary | Weights | Checks, *, title: str, confidence: float = 0.95) -> str:
@@ -67,13 +60,8 @@ def html(result: MosSummary | Weights | Checks, *, title: str, confidence: float
     Raises:
         MissingExtraError: the extra ``salon-ranking[report]`` is not installed.
     """
-    try:
+    with drawing("an HTML page needs"):
         from salon_ranking.report import mos_page
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("salon_"):  # not an extra: our own mistake
-            raise
-        hint = "Install it: pip install 'salon-ranking[report]'"
-        raise MissingExtraError("an HTML page needs the extra 'report', which lacks", value=error.name, hint=hint) from error
     if isinstance(result, MosSummary):
         return mos_page.mos_page(result, title=title)
     if isinstance(result, Weights):

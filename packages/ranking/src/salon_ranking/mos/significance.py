@@ -19,9 +19,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking.errors import OptionError
-from salon_ranking.mos.extras import analysis
+from salon_ranking.extras import analysis
 from salon_ranking.mos.ratings import Ratings
 from salon_ranking.mos.scores import Unit, cells
+from salon_ranking.multiple_testing import holm
 
 Floats = NDArray[np.float64]
 Test: TypeAlias = Literal["t", "wilcoxon", "within-prompts"]
@@ -81,21 +82,6 @@ def paired_comparisons(
             corrected = holm(np.array([row.p for row in rows], dtype=np.float64))
             found.append(_frame(scenario, dimension, rows, corrected, alpha))
     return pl.concat(found)
-
-
-def holm(p: Floats) -> Floats:
-    """Holm's step-down adjusted p-values (Holm 1979); NaN stays NaN and counts as no test.
-
-    Example:
-        >>> holm(np.array([0.01, 0.04, 0.03])).round(9).tolist()
-        [0.03, 0.06, 0.06]
-    """
-    adjusted = np.full(p.shape, np.nan)
-    tested = np.flatnonzero(~np.isnan(p))
-    order = tested[np.argsort(p[tested], kind="stable")]
-    steps = p[order] * np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted
 
 
 @dataclass(frozen=True)

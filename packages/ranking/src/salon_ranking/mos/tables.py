@@ -1,34 +1,18 @@
 """Tables of ratings, checks and prompts: read from files or stores, and checked row by row.
 
-A CSV file is text until a column is needed as something else, so a model may be called ``007``. A directory is offered
-to the entry points ``salon.sources``, as for battles; this package knows no store.
+They come from where battles come from (``sources``): a CSV file is text until a column is needed as something else, and a
+directory is offered to the entry points ``salon.sources``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import polars as pl
 
+from salon_ranking._index import reading
 from salon_ranking.errors import RankingError
-from salon_ranking.sources import GROUP, Source
-
-
-def _csv(path: Path) -> pl.LazyFrame:
-    return pl.scan_csv(path, infer_schema=False)
-
-
-def _json_lines(path: Path) -> pl.LazyFrame:
-    return pl.scan_ndjson(path, infer_schema_length=None)
-
-
-_READERS: dict[str, Callable[[Path], pl.LazyFrame]] = {
-    ".csv": _csv,
-    ".jsonl": _json_lines,
-    ".ndjson": _json_lines,
-    ".parquet": pl.scan_parquet,
-}
+from salon_ranking.sources import scan
 
 
 @dataclass(frozen=True)
@@ -102,37 +86,10 @@ class Table:
 
 
 def read_table(path: str | Path, table: str, error: type[RankingError]) -> pl.DataFrame:
-    """A CSV, JSON Lines or Parquet file, or the table named ``table`` of a result store (a directory).
+    """The rows of a file, a folder or pattern of files of one kind, or the table named ``table`` of a result store.
 
     Raises:
         error: nothing is there, the ending is unknown, the file cannot be read, or no package knows the directory.
     """
-    path = Path(path)
-    try:
-        return _scan(path, table, error).collect()
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as problem:
-        reason = str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__
-        hint = "Check that the file is complete and is what its ending says."
-        raise error("cannot be read:", source=path, value=reason, hint=hint) from problem
-
-
-def _scan(path: Path, table: str, error: type[RankingError]) -> pl.LazyFrame:
-    if path.is_dir():
-        return _scan_directory(path, table, error)
-    if not path.exists():
-        raise error("there is no such file", source=path)
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        hint = "Give a file with one of these endings, or the directory of a result store."
-        raise error("unknown kind of file", source=path, value=path.suffix, allowed=_READERS, hint=hint)
-    return reader(path)
-
-
-def _scan_directory(path: Path, table: str, error: type[RankingError]) -> pl.LazyFrame:
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        source: Source = entry.load()
-        frame = source(path, table)
-        if frame is not None:
-            return frame
-    hint = "A result store needs the package salon-store; a new one is made by: salon store init"
-    raise error(f"is no directory that an installed package can read {table} from", source=path, hint=hint)
+    with reading(str(path), error):
+        return scan(Path(path), table, error).collect()

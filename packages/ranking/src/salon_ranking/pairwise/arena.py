@@ -68,7 +68,7 @@ class Arena:
         else:
             frame = new_battles.lazy()
         ids = self._new_ids(frame, source)
-        more = Battles.from_frame(frame, source, weight=self.weight)
+        more = Battles.from_frame(frame, source, weight=self.weight, ids=None)
         seen = pl.concat([self.seen, ids]) if len(ids) else self.seen
         if self.cells is None:
             return Arena(self.weight, more.models, more.cells, seen, self.start)

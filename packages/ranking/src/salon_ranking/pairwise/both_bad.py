@@ -47,7 +47,7 @@ def settle_both_bad(battles: Battles, handling: BothBad, *, confidence: float = 
     is_bad = pl.col("winner").cast(pl.String) == Winner.BOTH_BAD.value
     with reading(battles.source):
         kept = battles.frame.filter(~is_bad)
-    rest = Battles.from_frame(kept, battles.source, battles.cluster_by, battles.weight)
+    rest = Battles.from_frame(kept, battles.source, battles.cluster_by, battles.weight, ids=None)
     left_out = battles.count - rest.count
     if rest.count == 0:
         raise BattleError(

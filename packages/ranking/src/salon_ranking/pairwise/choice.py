@@ -19,6 +19,8 @@ from salon_ranking.pairwise.covariates import POSITION
 from salon_ranking.pairwise.diagnostics import cycle_report, goodness_of_fit
 from salon_ranking.pairwise.online import online_elo
 from salon_ranking.pairwise.ties import TieRatings, fit_ties
+from salon_ranking.spread import Interval
+from salon_ranking.table_files import check_path, replacing, write_frame
 
 Method: TypeAlias = Literal["bradley-terry", "elo", "newman", "pagerank", "rank-centrality"]
 Ties: TypeAlias = Literal["half", "davidson", "rao-kupper"]
@@ -78,8 +80,14 @@ def rank_with(
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
+    interval: Interval = "sandwich",
+    cluster: bool = False,
+    replicates: int = 1000,
 ) -> ModelResult:
     """Rank by a model that is not plain Bradley-Terry.
+
+    Args:
+        interval, cluster, replicates: of tie models and of models with covariates, as for :func:`salon_ranking.rank`.
 
     Raises:
         OptionError: the choices exclude each other; or as the model's own function.
@@ -91,6 +99,8 @@ def rank_with(
         ['x', 'y']
     """
     check_choice(choice)
+    if choice.method != "bradley-terry" and (cluster or interval != "sandwich"):
+        raise OptionError(f"{choice.method} has no intervals of this kind", value=interval, hint="Leave kind and clusters out.")
     battles, acceptable = settle_both_bad(battles, choice.both_bad, confidence=confidence)
     further = {} if acceptable is None else {"acceptability": acceptable}
     if choice.method == "elo":
@@ -121,9 +131,27 @@ def rank_with(
             baseline=baseline,
             prior_ties=prior_ties,
             confidence=confidence,
+            interval=interval,
+            cluster=cluster,
+            replicates=replicates,
+            seed=seed,
+            threads=threads,
+            progress=progress,
         )
         return ModelResult(found.header, found.table, _bias(found), {"coefficients": found.coefficients, **further})
-    tied = fit_ties(battles, choice.ties, baseline=baseline, prior_ties=prior_ties, confidence=confidence)
+    tied = fit_ties(
+        battles,
+        choice.ties,
+        baseline=baseline,
+        prior_ties=prior_ties,
+        confidence=confidence,
+        interval=interval,
+        cluster=cluster,
+        replicates=replicates,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
     found_out = diagnosis(battles, tied) if choice.diagnose else ModelResult("", pl.DataFrame())
     return ModelResult(tied.header, tied.table, {**_tie_numbers(tied), **found_out.numbers}, {**further, **found_out.further})
 
@@ -181,10 +209,7 @@ def check_file(path: Path) -> None:
     Raises:
         OptionError: the ending is unknown, or the folder does not exist.
     """
-    if path.suffix not in ENDINGS:
-        raise OptionError("unknown kind of output for this model", source=path, value=path.suffix, allowed=ENDINGS)
-    if not path.absolute().parent.is_dir():
-        raise OptionError("there is no such folder", source=path.absolute().parent)
+    check_path(path, ENDINGS, "output for this model")
 
 
 def write_result(result: ModelResult, path: Path) -> None:
@@ -194,19 +219,11 @@ def write_result(result: ModelResult, path: Path) -> None:
         OptionError: the ending is unknown, or the file cannot be written.
     """
     check_file(path)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        if path.suffix == ".csv":
-            result.table.write_csv(unfinished)
-        elif path.suffix == ".parquet":
-            result.table.write_parquet(unfinished)
-        else:
+    with replacing(path) as unfinished:
+        if path.suffix == ".json":
             unfinished.write_text(to_json(result), encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+        else:
+            write_frame(result.table, unfinished, path.suffix)
 
 
 def _bias(found: ContextualRatings) -> dict[str, float | None]:
@@ -225,6 +242,8 @@ def _tie_numbers(tied: TieRatings) -> dict[str, float | None]:
     return {
         "tie_parameter": tied.tie_parameter,
         "tie_standard_error": _finite(tied.tie_standard_error),
+        "tie_ci_low": _finite(tied.tie_ci_low),
+        "tie_ci_high": _finite(tied.tie_ci_high),
         "log_likelihood": tied.log_likelihood,
     }
 

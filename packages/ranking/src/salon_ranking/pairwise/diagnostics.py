@@ -158,7 +158,7 @@ def _worst_cycles(battles: Battles, rate: Floats, most: int) -> pl.DataFrame:
 
 
 def _chi_squared_tail(value: float, freedom: int) -> float:
-    from salon_ranking.mos.extras import analysis  # here, because it brings all of salon_ranking.mos along
+    from salon_ranking.extras import analysis
 
     return float(analysis("scipy.stats", "a p-value").chi2.sf(value, freedom))
 

@@ -22,6 +22,7 @@ from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.leaderboard import RANK_DIGITS
 from salon_ranking.pairwise.errors import OrderError
+from salon_ranking.repeated_ids import ID, refuse_repeated
 from salon_ranking.sources import scan
 
 Floats = NDArray[np.float64]
@@ -105,15 +106,18 @@ def online_elo(
     names = stream(frame, Columns(), source, lambda at, menu: engine.add(at.model_a, at.model_b, at.winner, menu)).models
     if not names:
         raise BattleError("there are no battles", source=source)
+    wins, losses, ties = engine.records()
+    count = int((wins.sum() + losses.sum() + ties.sum()) // 2)
+    if not isinstance(battles, Battles):  # whose ids were looked through when they were read
+        refuse_repeated(frame, ID, source, rows=count)
     ratings, spread = engine.ratings(), np.full(len(names), np.nan)
     if orders:
         told = None if progress is None else lambda done: progress(done, orders)
         ratings, spread = engine.over_orders(orders, seed, threads or os.cpu_count() or 1, told)
-    wins, losses, ties = engine.records()
     return OnlineElo(
         table=_table(names, ratings, spread, wins, ties, losses),
         source=source,
-        battles=int((wins.sum() + losses.sum() + ties.sum()) // 2),
+        battles=count,
         k=k,
         base=base,
         scale=scale,

@@ -14,8 +14,8 @@ import polars as pl
 from salon_ranking.bradley_terry import fit
 from salon_ranking.raters.check import Check, Outcome, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
-from salon_ranking.raters.significance import wilson_interval
 from salon_ranking.raters.votes import TIES, Votes, oriented, pair_columns
+from salon_ranking.shares import wilson_interval
 
 NAME = RaterReason.AGAINST_CONSENSUS
 PRIOR_TIES = 1.0

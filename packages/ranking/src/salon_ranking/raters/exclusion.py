@@ -42,7 +42,7 @@ class Exclusion:
         Raises:
             BattleError: nothing is kept.
         """
-        rest = Battles.from_frame(self.kept, whole.source, whole.cluster_by, whole.weight)
+        rest = Battles.from_frame(self.kept, whole.source, whole.cluster_by, whole.weight, ids=None)
         if rest.count == 0:
             hint = "`salon raters` says why; rank without --exclude-flagged."
             raise BattleError("every battle is a flagged rater's", source=whole.source, hint=hint)

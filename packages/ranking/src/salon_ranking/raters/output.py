@@ -6,9 +6,11 @@ from pathlib import Path
 
 import polars as pl
 
-from salon_ranking.errors import MissingExtraError, OptionError
+from salon_ranking.errors import OptionError
+from salon_ranking.extras import drawing
 from salon_ranking.output import check_ending
 from salon_ranking.raters.rater_report import RaterReport
+from salon_ranking.table_files import replacing
 
 
 def to_csv(report: RaterReport) -> str:
@@ -39,18 +41,12 @@ def write(report: RaterReport, path: Path) -> None:
         MissingExtraError: an HTML page is wanted and the extra ``salon-ranking[report]`` is not installed.
     """
     check_ending(path)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
+    makers = {".csv": to_csv, ".json": to_json, ".html": _page}
+    with replacing(path) as unfinished:
         if path.suffix == ".parquet":
             report.table.write_parquet(unfinished)
         else:
-            makers = {".csv": to_csv, ".json": to_json, ".html": _page}
             unfinished.write_text(makers[path.suffix](report), encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def write_audit(sample: pl.DataFrame, path: Path) -> None:
@@ -61,16 +57,11 @@ def write_audit(sample: pl.DataFrame, path: Path) -> None:
     """
     check_audit(path)
     lists = [name for name, dtype in sample.schema.items() if dtype == pl.List(pl.String)]
-    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        sample.with_columns(pl.col(name).list.join(" ") for name in lists).write_csv(unfinished)
-        unfinished.replace(path)
-    except OSError as error:
-        raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
+        with replacing(path) as unfinished:
+            sample.with_columns(pl.col(name).list.join(" ") for name in lists).write_csv(unfinished)
     except pl.exceptions.ComputeError as error:  # a column that CSV cannot hold
         raise OptionError("cannot be written as CSV:", source=path, value=str(error)) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def check_audit(path: Path) -> None:
@@ -85,11 +76,6 @@ def check_audit(path: Path) -> None:
 
 
 def _page(report: RaterReport) -> str:
-    try:
+    with drawing("an HTML page needs"):
         from salon_ranking.report.raters_page import raters_page
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("salon_"):  # not an extra: our own mistake
-            raise
-        hint = "Install it: pip install 'salon-ranking[report]'"
-        raise MissingExtraError("an HTML page needs the extra 'report', which lacks", value=error.name, hint=hint) from error
     return raters_page(report)

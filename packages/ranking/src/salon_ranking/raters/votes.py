@@ -12,6 +12,7 @@ import polars as pl
 from salon_ranking._index import reading
 from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError
+from salon_ranking.repeated_ids import ID
 from salon_ranking.sources import scan
 from salon_taxonomy.records import Mode, Side, Winner
 
@@ -52,8 +53,8 @@ class Votes:
         return cls.from_frame(scan(Path(path)), source=str(path))
 
     @classmethod
-    def from_frame(cls, frame: pl.DataFrame | pl.LazyFrame, source: str = "battles") -> "Votes":
-        """Check the rows of a frame with the columns of ``Battle``.
+    def from_frame(cls, frame: pl.DataFrame | pl.LazyFrame, source: str = "battles", ids: str | None = ID) -> "Votes":
+        """Check the rows of a frame with the columns of ``Battle``; ``ids`` as for :meth:`Battles.from_frame`.
 
         Raises:
             BattleError: a required column is missing, or a row is wrong: no rater, an unknown winner, side or mode, a model
@@ -71,7 +72,7 @@ class Votes:
         if missing:
             hint = "Each row is one answer of one rater; see the record Battle."
             raise BattleError("missing column", source=source, value=missing[0], allowed=schema.names(), hint=hint)
-        battles = Battles.from_frame(lazy, source)
+        battles = Battles.from_frame(lazy, source, ids=ids)
         given = [name for name in (*REQUIRED, *TEXTS, *TIMES, *FLAGS) if name in schema]
         with reading(source):
             raw = lazy.select(given).collect().with_row_index("row", offset=1)

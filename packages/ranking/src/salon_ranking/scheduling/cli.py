@@ -79,12 +79,13 @@ def next_pairs(
       salon next-pairs salon-results --models atelier,brush,canvas -n 20 --format json
     """
     from salon_ranking.battles import Battles
-    from salon_ranking.scheduling.output import FRAME_ENDINGS, check_ending, write
+    from salon_ranking.scheduling.output import FRAME_ENDINGS, write
     from salon_ranking.scheduling.pairs import next_pairs as plan_pairs
     from salon_ranking.scheduling.state import ScheduleState
+    from salon_ranking.table_files import check_path
 
     if output is not None:
-        check_ending(output, FRAME_ENDINGS)
+        check_path(output, FRAME_ENDINGS)
     names = _names(models)
     found = Battles.read(battles)
     shelf = _shelf(battles, generations, prompts, samples, names or found.models)
@@ -155,13 +156,14 @@ def plan(
       salon plan votes.csv --rule mef --rule information --width 30
     """
     from salon_ranking.report import numbers
-    from salon_ranking.scheduling.output import FRAME_ENDINGS, check_ending, write
+    from salon_ranking.scheduling.output import FRAME_ENDINGS, write
     from salon_ranking.scheduling.planning import assumed_ratings, check_models
     from salon_ranking.scheduling.planning import plan as make_plan
     from salon_ranking.scheduling.simulation import Goals, Voting
+    from salon_ranking.table_files import check_path
 
     if output is not None:
-        check_ending(output, (*FRAME_ENDINGS, ".html", ".svg"))
+        check_path(output, (*FRAME_ENDINGS, ".html", ".svg"))
     if battles is None:
         check_models(models)
         ratings = assumed_ratings(models, spread)

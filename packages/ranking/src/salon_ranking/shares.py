@@ -1,4 +1,4 @@
-"""The small statistics of the checks: Wilson's interval, the exact sign test, Holm's correction. NumPy alone."""
+"""Shares of yes among yes and no: Wilson's interval, and the exact test that it is one half. NumPy alone."""
 
 from statistics import NormalDist
 
@@ -40,18 +40,3 @@ def sign_test(heads: ArrayLike, tosses: ArrayLike) -> Floats:
         terms = log_factorial[all_] - log_factorial[i] - log_factorial[all_ - i] - all_ * np.log(2.0)
         found[place] = min(1.0, 2.0 * float(np.exp(terms).sum()))
     return found
-
-
-def holm(p_values: ArrayLike) -> Floats:
-    """Holm's correction for several tests (Holm 1979): adjusted p-values in the given order.
-
-    Example:
-        >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
-        [0.03, 0.06, 0.06]
-    """
-    p = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(stepped, 1.0)
-    return adjusted
