@@ -68,7 +68,9 @@ class PrismBench:
             "templates": dict(self.questions.templates.texts),
             "rubrics": [*rubrics, repr(aesthetic_rubric(language)), *score_bands(language)],
         }
-        return digest("prism", {**words, "language": str(self.language), "fidelity": str(self.fidelity), "rules": _RULES_VERSION})
+        return digest(
+            "prism", {**words, "language": str(self.language), "fidelity": str(self.fidelity), "rules": _RULES_VERSION}
+        )
 
     @property
     def pictures(self) -> PicturePolicy:
