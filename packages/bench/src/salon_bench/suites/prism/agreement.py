@@ -71,8 +71,8 @@ def judge_beside_people(
 ) -> Agreement:
     """Agreement of a judge with the mean of people's marks, picture by picture.
 
-    A picture is found by ``generation_id`` where the ratings have one, else by ``prompt_id`` and ``model``. Pictures of the same
-    prompt are drawn together in the bootstrap, because they are not independent.
+    A picture is found by ``generation_id`` where the ratings have one, else by ``prompt_id`` and ``model``. Pictures of the
+    same prompt are drawn together in the bootstrap, because they are not independent.
 
     Args:
         scores: rows of the suite, of any number of models and one judge.

@@ -66,7 +66,7 @@ def side_by_side(
     rules = CountingRules.of(Fidelity(fidelity))
     one, other = sums(english), sums(chinese)
     track, columns, shared = _joined(one, other)
-    values = [numbers(*by_track(each.track, each.total, each.scored), rules) for each in (one, other)]
+    values = [numbers(by_track(each.track, each.total), by_track(each.track, each.scored), rules) for each in (one, other)]
     drawn = resampled(track, columns, replicates, seed)
     drawn_difference = numbers(drawn[:, :, 2], drawn[:, :, 3], rules) - numbers(drawn[:, :, 0], drawn[:, :, 1], rules)
     low, high, _ = percentile_interval(drawn_difference, CONFIDENCE)

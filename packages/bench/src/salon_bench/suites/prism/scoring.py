@@ -89,7 +89,7 @@ def summarize(
     if replicates < 0 or seed < 0:
         raise InputError("replicates and seed must be 0 or more, not", value=min(replicates, seed))
     rules, found = CountingRules.of(Fidelity(fidelity)), sums(scores)
-    value = numbers(*by_track(found.track, found.total, found.scored), rules)
+    value = numbers(by_track(found.track, found.total), by_track(found.track, found.scored), rules)
     drawn = resampled(found.track, np.stack([found.total, found.scored], axis=1), replicates, seed)
     low, high, _ = percentile_interval(numbers(drawn[..., 0, :], drawn[..., 1, :], rules), CONFIDENCE)
     table = pl.DataFrame(
@@ -143,14 +143,11 @@ def sums(scores: pl.DataFrame) -> Sums:
     return Sums(table["track"].to_numpy(), tuple(table["prompt_id"].fill_null("")), total, scored, unscored)
 
 
-def by_track(track: NDArray[np.int64], *columns: Floats) -> list[Floats]:
-    """Columns of shape (prompts, 2), each added up to shape (tracks, 2)."""
-    found = []
-    for column in columns:
-        added = np.zeros((len(_TRACKS), len(_AXES)))
-        np.add.at(added, track, column)
-        found.append(added)
-    return found
+def by_track(track: NDArray[np.int64], column: Floats) -> Floats:
+    """A column of shape (prompts, 2) added up to shape (tracks, 2)."""
+    added = np.zeros((len(_TRACKS), len(_AXES)))
+    np.add.at(added, track, column)
+    return added
 
 
 def numbers(total: Floats, scored: Floats, rules: CountingRules) -> Floats:
@@ -179,7 +176,7 @@ def numbers(total: Floats, scored: Floats, rules: CountingRules) -> Floats:
 
 def counts(track: NDArray[np.int64], column: Floats) -> Floats:
     """How many verdicts stand behind each of the numbers; shape (numbers,)."""
-    [added] = by_track(track, column)
+    added = by_track(track, column)
     tracks = np.concatenate([added.sum(axis=-1, keepdims=True), added], axis=-1)
     return np.concatenate([tracks.sum(axis=0, keepdims=True), tracks]).reshape(-1)
 

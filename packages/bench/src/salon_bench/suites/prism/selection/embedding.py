@@ -71,8 +71,14 @@ class LsaEmbedder:
             counts = text.HashingVectorizer(analyzer="char", ngram_range=(1, 2), n_features=2**16, alternate_sign=False)
         else:
             counts = text.HashingVectorizer(ngram_range=(1, 2), stop_words="english", n_features=2**16, alternate_sign=False)
-        weighted = text.TfidfTransformer(sublinear_tf=True).fit_transform(counts.transform(texts))
-        dimensions = max(1, min(DIMENSIONS, len(texts) - 1))
+        counted = counts.transform(texts)
+        counted = counted[:, counted.getnnz(axis=0) > 0]
+        if not counted.shape[1]:
+            return np.zeros((len(texts), 1))
+        weighted = text.TfidfTransformer(sublinear_tf=True).fit_transform(counted)
+        dimensions = max(1, min(DIMENSIONS, len(texts) - 1, counted.shape[1]))
+        if counted.shape[1] == 1:  # nothing to reduce
+            return unit_length(weighted.toarray())
         with limits.threadpool_limits(limits=1):  # one thread adds in one order
             reduction = decomposition.TruncatedSVD(dimensions, random_state=self.seed)
             return unit_length(reduction.fit_transform(weighted))

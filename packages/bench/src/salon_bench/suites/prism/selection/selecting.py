@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from salon_bench.suites.prism.extras import extra
 from salon_bench.suites.prism.selection.candidates import Candidate
 from salon_bench.suites.prism.selection.embedding import Embedder, Floats
-from salon_bench.suites.prism.tracks import Track
+from salon_bench.suites.prism.tracks import Language, Track
+from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 
 NUMBER: Final = 50
@@ -39,6 +40,13 @@ class Selected:
     candidate: Candidate
     cluster_size: int
     distance: float
+
+    def as_row(self, number: int, language: Language) -> dict[str, object]:
+        """The row of a prompt file; ``number`` is the prompt's place in its track, from 1."""
+        track, text = self.candidate.track, self.candidate.text
+        prompt_id = f"{track}-s{number:03d}-{digest('prism prompt', text, length=6)}"
+        names = {"track": str(track), "language": str(language), "source": "sampled"}
+        return {"prompt_id": prompt_id, "prompt": text, **names, "score": self.candidate.score, "cluster": self.cluster_size}
 
 
 def select(

@@ -16,7 +16,7 @@ from salon_bench.suites.prism.text_check.reader import TextReader
 from salon_bench.suites.prism.tracks import Track
 from salon_bench.suites.suite import Case, Judging, Summary
 from salon_ranking.intervals import percentile_interval
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.records import Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored
 
@@ -93,7 +93,12 @@ def _verdict(case: Case, reader: TextReader) -> tuple[Case, TextMatch] | Unscore
 
 def _generation_id(picture: Generated, sha256: str) -> str:
     """The key under which the runner files the picture, so that its rows stand beside the judge's."""
-    name = {"prompt": picture.prompt_id, "model": picture.model, "sample": picture.sample, "sha256": sha256}
+    name: dict[str, Digestible] = {
+        "prompt": picture.prompt_id,
+        "model": picture.model,
+        "sample": picture.sample,
+        "sha256": sha256,
+    }
     return digest("generation", name)
 
 
