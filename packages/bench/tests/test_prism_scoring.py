@@ -104,6 +104,15 @@ def test_an_unknown_track_or_a_missing_column_is_refused():
         summarize(everywhere((5.0, 5.0)).drop("dimension"))
 
 
+def test_one_scored_prompt_among_many_has_no_interval():
+    verdicts = {track: [(6.0, 4.0), (7.0, 5.0)] for track in Track} | {Track.STYLE: [(6.0, 4.0), (None, 5.0), (None, 3.0)]}
+    summary = summarize(rows_of(verdicts))
+    assert number(summary, "alignment", "style", "ci_low") is None
+    assert number(summary, "aesthetic", "style", "ci_low") is not None
+    assert number(summary, "average", "entity", "ci_low") is not None
+    assert number(summary, "average", column="ci_low") is None
+
+
 def test_a_single_prompt_has_no_interval_and_equal_prompts_have_one_without_width():
     assert number(summarize(everywhere((5.0, 7.0))), "average", "style", "ci_low") is None
     same = summarize(everywhere(*[(5.0, 7.0)] * 10))

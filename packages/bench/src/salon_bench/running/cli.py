@@ -24,6 +24,7 @@ _COMMANDS = {
     "assessor": "salon_bench.assessor.cli:assessor",
     "magicbench": "salon_bench.suites.magicbench.cli:magicbench",
     "mock-server": "salon_bench.mock_server.cli:mock_server",
+    "prism": "salon_bench.suites.prism.cli:prism",
     "runs": "salon_bench.running.listing.cli:runs",
     "status": "salon_bench.running.listing.cli:status",
     "suites": "salon_bench.running.listing.cli:suites_",

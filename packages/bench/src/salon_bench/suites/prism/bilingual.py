@@ -17,6 +17,7 @@ from salon_bench.suites.prism.scoring import (
     Sums,
     by_track,
     counts,
+    lone,
     names,
     numbers,
     resampled,
@@ -68,6 +69,7 @@ def side_by_side(
     track, columns, shared = _joined(one, other)
     values = [numbers(by_track(each.track, each.total), by_track(each.track, each.scored), rules) for each in (one, other)]
     drawn = resampled(track, columns, replicates, seed)
+    drawn[:, np.concatenate([lone(one), lone(other)], axis=1)] = np.nan
     drawn_difference = numbers(drawn[:, :, 2], drawn[:, :, 3], rules) - numbers(drawn[:, :, 0], drawn[:, :, 1], rules)
     low, high, _ = percentile_interval(drawn_difference, CONFIDENCE)
     difference = values[1] - values[0]

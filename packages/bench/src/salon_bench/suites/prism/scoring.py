@@ -81,7 +81,7 @@ def summarize(
     Returns:
         Values from 0 to 100, null where nothing was scored; by the paper's rules the numbers over all tracks are null unless
         each of the seven has one. ``scored`` and ``unscored`` count verdicts. Intervals are percentile intervals of a bootstrap
-        that draws prompts with replacement within their track; a track with a single prompt has none.
+        that draws prompts with replacement within their track; what rests on a single prompt of a track has none.
 
     Raises:
         InputError: a column is missing, a task is no track, or ``replicates`` or ``seed`` is below 0.
@@ -91,6 +91,7 @@ def summarize(
     rules, found = CountingRules.of(Fidelity(fidelity)), sums(scores)
     value = numbers(by_track(found.track, found.total), by_track(found.track, found.scored), rules)
     drawn = resampled(found.track, np.stack([found.total, found.scored], axis=1), replicates, seed)
+    drawn[:, lone(found)] = np.nan
     low, high, _ = percentile_interval(numbers(drawn[..., 0, :], drawn[..., 1, :], rules), CONFIDENCE)
     table = pl.DataFrame(
         {
@@ -189,20 +190,27 @@ def resampled(track: NDArray[np.int64], columns: Floats, replicates: int, seed: 
         columns: shape (prompts, …).
 
     Returns:
-        Shape (replicates, tracks, …); NaN for a track with a single prompt, 0 for one without.
+        Shape (replicates, tracks, …); 0 for a track without prompts.
     """
     random = np.random.default_rng(seed)
     flat = columns.reshape(len(columns), math.prod(columns.shape[1:]))
     drawn = np.zeros((replicates, len(_TRACKS), flat.shape[1]))
     for place in range(len(_TRACKS)):
         inside = flat[track == place]
-        if len(inside) == 1:
-            drawn[:, place] = np.nan
-        elif len(inside):
+        if len(inside):
             times = random.multinomial(len(inside), np.full(len(inside), 1 / len(inside)), size=replicates)
             # einsum adds in one fixed order, so that the sums do not depend on the number of threads
             drawn[:, place] = np.einsum("rp,pc->rc", times.astype(np.float64), inside)
     return drawn.reshape(replicates, len(_TRACKS), *columns.shape[1:])
+
+
+def lone(found: Sums) -> NDArray[np.bool_]:
+    """Where an axis of a track rests on a single prompt, which says nothing about others; shape (tracks, 2, 2).
+
+    The second axis is that of the sums, total and number of verdicts.
+    """
+    prompts = by_track(found.track, (found.scored > 0).astype(np.float64))
+    return np.repeat((prompts == 1)[:, None], 2, axis=1)
 
 
 def _ratio(total: Floats, number: Floats) -> Floats:

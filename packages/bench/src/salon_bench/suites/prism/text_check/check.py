@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from salon_bench.media import PicturePolicy, prepare_picture
-from salon_bench.suites.generations import Generated
+from salon_bench.media import PicturePolicy, PictureShelf
+from salon_bench.running.pictures import with_pictures
 from salon_bench.suites.prism.scoring import CONFIDENCE, POINTS, REPLICATES, SCHEMA, SEED, Floats
 from salon_bench.suites.prism.text_check.matching import TextMatch, compare
 from salon_bench.suites.prism.text_check.quoted import quoted_texts
@@ -16,7 +16,7 @@ from salon_bench.suites.prism.text_check.reader import TextReader
 from salon_bench.suites.prism.tracks import Track
 from salon_bench.suites.suite import Case, Judging, Summary
 from salon_ranking.intervals import percentile_interval
-from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored
 
@@ -72,9 +72,9 @@ def _rows(case: Case, reader: TextReader) -> Iterator[Score]:
     if isinstance(verdict, Unscored):
         yield from (case.score(Track.TEXT_RENDERING, dimension, verdict) for dimension in _DIMENSIONS)
         return
-    named, match = verdict
+    shown, match = verdict
     for dimension, share in zip(_DIMENSIONS, (match.characters, match.words), strict=True):
-        yield named.score(Track.TEXT_RENDERING, dimension, Scored(round(10.0 * share, 9)))
+        yield shown.score(Track.TEXT_RENDERING, dimension, Scored(round(10.0 * share, 9)))
 
 
 def _verdict(case: Case, reader: TextReader) -> tuple[Case, TextMatch] | Unscored:
@@ -83,27 +83,14 @@ def _verdict(case: Case, reader: TextReader) -> tuple[Case, TextMatch] | Unscore
     expected = quoted_texts(case.prompt.text)
     if not expected:
         return Unscored(Reason.ABSTAINED, "the prompt puts no text in quotation marks")
-    [picture] = case.pictures
-    prepared = prepare_picture(picture.path, PicturePolicy(), picture.root)
-    if isinstance(prepared, Unscored):
-        return prepared
-    named = replace(case, generation_ids=(_generation_id(picture, prepared.original_sha256),))
-    return named, compare(expected, reader.read(prepared.media.data or b""))
-
-
-def _generation_id(picture: Generated, sha256: str) -> str:
-    """The key under which the runner files the picture, so that its rows stand beside the judge's."""
-    name: dict[str, Digestible] = {
-        "prompt": picture.prompt_id,
-        "model": picture.model,
-        "sample": picture.sample,
-        "sha256": sha256,
-    }
-    return digest("generation", name)
+    shown, _ = with_pictures(case, PicturePolicy(), PictureShelf(most_bytes=0))
+    if shown.problem is not None:
+        return shown.problem
+    return shown, compare(expected, reader.read(shown.image.data or b""))
 
 
 def _interval(total: Floats, number: Floats, replicates: int, random: np.random.Generator) -> tuple[float | None, float | None]:
-    if not replicates or len(total) < 2 or not number.any():
+    if not replicates or np.count_nonzero(number) < 2:
         return None, None
     times = random.multinomial(len(total), np.full(len(total), 1 / len(total)), size=replicates).astype(np.float64)
     sums, counts = (np.einsum("rp,p->r", times, column) for column in (total, number))
