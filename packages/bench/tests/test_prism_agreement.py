@@ -213,3 +213,16 @@ def test_scores_are_read_from_a_file_and_from_a_store(tmp_path):
     (tmp_path / "bad.csv").write_text("run_id,suite\nr,s\n")
     with pytest.raises(InputError, match="row 1, column 'task': is no score"):
         read_scores(str(tmp_path / "bad.csv"), tmp_path)
+
+
+def test_marks_are_read_from_a_store(tmp_path):
+    from salon_store import ResultStore
+    from salon_taxonomy.records import Rating
+
+    names = {"prompt_id": "p", "generation_id": "g", "model": "m", "dimension": "whole", "rater_id": "ann"}
+    ResultStore.open(tmp_path).append(
+        "ratings", [Rating(rating_id="r", value=7, scale_min=1, scale_max=10, **names)], run_id="r"
+    )
+    assert read_marks(tmp_path).row(0, named=True) == names | {"value": 7.0}
+    with pytest.raises(InputError, match="no mark has the dimension 'beauty'"):
+        read_marks(tmp_path, "beauty")

@@ -30,8 +30,8 @@ def test_every_track_has_fifty_different_prompts_in_both_languages():
     assert all(len(set(of(track))) == 50 for track in Track)
 
 
-def test_a_prompt_and_its_translation_have_the_same_id():
-    assert [each.prompt_id for each in ENGLISH] == [each.prompt_id for each in CHINESE]
+def test_the_id_of_a_translation_is_that_of_its_prompt_with_an_ending():
+    assert [f"{each.prompt_id}-zh" for each in ENGLISH] == [each.prompt_id for each in CHINESE]
 
 
 def test_english_prompts_hold_no_chinese_and_chinese_ones_are_chinese():

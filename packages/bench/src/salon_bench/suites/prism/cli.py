@@ -110,7 +110,7 @@ def select(
 @click.option(
     "--scores", "sources", multiple=True, metavar="RUN|FILE", help="A judge's scores; a second time: another judge's."
 )
-@click.option("--people", type=click.Path(path_type=Path), help="A table of people's marks.")
+@click.option("--people", type=click.Path(path_type=Path), help="People's marks: a table, or a store.")
 @click.option("--dimension", help="Which marks, where the table of people holds several dimensions.")
 @click.option("--published", is_flag=True, help="Instead: the two judges of the paper over its 19 models (Table 3).")
 @click.option(

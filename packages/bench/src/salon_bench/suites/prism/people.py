@@ -9,13 +9,14 @@ from salon_bench.suites.table_rows import TableRow, table_rows
 from salon_taxonomy.errors import InputError
 
 _NAMES = ("prompt_id", "model", "generation_id", "dimension")
+_SCHEMA = dict.fromkeys((*_NAMES, "rater_id"), pl.String) | {"value": pl.Float64}
 
 
 def read_marks(path: Path, dimension: str | None = None) -> pl.DataFrame:
-    """Read marks (CSV, JSON, JSON Lines, Parquet); a picture is named by ``generation_id``, or by ``prompt_id`` and ``model``.
+    """Read marks; a picture is named by ``generation_id``, or by ``prompt_id`` and ``model``.
 
     Args:
-        path: the table.
+        path: a table (CSV, JSON, JSON Lines, Parquet), or a result store (a directory), whose ``ratings`` are read.
         dimension: take the rows of this dimension alone; needed where the table holds several. The paper has one mark for
             alignment and aesthetics together.
 
@@ -33,8 +34,7 @@ def read_marks(path: Path, dimension: str | None = None) -> pl.DataFrame:
         >>> read_marks(path).rows()
         [('style-0', 'our-model', 'ann', 7.0)]
     """
-    rows = [_mark(row) for row in table_rows(path)]
-    frame = pl.DataFrame(rows, schema=dict.fromkeys((*_NAMES, "rater_id"), pl.String) | {"value": pl.Float64})
+    frame = _stored(path) if path.is_dir() else pl.DataFrame([_mark(row) for row in table_rows(path)], schema=_SCHEMA)
     if dimension is not None:
         known = sorted(frame["dimension"].drop_nulls().unique())
         frame = frame.filter(pl.col("dimension") == dimension)
@@ -43,6 +43,12 @@ def read_marks(path: Path, dimension: str | None = None) -> pl.DataFrame:
     if frame.is_empty():
         raise InputError("there is no mark", source=path)
     return frame.drop(name for name in _NAMES if frame[name].is_null().all())
+
+
+def _stored(store: Path) -> pl.DataFrame:
+    from salon_store import ResultStore
+
+    return ResultStore.open(store, create=False, read_only=True).read("ratings").select(*_SCHEMA).collect()
 
 
 def _mark(row: TableRow) -> dict[str, object]:

@@ -228,7 +228,7 @@ def _notes(found: Sums, scores: pl.DataFrame, fidelity: Fidelity, replicates: in
     had = counts(found.track, found.scored)[3:].reshape(len(_TRACKS), -1)[:, 1:]
     lacking = [str(track) for track, each in zip(_TRACKS, had, strict=True) if not each.all()]
     if lacking and fidelity is Fidelity.PAPER:
-        yield f"No number over all tracks, because these lack one: {', '.join(lacking)}."
+        yield f"Numbers over all tracks need all seven; these lack verdicts: {', '.join(lacking)}."
     elif lacking:
         yield f"The numbers over all tracks are about fewer than seven; these lack verdicts: {', '.join(lacking)}."
     reasons = (

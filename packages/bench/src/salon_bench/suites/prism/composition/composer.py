@@ -1,7 +1,7 @@
 """Prompts composed from pools: fifty for each track, the same in both languages (paper 003, section 3.1 and appendix C.1).
 
 The paper has a language model join what was drawn; here a sentence for each track does, so composing is offline, seeded and
-deterministic, and a prompt and its translation have the same id.
+deterministic, and the id of a translation is that of its prompt with ``-zh`` behind it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ class ComposedPrompt:
     """One prompt.
 
     Attributes:
-        prompt_id: track, number and digest of the English text; the same for the prompt's translation.
+        prompt_id: track, number and digest of the English text; a translation's has the same and ends in ``-zh``.
         text: what the generator is told.
         track: whose prompt it is.
         language: of the text.
@@ -61,7 +61,7 @@ def compose(
 
     Example:
         >>> english, chinese = compose("en", per_track=1), compose("zh", per_track=1)
-        >>> [each.prompt_id for each in english] == [each.prompt_id for each in chinese]
+        >>> [each.prompt_id + "-zh" for each in english] == [each.prompt_id for each in chinese]
         True
         >>> english[3].text, chinese[3].text
         ('A crowded railway station in winter, in the style of Impressionism.', '印象派风格：冬日拥挤的火车站。')
@@ -74,12 +74,14 @@ def compose(
         raise InputError("at least one prompt per track, not", value=per_track)
     chosen = Language(language)
     return [
-        ComposedPrompt(
-            f"{track}-{number:03d}-{digest('prism prompt', entry[0], length=6)}", in_language(entry, chosen), track, chosen
-        )
+        ComposedPrompt(_id(track, number, entry, chosen), in_language(entry, chosen), track, chosen)
         for track in tracks
         for number, entry in enumerate(_entries(track, seed, per_track), 1)
     ]
+
+
+def _id(track: Track, number: int, entry: Entry, language: Language) -> str:
+    return f"{track}-{number:03d}-{digest('prism prompt', entry[0], length=6)}{language.id_ending}"
 
 
 def _entries(track: Track, seed: int, number: int) -> Iterator[Entry]:

@@ -44,7 +44,7 @@ class Selected:
     def as_row(self, number: int, language: Language) -> dict[str, object]:
         """The row of a prompt file; ``number`` is the prompt's place in its track, from 1."""
         track, text = self.candidate.track, self.candidate.text
-        prompt_id = f"{track}-s{number:03d}-{digest('prism prompt', text, length=6)}"
+        prompt_id = f"{track}-s{number:03d}-{digest('prism prompt', text, length=6)}{language.id_ending}"
         names = {"track": str(track), "language": str(language), "source": "sampled"}
         return {"prompt_id": prompt_id, "prompt": text, **names, "score": self.candidate.score, "cluster": self.cluster_size}
 
