@@ -4,7 +4,6 @@ import asyncio
 import io
 import os
 import signal
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from number_suite import NumberSuite
 from rich.console import Console
 
 from salon_bench.running import ledger as ledger_module
@@ -32,9 +32,6 @@ from salon_taxonomy.protocols import Question, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish, RunEvent
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.verdict import Reason
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from number_suite import NumberSuite
 
 
 class Numbers:
