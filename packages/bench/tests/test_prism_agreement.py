@@ -165,6 +165,8 @@ def test_rows_that_contradict_each_other_are_refused():
         judge_beside_people(scores, pl.concat([marks, marks]))
     with pytest.raises(InputError, match="several scores of one dimension"):
         judge_beside_people(pl.concat([scores, scores]), marks)
+    with pytest.raises(InputError, match="several judges or versions: \\['j v1', 'j v2'\\]"):
+        judge_beside_people(pl.concat([scores.with_columns(judge_version=pl.lit(name)) for name in ("v1", "v2")]), marks)
     with pytest.raises(InputError, match="the ratings hold several dimensions"):
         judge_beside_people(scores, pl.concat([marks.with_columns(dimension=pl.lit(name)) for name in ("a", "b")]))
     with pytest.raises(InputError, match="unknown level 'prompts'"):

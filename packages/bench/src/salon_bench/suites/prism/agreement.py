@@ -157,12 +157,14 @@ def picture_scores(scores: pl.DataFrame) -> pl.DataFrame:
     """One row per picture: ``track, prompt_id, generation_id, subject_model, value`` (points of 100; null without both axes).
 
     Raises:
-        InputError: a column is missing, or a picture has two rows of one dimension.
+        InputError: a column is missing, the rows are of several judges or versions, or a picture has two rows of one
+            dimension.
     """
     missing = [name for name in _NEEDED if name not in scores.columns]
     if missing:
         raise InputError("the scores lack the column", value=missing[0], allowed=scores.columns)
     ours = scores.filter(pl.col("dimension").is_in([str(axis) for axis in Axis]))
+    _one_judge(ours)
     key = ["task", "prompt_id", "generation_id", "subject_model"]
     # A missing picture has no generation_id: it is nobody's, and has no value either.
     known = ours.filter(pl.col("generation_id").is_not_null() | pl.col("value").is_not_null())
@@ -260,6 +262,16 @@ def _people(ratings: pl.DataFrame, key: list[str]) -> pl.DataFrame:
 
 def _has_ids(ratings: pl.DataFrame) -> bool:
     return "generation_id" in ratings.columns and not ratings["generation_id"].is_null().any()
+
+
+def _one_judge(scores: pl.DataFrame) -> None:
+    """Refuse rows of several judges, or of several versions of one: their scores are not comparable."""
+    columns = [name for name in ("judge", "judge_version") if name in scores.columns]
+    several = scores.select(columns).unique().sort(columns, nulls_last=True)
+    if several.height > 1:
+        hint = "Compare the rows of one judge in one version; salon bench runs lists them."
+        names = [" ".join(str(part) for part in row if part is not None) for row in several.rows()]
+        raise InputError("the scores are of several judges or versions:", value=names[:3], hint=hint)
 
 
 def _once(frame: pl.DataFrame, key: list[str], problem: str) -> None:
