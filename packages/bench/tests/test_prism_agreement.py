@@ -212,6 +212,9 @@ def test_scores_are_read_from_a_file_and_from_a_store(tmp_path):
     assert from_file.select(frame_of([]).columns).equals(from_store.select(frame_of([]).columns))
     with pytest.raises(InputError, match="no score of the run 'another'"):
         read_scores("another", tmp_path / "results")
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(InputError, match="there is no score"):
+        read_scores(str(tmp_path / "empty.csv"), tmp_path)
     (tmp_path / "bad.csv").write_text("run_id,suite\nr,s\n")
     with pytest.raises(InputError, match="row 1, column 'task': is no score"):
         read_scores(str(tmp_path / "bad.csv"), tmp_path)

@@ -19,10 +19,13 @@ def read_scores(source: str, store: Path) -> pl.DataFrame:
         store: where runs are looked for.
 
     Raises:
-        InputError: there is neither such a run nor such a file, or a row of the file is no score.
+        InputError: there is neither such a run nor such a file, the file has no row, or one that is no score.
     """
     if source.lower().endswith(TABLE_ENDINGS):
-        return frame_of([_score(row) for row in table_rows(Path(source))])
+        rows = [_score(row) for row in table_rows(Path(source))]
+        if not rows:
+            raise InputError("there is no score", source=source)
+        return frame_of(rows)
     from salon_store import ResultStore
 
     found = ResultStore.open(store, create=False, read_only=True).read("scores").filter(pl.col("run_id") == source).collect()
