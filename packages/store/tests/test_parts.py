@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from salon_store import DamagedPartError, DuplicateKeyError, ResultStore, StoreError
 from salon_store.checksums import note_written, noted
-from salon_store.parts import file_stem
 from salon_store.schemas import SCHEMAS
+from salon_store.stems import file_stem
 from salon_taxonomy.errors import InputError
 
 Battles = Callable[..., pl.DataFrame]

@@ -22,16 +22,14 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, get_args
 from urllib.parse import unquote
 
 from pydantic import ValidationError
 
-from salon_store.checks import checked, frame_of
-from salon_store.errors import JournalInUseError, explained
+from salon_store.errors import JournalInUseError, RowError, explained
 from salon_store.files import flush_directory
-from salon_store.parts import file_stem
-from salon_store.schemas import table_schema
+from salon_store.stems import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import TABLES, Record
 
@@ -113,8 +111,7 @@ class Journal:
             ValueError: after the journal was closed.
         """
         batch = [rows] if isinstance(rows, Record) else list(rows)
-        schema = table_schema(table)
-        checked(frame_of(batch, schema), schema)
+        _refuse_what_does_not_fit(batch, table)
         if not batch:
             return 0
         body = f'"table":{json.dumps(table)},"rows":[{",".join(row.model_dump_json() for row in batch)}]'
@@ -128,12 +125,32 @@ class Journal:
                     self._flush()
         return len(batch)
 
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more rows."""
+        return self._file.closed
+
+    @property
+    def lines(self) -> int:
+        """Calls of :meth:`add` that wrote something."""
+        return self._lines
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return self._end
+
     def sync(self) -> None:
-        """Flush to the disk: every row added so far is acknowledged when this returns."""
-        with self._lock:
+        """Flush to the disk: every row added so far is acknowledged when this returns. Others may add rows meanwhile."""
+        with self._lock, explained(self.path):
             self._refuse_when_closed()
+            file = self._file.again()
+            self._unsynced = 0
+        try:
             with explained(self.path):
-                self._flush()
+                file.flush()
+        finally:
+            file.close()
 
     def close(self) -> Folded:
         """Fold the rows into parts and remove the file; a second call returns the first one's result.
@@ -150,6 +167,22 @@ class Journal:
                 finally:
                     self._file.close()
         return self.folded
+
+    def leave(self) -> None:
+        """Flush and let go without folding: whoever opens the store next folds the rows. A second call does nothing.
+
+        The file of a journal to which nothing was added is removed.
+        """
+        with self._lock:
+            if not self._file.closed:
+                try:
+                    with explained(self.path):
+                        if self._lines:
+                            self._flush()
+                        else:
+                            self.path.unlink(missing_ok=True)
+                finally:
+                    self._file.close()
 
     def __enter__(self) -> Self:
         """The journal itself."""
@@ -215,6 +248,10 @@ class LockedFile:
     def flush(self) -> None:
         """Flush to the disk."""
         os.fsync(self._descriptor)
+
+    def again(self) -> "LockedFile":
+        """A second handle of the same open file; the lock holds until both are closed."""
+        return LockedFile(os.dup(self._descriptor))
 
     def truncate(self, length: int) -> None:
         """Cut the file off."""
@@ -305,10 +342,40 @@ def _records(entry: dict[str, object]) -> list[Record]:
     if not isinstance(table, str) or not isinstance(rows, list):
         raise _BadLineError("the line names no table and rows")
     try:
-        schema = table_schema(table)
-        return [TABLES[schema.name].model_validate_json(json.dumps(row)) for row in rows]
+        kind = _kind(table)
+        return [kind.model_validate_json(json.dumps(row)) for row in rows]
     except InputError as error:
         raise _BadLineError(str(error)) from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise _BadLineError(f"table {table}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _kind(table: str) -> type[Record]:
+    if table not in TABLES:
+        raise InputError("there is no table", value=table, allowed=TABLES)
+    return TABLES[table]
+
+
+def _refuse_what_does_not_fit(batch: list[Record], table: str) -> None:
+    """What a record's own checks, made when it was built, leave open: its table, and that numbers fit 64 bits."""
+    kind = _kind(table)
+    whole = _WHOLE_NUMBERS[table]
+    for number, row in enumerate(batch, start=1):
+        if not isinstance(row, kind):
+            raise RowError("this is no record of the table", table=table, row=number, value=row, allowed=[kind.__name__])
+        for column in whole:
+            value = getattr(row, column)
+            if value is not None and not -(2**63) <= value < 2**63:
+                raise RowError("this number does not fit 64 bits", table=table, row=number, column=column, value=value)
+
+
+def _takes_whole_numbers(annotation: object) -> bool:
+    return annotation is int or any(_takes_whole_numbers(part) for part in get_args(annotation))
+
+
+_WHOLE_NUMBERS = {
+    table: tuple(name for name, field in kind.model_fields.items() if _takes_whole_numbers(field.annotation))
+    for table, kind in TABLES.items()
+}
+"""The columns of whole numbers, by table."""

@@ -5,20 +5,22 @@ newer version is refused. A step that only adds tables or columns rewrites nothi
 A step that changes values rewrites a table's parts one by one, each by the same atomic switch as compaction, so it may
 be interrupted and taken up again.
 
+Polars is imported only by a step that rewrites: a journal is opened without it (``recording.py``).
+
 To add one: append a :class:`Migration` with the next version, and change ``schemas.py`` and the record together.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
-
-import polars as pl
+from typing import TYPE_CHECKING, TypeAlias
 
 from salon_store.files import locked
 from salon_store.layout import Layout
-from salon_store.parts import live_parts, publish_part, version_of
 
-Rewrite: TypeAlias = Callable[[pl.DataFrame], pl.DataFrame]
+if TYPE_CHECKING:
+    import polars as pl
+
+Rewrite: TypeAlias = "Callable[[pl.DataFrame], pl.DataFrame]"
 """Takes a part's rows as the version before had them, returns them as this version has them; keeps their number."""
 
 _STEM = "+migrated"
@@ -34,8 +36,10 @@ class Migration:
     rewrites: Mapping[str, Rewrite] = field(default_factory=dict)
 
 
-def _not_cached(calls: pl.DataFrame) -> pl.DataFrame:
+def _not_cached(calls: "pl.DataFrame") -> "pl.DataFrame":
     """Before version 2 every call was sent: there was no cache."""
+    import polars as pl
+
     return calls.with_columns(cached=pl.lit(False))
 
 
@@ -67,6 +71,10 @@ def rewrite_parts(layout: Layout, steps: Sequence[Migration]) -> int:
 
 
 def _rewrite_table(layout: Layout, table: str, step: Migration) -> int:
+    import polars as pl
+
+    from salon_store.parts import live_parts, publish_part, version_of
+
     directory = layout.table(table)
     rewritten = 0
     with locked(layout.table_lock(table)):

@@ -10,10 +10,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote
 
 import polars as pl
 
@@ -22,10 +20,8 @@ from salon_store.errors import DamagedPartError
 from salon_store.files import publish, temporary_name
 from salon_store.schemas import TableSchema
 from salon_taxonomy.digest import file_sha256
-from salon_taxonomy.errors import InputError
 
 _NAME = re.compile(r"(?P<run>.+)-(?P<number>[0-9]{1,18})\.parquet", re.ASCII)
-_LONGEST_RUN = 120
 _READ_ATTEMPTS = 20
 T = TypeVar("T")
 _FOOTER_SUPERSEDES = "salon.supersedes"
@@ -43,31 +39,6 @@ class Part:
     def made_from_others(self) -> bool:
         """Whether compaction or a migration made it."""
         return self.path.name.startswith("+")
-
-
-def file_stem(run_id: str) -> str:
-    """A run's id as the beginning of a file name: percent-encoded, never hidden, never a path, at most 120 characters.
-
-    Ids that are longer keep their beginning and end in a digest of the whole.
-
-    Raises:
-        InputError: for an empty id, one longer than 200 characters, or one that is not valid Unicode.
-
-    Example:
-        >>> file_stem("../2026 run/α")
-        '%2E.%2F2026%20run%2F%CE%B1'
-    """
-    if not isinstance(run_id, str) or not 1 <= len(run_id) <= 200:
-        raise InputError("a run's id has 1 to 200 characters, not", column="run_id", value=run_id)
-    try:
-        stem = quote(run_id, safe="")
-    except UnicodeEncodeError:
-        raise InputError("a run's id must be valid Unicode, not", column="run_id", value=run_id) from None
-    if stem.startswith("."):
-        stem = f"%2E{stem[1:]}"
-    if len(stem) > _LONGEST_RUN:
-        stem = f"{stem[: _LONGEST_RUN - 17]}~{sha256(run_id.encode()).hexdigest()[:16]}"
-    return stem
 
 
 def live_parts(directory: Path, store: Path) -> list[Part]:

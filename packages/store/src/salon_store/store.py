@@ -19,14 +19,16 @@ from salon_store.checks import checked, frame_of
 from salon_store.checksums import note_standing, unmarked
 from salon_store.errors import DamagedPartError, NotAStoreError, ReadOnlyError, explained
 from salon_store.files import flush_directory, locked
+from salon_store.folder import make_folder
 from salon_store.journal import Folded, Journal, LockedFile
 from salon_store.keys import KeyIndex
 from salon_store.layout import Layout
 from salon_store.migrations import MIGRATIONS, Migration, rewrite_parts
 from salon_store.note import Note, read_note, write_note
-from salon_store.parts import Part, collected, file_stem, live_parts, live_tables, publish_part, retried, scanned, sound, whole
+from salon_store.parts import Part, collected, live_parts, live_tables, publish_part, retried, scanned, sound, whole
 from salon_store.query import run_query
 from salon_store.schemas import SCHEMAS, table_schema
+from salon_store.stems import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record
 
@@ -101,7 +103,7 @@ class ResultStore:
             if read_only:
                 return cls._opened_for_reading(layout, migrations)
             if not layout.note.exists():
-                _make(layout, migrations, create=create)
+                make_folder(layout, migrations, create=create)
             with locked(layout.note_lock):
                 note = _migrated(layout, read_note(layout, migrations), migrations)
             for name in SCHEMAS:
@@ -160,6 +162,21 @@ class ResultStore:
             InputError: for an unknown table or an unusable run id.
             DamagedPartError: when an existing part was cut or cannot be read, so that its keys are unknown.
         """
+        outcome = self._append(table, rows, run_id, on_duplicate, source)
+        if outcome.part is not None:
+            with explained(self.path):
+                self._refresh_catalog()
+        return outcome
+
+    def _append(
+        self,
+        table: str,
+        rows: pl.DataFrame | Iterable[Record],
+        run_id: str,
+        on_duplicate: OnDuplicate,
+        source: str | Path | None,
+    ) -> Appended:
+        """Append without bringing the catalog up to date."""
         self._refuse_when_read_only()
         schema = table_schema(table)
         stem = file_stem(run_id)
@@ -169,16 +186,14 @@ class ResultStore:
         if frame.is_empty():
             return Appended(table, run_id, 0, 0, None)
         directory = self._layout.table(table)
-        with explained(self.path):
-            with locked(self._layout.table_lock(table)):
-                new, duplicate = self._keys[table].split(frame, self._whole(table))
-                if duplicate is not None and on_duplicate == "refuse":
-                    raise duplicate.error(source)
-                skipped = frame.height - new.height
-                if new.is_empty():
-                    return Appended(table, run_id, 0, skipped, None)
-                part = publish_part(new, directory, stem, version=self.schema_version)
-            self._refresh_catalog()
+        with explained(self.path), locked(self._layout.table_lock(table)):
+            new, duplicate = self._keys[table].split(frame, self._whole(table))
+            if duplicate is not None and on_duplicate == "refuse":
+                raise duplicate.error(source)
+            skipped = frame.height - new.height
+            if new.is_empty():
+                return Appended(table, run_id, 0, skipped, None)
+            part = publish_part(new, directory, stem, version=self.schema_version)
         return Appended(table, run_id, new.height, skipped, part.name)
 
     def journal(self, run_id: str, *, sync_every: int = 1) -> Journal:
@@ -227,7 +242,8 @@ class ResultStore:
         contents = journal.read_journal(path)
         name = run_id or contents.run_id
         kept = journal.set_aside(path, contents)
-        results = [self.append(table, records, run_id=name, on_duplicate="skip") for table, records in contents.records.items()]
+        results = [self._append(table, records, name, "skip", None) for table, records in contents.records.items()]
+        self._refresh_catalog()
         path.unlink()
         written = sum(result.rows_written for result in results)
         return Folded(name, written, sum(result.rows_skipped for result in results), kept)
@@ -335,26 +351,6 @@ class ResultStore:
     def _refuse_when_read_only(self) -> None:
         if self.read_only:
             raise ReadOnlyError(f"{self.path}: the store was opened for reading")
-
-
-def _make(layout: Layout, migrations: Sequence[Migration], *, create: bool) -> None:
-    """Make a store where there is none; of several processes that try at once, one does it."""
-    if not create:
-        read_note(layout, migrations)
-    if layout.root.exists() and not layout.root.is_dir():
-        raise NotAStoreError("this is a file, not a directory", source=layout.root)
-    layout.root.mkdir(parents=True, exist_ok=True)
-    flush_directory(layout.root.parent)
-    foreign = next((path for path in sorted(layout.root.iterdir()) if not path.name.startswith(".")), None)
-    if foreign is not None and not layout.note.exists():
-        raise NotAStoreError(
-            f"the directory is no store, and not empty: it holds {foreign.name!r}",
-            source=layout.root,
-            hint="Choose a new or an empty directory.",
-        )
-    with locked(layout.note_lock):
-        if not layout.note.exists():
-            write_note(layout, migrations, made_with=migrations[-1].version)
 
 
 def _note_standing(layout: Layout, table: str) -> None:

@@ -1,0 +1,178 @@
+"""What stands in a chat completion; nothing that a server may send raises."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from salon_taxonomy.protocols import Token
+from salon_taxonomy.records import Finish
+
+_FINISHES = {
+    "stop": Finish.STOP,
+    "eos": Finish.STOP,
+    "end_turn": Finish.STOP,
+    "stop_sequence": Finish.STOP,
+    "length": Finish.LENGTH,
+    "max_tokens": Finish.LENGTH,
+    "content_filter": Finish.FILTERED,
+    "refusal": Finish.FILTERED,
+}
+_MOST_TOKENS = 1 << 40
+_LONGEST_MESSAGE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A completion that was had.
+
+    Attributes:
+        text: what the model wrote; its reasoning, where the server sends it apart, first and in ``<think>``.
+        finish: why it ended; ``FILTERED`` for a refusal.
+        prompt_tokens: None where the server does not say.
+        completion_tokens: None where the server does not say.
+        tokens: log-probabilities, when asked for and to be had.
+    """
+
+    text: str
+    finish: Finish
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    tokens: tuple[Token, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoCompletion:
+    """A body that is no completion.
+
+    Attributes:
+        problem: one line for people, from the server's own error message where it has one.
+        code: the code of the server's error as a text; empty where there is none.
+    """
+
+    problem: str
+    code: str = ""
+
+
+def read_completion(body: bytes) -> Completion | NoCompletion:
+    """Read the body of an HTTP reply with status 200, whatever its content type said.
+
+    Example:
+        >>> read_completion(b'{"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}').text
+        'yes'
+        >>> read_completion(b'{"choices": [')
+        NoCompletion(problem='not JSON: {"choices": [', code='')
+    """
+    document = _json(body)
+    if document is None:
+        return NoCompletion(f"not JSON: {_excerpt(body)}")
+    choices = document.get("choices") if isinstance(document, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(document, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
+        return _error(document, body)
+    refusal = message.get("refusal")
+    content = _text(message.get("content"))
+    finish = _finish(choice.get("finish_reason"))
+    if isinstance(refusal, str) and refusal and not content:
+        content, finish = _well_formed(refusal), Finish.FILTERED
+    usage = document.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    if reasoning:
+        closed = "\n</think>\n" if content or finish != Finish.LENGTH else ""
+        content = f"<think>\n{reasoning}{closed}{content}"
+    read, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    return Completion(content, finish, read, written, _tokens(choice.get("logprobs")))
+
+
+def read_error(body: bytes) -> NoCompletion:
+    """What the body of an HTTP reply with another status says.
+
+    Example:
+        >>> read_error(b'{"error": {"message": "no such model", "code": "model_not_found"}}')
+        NoCompletion(problem='no such model', code='model_not_found')
+    """
+    return _error(_json(body), body)
+
+
+def printable(text: str) -> str:
+    """The text as one line that a terminal cannot act on, shortened."""
+    line = "".join(c if c.isprintable() else " " for c in text[: 2 * _LONGEST_MESSAGE]).strip()
+    return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):  # UnicodeDecodeError and integers of thousands of digits are ValueErrors
+        return None
+
+
+def _error(document: Any, body: bytes) -> NoCompletion:
+    error = document.get("error", document) if isinstance(document, dict) else None
+    if isinstance(error, str):
+        return NoCompletion(printable(error))
+    if isinstance(error, dict):
+        message = next((error[key] for key in ("message", "detail", "msg") if isinstance(error.get(key), str)), None)
+        code = error.get("code")
+        if message is not None:
+            return NoCompletion(printable(message), code=str(code) if isinstance(code, str | int) else "")
+    return NoCompletion(f"no completion: {_excerpt(body)}")
+
+
+def _excerpt(body: bytes) -> str:
+    return printable(body[: 2 * _LONGEST_MESSAGE].decode("utf-8", "replace")) or "an empty body"
+
+
+def _finish(reason: Any) -> Finish:
+    return _FINISHES.get(reason, Finish.UNKNOWN) if isinstance(reason, str) else Finish.UNKNOWN
+
+
+def _text(content: Any) -> str:
+    """Content that is a text, or a list of parts with texts in them; anything else counts as empty."""
+    if isinstance(content, str):
+        return _well_formed(content)
+    if not isinstance(content, list):
+        return ""
+    texts = [part.get("text") if isinstance(part, dict) else part for part in content]
+    return _well_formed("".join(text for text in texts if isinstance(text, str)))
+
+
+def _well_formed(text: str) -> str:
+    """The text with halves of surrogate pairs replaced: they can be written in JSON but in no file or database."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _count(value: Any) -> int | None:
+    counts = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
+    return value if counts else None
+
+
+def _tokens(logprobs: Any) -> tuple[Token, ...]:
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    tokens = []
+    for item in content if isinstance(content, list) else ():
+        pair = _pair(item)
+        if pair is None:
+            return ()
+        others = item.get("top_logprobs")
+        pairs = [_pair(other) for other in others] if isinstance(others, list) else []
+        alternatives = sorted((found for found in pairs if found is not None), key=lambda found: -found[1])
+        tokens.append(Token(*pair, tuple(alternatives)))
+    return tuple(tokens)
+
+
+def _pair(item: Any) -> tuple[str, float] | None:
+    token, logprob = (item.get("token"), item.get("logprob")) if isinstance(item, dict) else (None, None)
+    if not isinstance(token, str) or not isinstance(logprob, int | float) or isinstance(logprob, bool):
+        return None
+    try:
+        number = float(logprob)
+    except OverflowError:
+        return None
+    return (_well_formed(token), number) if math.isfinite(number) else None

@@ -1,0 +1,215 @@
+"""One attempt: a request is sent, and whatever comes of it is a value."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import aiohttp
+
+from salon_bench.judges.chat_reply import NoCompletion, printable, read_completion, read_error
+from salon_bench.judges.clock import Clock
+from salon_bench.judges.pacing import Outcome
+from salon_bench.judges.retrying import CONGESTED_STATUSES, RETRIED_STATUSES, retry_after_s
+from salon_bench.judges.secrets import Secrets
+from salon_bench.judges.settings import ChatSettings
+from salon_taxonomy.protocols import Reply, Usage
+from salon_taxonomy.records import CallStatus
+
+_FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+"""Codes of errors with status 429 that no waiting mends."""
+_KEEPALIVE_S = 60.0
+_DNS_CACHE_S = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of one request.
+
+    Attributes:
+        reply: as the caller gets it if this is the last attempt.
+        retry: whether another attempt may mend it.
+        outcome: what it says about how busy the server is.
+        retry_after_s: how long the server asked to be left alone, in seconds.
+    """
+
+    reply: Reply
+    retry: bool = False
+    outcome: Outcome = Outcome.UNKNOWN
+    retry_after_s: float | None = None
+
+
+class Endpoint:
+    """Sends requests to one URL over connections that stay open. Belongs to one event loop at a time.
+
+    Redirects are not followed: a key must not go to where it was not meant to go.
+
+    Args:
+        settings: the judge's.
+        secrets: the headers with keys.
+        version: stands in every reply.
+        clock: for ``Retry-After`` dates.
+    """
+
+    def __init__(self, settings: ChatSettings, secrets: Secrets, version: str, clock: Clock) -> None:
+        self._url = f"{settings.base_url}/chat/completions"
+        self._limits = settings.limits
+        self._prices = settings.prices
+        self._secrets = secrets
+        self._version = version
+        self._clock = clock
+        self._headers = {
+            **settings.headers,
+            **secrets.headers,
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+        }
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._patience = aiohttp.ClientTimeout(total=self._limits.timeout_s)
+
+    async def post(self, pieces: Sequence[bytes], timeout_s: float) -> Attempt:
+        """Send one body and wait for its reply, at most so many seconds. Raises nothing but a cancellation."""
+        limits = self._limits
+        patience = self._patience if timeout_s >= limits.timeout_s else aiohttp.ClientTimeout(total=timeout_s)
+        began = perf_counter()
+        try:
+            session = self._open_session()
+            body = pieces[0] if len(pieces) == 1 else _Pieces(pieces)
+            async with session.post(self._url, data=body, timeout=patience, allow_redirects=False) as response:
+                content = await _read(response, limits.most_reply_bytes)
+                latency = (perf_counter() - began) * 1000
+                return self._attempt(response, content, latency)
+        except TimeoutError:
+            return self._failed(CallStatus.TIMEOUT, f"no whole reply in {timeout_s:g} s", began)
+        except (aiohttp.ClientError, OSError) as error:
+            return self._failed(CallStatus.UNREACHABLE, _explained(error), began)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._loop is not loop:
+            connector = aiohttp.TCPConnector(
+                limit=self._limits.concurrency, ttl_dns_cache=_DNS_CACHE_S, keepalive_timeout=_KEEPALIVE_S
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector, headers=self._headers, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
+            )
+            self._loop = loop
+        return self._session
+
+    def _attempt(self, response: aiohttp.ClientResponse, content: bytes | None, latency_ms: float) -> Attempt:
+        status = response.status
+        if content is None:
+            most = self._limits.most_reply_bytes
+            return self._refused(CallStatus.UNREACHABLE, f"the reply is longer than {most} bytes", status, latency_ms)
+        content = self._secrets.hide_bytes(content)
+        if status == 200:
+            return self._completed(content, latency_ms)
+        if 300 <= status < 400:
+            target = response.headers.get("Location", "nowhere")
+            problem = f"HTTP {status}: redirects are not followed (to {target}); correct base_url"
+            return self._refused(CallStatus.REJECTED, problem, status, latency_ms)
+        error = read_error(content)
+        return self._refused(
+            CallStatus.REJECTED,
+            f"HTTP {status}: {error.problem}",
+            status,
+            latency_ms,
+            retry=status in RETRIED_STATUSES and error.code not in _FINAL_CODES,
+            retry_after=retry_after_s(response.headers, self._clock.wall()),
+        )
+
+    def _completed(self, content: bytes, latency_ms: float) -> Attempt:
+        found = read_completion(content)
+        if isinstance(found, NoCompletion):  # as broken as a broken connection; some gateways put an error's status here
+            code = int(found.code) if found.code.isdecimal() and len(found.code) == 3 else 200
+            if code >= 400:
+                problem, retry = f"HTTP 200 with error {code}: {found.problem}", code in RETRIED_STATUSES
+                return self._refused(CallStatus.REJECTED, problem, code, latency_ms, retry=retry)
+            problem = f"HTTP 200, but no chat completion: {found.problem}"
+            return self._refused(CallStatus.UNREACHABLE, problem, 200, latency_ms, retry=True)
+        read, written = found.prompt_tokens, found.completion_tokens
+        cost = None if self._prices is None else self._prices.cost_usd(read, written)
+        reply = Reply(
+            self._secrets.hide(found.text),
+            version=self._version,
+            finish=found.finish,
+            latency_ms=latency_ms,
+            usage=Usage(read, written, cost),
+            tokens=found.tokens,
+            http_status=200,
+        )
+        return Attempt(reply, outcome=Outcome.ANSWERED)
+
+    def _refused(
+        self,
+        status: CallStatus,
+        problem: str,
+        http_status: int,
+        latency_ms: float,
+        *,
+        retry: bool = False,
+        retry_after: float | None = None,
+    ) -> Attempt:
+        shown = printable(self._secrets.hide(problem))
+        reply = Reply("", status, self._version, latency_ms=latency_ms, http_status=_recordable(http_status), error=shown)
+        congested = http_status in CONGESTED_STATUSES and retry
+        return Attempt(reply, retry, Outcome.CONGESTED if congested else Outcome.UNKNOWN, retry_after)
+
+    def _failed(self, status: CallStatus, problem: str, began: float) -> Attempt:
+        """Nothing that could be read came back."""
+        shown = printable(self._secrets.hide(problem))
+        latency_ms = (perf_counter() - began) * 1000
+        return Attempt(Reply("", status, self._version, latency_ms=latency_ms, error=shown), retry=True)
+
+
+class _Pieces(aiohttp.Payload):
+    """A body in several pieces that are sent one after the other, without being joined in memory first."""
+
+    def __init__(self, pieces: Sequence[bytes]) -> None:
+        super().__init__(pieces, content_type="application/json")
+        self._pieces = pieces
+        self._size = sum(map(len, pieces))
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return b"".join(self._pieces).decode(encoding, errors)
+
+    async def write(self, writer: aiohttp.abc.AbstractStreamWriter) -> None:
+        for piece in self._pieces:
+            await writer.write(piece)
+
+
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes | None:
+    """The body; None when it is longer than ``most`` bytes, of which no more is read then."""
+    length = response.content_length
+    if length is not None and length <= most and "Content-Encoding" not in response.headers:
+        return await response.read()
+    chunks: list[bytes] = []
+    size = 0
+    while length is None or length <= most:
+        chunk = await response.content.readany()
+        if not chunk:
+            return b"".join(chunks)
+        size += len(chunk)
+        if size > most:
+            break
+        chunks.append(chunk)
+    response.close()
+    return None
+
+
+def _explained(error: Exception) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _recordable(status: int) -> int | None:
+    """The status as ``judge_calls`` keeps it; None for a number that is no HTTP status."""
+    return status if 100 <= status <= 599 else None

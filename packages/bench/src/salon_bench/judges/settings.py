@@ -1,0 +1,225 @@
+"""Everything that a judge behind an OpenAI-compatible server is told, but for its secrets: those are named, never held."""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+
+from salon_bench.judges.pricing import Prices
+from salon_taxonomy.digest import Digestible, digest
+
+PROTOCOL = "chat-completions-1"
+"""Raised when the same settings begin to make other requests, or replies to be read otherwise."""
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+_SECRET = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
+_HEADER = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+_OWN_KEYS = frozenset({"messages", "model", "stream", "n"})
+_MEBIBYTE = 1 << 20
+
+
+class JsonMode(StrEnum):
+    """How a server is held to a question's JSON Schema, for questions that have one."""
+
+    JSON_SCHEMA = "json_schema"
+    """``response_format`` of type ``json_schema``, strict: OpenAI, vLLM, SGLang, llama.cpp."""
+    JSON_OBJECT = "json_object"
+    """``response_format`` of type ``json_object``: some JSON object, the schema is not sent."""
+    STRUCTURED_OUTPUTS = "structured_outputs"
+    """vLLM's own ``structured_outputs`` field."""
+    GUIDED_JSON = "guided_json"
+    """The field ``guided_json`` of older vLLM versions."""
+    NONE = "none"
+    """Nothing is sent; the prompt alone asks for JSON."""
+
+
+class TokensField(StrEnum):
+    """What the server calls the longest reply. OpenAI's reasoning models know the second only."""
+
+    MAX_TOKENS = "max_tokens"
+    MAX_COMPLETION_TOKENS = "max_completion_tokens"
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
+
+
+class DecodingOverrides(_Settings):
+    """What this judge is asked with in place of the question's own decoding; None keeps the question's.
+
+    Attributes:
+        omit: fields that are not sent at all, for servers that refuse them.
+    """
+
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] | None = None
+    top_logprobs: Annotated[int, Field(ge=0)] | None = None
+    omit: tuple[Literal["temperature", "top_p", "max_tokens", "seed", "stop"], ...] = ()
+
+
+class Limits(_Settings):
+    """How hard the server may be worked, and how long it is waited for. None of it shapes a reply.
+
+    Attributes:
+        concurrency: requests at once; fewer while the server says that it is too many.
+        requests_per_minute: None: no limit.
+        tokens_per_minute: read and written; None: no limit.
+        timeout_s: for one attempt, from connecting to the last byte, in seconds.
+        deadline_s: for all attempts of one call and the waits between them, in seconds, from the first request on.
+        attempts: the most for one call, the first included.
+        first_wait_s: the longest wait before the second attempt; it doubles with each further one.
+        longest_wait_s: where the doubling ends, and the longest rest that one ``Retry-After`` can impose on other calls.
+        most_reply_bytes: a longer body of an HTTP reply is not read to its end.
+        seed: of the random share of the waits.
+    """
+
+    concurrency: Annotated[int, Field(ge=1, le=4096)] = 64
+    requests_per_minute: Positive | None = None
+    tokens_per_minute: Positive | None = None
+    timeout_s: Positive = 120.0
+    deadline_s: Positive = 600.0
+    attempts: Annotated[int, Field(ge=1, le=100)] = 6
+    first_wait_s: Annotated[float, Field(ge=0)] = 0.5
+    longest_wait_s: Annotated[float, Field(ge=0)] = 60.0
+    most_reply_bytes: Annotated[int, Field(ge=1)] = 8 * _MEBIBYTE
+    seed: int = 0
+
+
+class JudgeSettings(_Settings):
+    """What every kind of judge is told. Safe to store and to print: it holds no secret.
+
+    Attributes:
+        kind: which kind of judge: the key of ``specification.KINDS``.
+        name: what tables call the judge.
+    """
+
+    kind: str
+    name: str | None = Field(default=None, min_length=1, max_length=400)
+
+    @property
+    def title(self) -> str:
+        """What tables call the judge: its name, or what its kind is called without one."""
+        return self.name or self.kind
+
+    @property
+    def version(self) -> str:
+        """A digest of all that shapes its replies."""
+        return digest("judge", self.model_dump(mode="json", exclude={"name"}))
+
+
+class ChatSettings(JudgeSettings):
+    """One judge behind ``POST {base_url}/chat/completions``.
+
+    Attributes:
+        kind: ``openai``, ``vllm``, ``sglang`` or ``llama.cpp``: all speak one protocol and differ in their defaults.
+        model: what the server calls the model.
+        base_url: up to and with ``/v1``.
+        name: what tables call the judge; the model's name by default.
+        api_key_env: the NAME of the environment variable with the API key, sent as ``Authorization: Bearer …``.
+        api_key_required: whether it is an error that the variable is not set; else no key is sent then.
+        headers: further headers, without secrets.
+        secret_headers: header → the NAME of the environment variable with its value.
+        json_mode: how a question's JSON Schema is enforced.
+        tokens_field: what the server calls the longest reply.
+        decoding: in place of the question's own.
+        extra_body: further fields of every request, as the server knows them.
+        limits: pacing, patience and retries.
+        prices: None: the costs are not known.
+
+    Example:
+        >>> one = ChatSettings(model="qwen2.5-vl-7b", base_url="http://a:8000/v1")
+        >>> two = ChatSettings(model="qwen2.5-vl-7b", base_url="http://b:8000/v1", limits=Limits(concurrency=4))
+        >>> one.version == two.version, one.title
+        (True, 'qwen2.5-vl-7b')
+    """
+
+    kind: str = "openai"
+    model: str = Field(min_length=1, max_length=400)
+    base_url: str
+    api_key_env: EnvironmentName | None = None
+    api_key_required: bool = True
+    headers: dict[str, str] = {}
+    secret_headers: dict[str, EnvironmentName] = {}
+    json_mode: JsonMode = JsonMode.JSON_SCHEMA
+    tokens_field: TokensField = TokensField.MAX_TOKENS
+    decoding: DecodingOverrides = DecodingOverrides()
+    extra_body: dict[str, JsonValue] = {}
+    limits: Limits = Limits()
+    prices: Prices | None = None
+
+    @property
+    def title(self) -> str:
+        """What tables call the judge: its name, or the model's."""
+        return self.name or self.model
+
+    @property
+    def version(self) -> str:
+        """A digest of all that shapes its replies.
+
+        Left out: where the server stands (the same model on another host is the same judge; what tells models apart is
+        their name), keys, limits, retries and prices.
+        """
+        shaping: dict[str, Digestible] = self.model_dump(
+            mode="json", include={"model", "headers", "json_mode", "tokens_field", "decoding", "extra_body"}
+        )
+        return digest("judge", {"protocol": PROTOCOL, **shaping})
+
+    @field_validator("base_url")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            port = parts.port
+            (parts.hostname or "").encode("idna")
+        except ValueError as error:
+            raise ValueError("is not a URL") from error
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or re.search(r"[\s\x00-\x1f]", value):
+            raise ValueError("must be a URL like http://localhost:8000/v1")
+        if parts.username is not None or parts.password is not None:
+            raise ValueError("must hold no user name or password; use api_key_env or secret_headers")
+        if parts.query or parts.fragment:
+            raise ValueError("must hold no query and no fragment; use secret_headers for keys")
+        return value.rstrip("/")
+
+    @field_validator("headers")
+    @classmethod
+    def _no_secrets(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, text in value.items():
+            _check_header(name)
+            if _SECRET.search(name):
+                raise ValueError(f"{name} looks like a secret; give the name of an environment variable in secret_headers")
+            if not text.isprintable() or not text.isascii():
+                raise ValueError(f"{name} must be printable ASCII")
+        return value
+
+    @field_validator("secret_headers")
+    @classmethod
+    def _headers(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            _check_header(name)
+        return value
+
+    @field_validator("extra_body")
+    @classmethod
+    def _additions(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        taken = sorted(_OWN_KEYS & value.keys())
+        if taken:
+            raise ValueError(f"{', '.join(taken)} cannot be set here")
+        return value
+
+    @model_validator(mode="after")
+    def _patience(self) -> Self:
+        if self.limits.deadline_s < self.limits.timeout_s:
+            raise ValueError("limits.deadline_s must not be below limits.timeout_s")
+        return self
+
+
+def _check_header(name: str) -> None:
+    if not _HEADER.match(name) or name.lower() in ("content-length", "transfer-encoding", "host", "content-type"):
+        raise ValueError(f"{name!r} is not the name of a header that can be set")

@@ -1,0 +1,216 @@
+"""Which judge a text or a file means: ``vllm:MODEL@localhost:8000``, ``openai:MODEL@https://host/v1``, ``judge.toml``.
+
+Every kind of judge is one entry of :data:`KINDS`: how its settings are read, and how it is opened.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from salon_bench.judges.managed import ManagedJudge
+from salon_bench.judges.openai_compatible import OpenAICompatibleJudge
+from salon_bench.judges.settings import ChatSettings, JudgeSettings
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.toml_lines import TomlLines
+
+OTHER_KEY = "SALON_JUDGE_API_KEY"
+"""Holds the key for a server that is named on the command line and is not the provider's own; need not be set."""
+_OPENAI_KEY = "OPENAI_API_KEY"
+_OPENAI_URL = "https://api.openai.com/v1"
+_LARGEST_FILE = 1 << 20
+_WITH_URL = re.compile(r"(?P<model>.*?)@(?P<url>[A-Za-z][A-Za-z0-9+.-]*://.*)", re.DOTALL)
+_HINT = "Write KIND:MODEL@URL (vllm:qwen2.5-vl@localhost:8000) or name a TOML file."
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of judge.
+
+    Attributes:
+        name: what stands before the colon, and under ``kind`` in a file.
+        settings: the model of its settings; its field ``kind`` is the name.
+        completed: puts in the values that a file may leave out.
+        from_text: the settings that the text after the colon means, as a file would give them.
+        open: makes the judge, given the environment in which secrets are found.
+    """
+
+    name: str
+    settings: type[JudgeSettings]
+    completed: Callable[[dict[str, Any]], dict[str, Any]]
+    from_text: Callable[[str], dict[str, Any]]
+    open: Callable[[Any, Mapping[str, str]], ManagedJudge]
+
+
+def read_settings(specification: str) -> JudgeSettings:
+    """The settings that a text or a TOML file (a name that ends in ``.toml``) means; nothing is opened.
+
+    Raises:
+        InputError: for an unknown kind, a wrong address, or a file with a wrong key or value, which is named with its line.
+
+    Example:
+        >>> settings = read_settings("vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000")
+        >>> settings.title, settings.base_url, settings.api_key_required
+        ('Qwen/Qwen2.5-VL-7B-Instruct', 'http://localhost:8000/v1', False)
+    """
+    if specification.endswith(".toml"):
+        return _from_file(Path(specification))
+    name, colon, rest = specification.partition(":")
+    if not colon or name not in KINDS:
+        raise InputError("no such kind of judge", value=name, allowed=list(KINDS), hint=_HINT)
+    kind = KINDS[name]
+    return _validated(kind, kind.from_text(rest), source=specification)
+
+
+def restore_settings(document: Mapping[str, Any]) -> JudgeSettings:
+    """The settings from their own ``model_dump(mode="json")``, as runs keep them.
+
+    Raises:
+        InputError: when they are none.
+    """
+    return _validated(_kind(document.get("kind"), None, None), dict(document), source="stored settings of a judge")
+
+
+def open_settings(settings: JudgeSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    """The judge that has these settings.
+
+    Raises:
+        InputError: when the environment lacks a secret that they name.
+    """
+    return KINDS[settings.kind].open(settings, environment)
+
+
+def open_judge(specification: str, environment: Mapping[str, str]) -> ManagedJudge:
+    """The judge that a text or a TOML file means. Nothing is sent before its first question.
+
+    Args:
+        specification: ``KIND:MODEL@URL`` or the name of a TOML file.
+        environment: where secrets are found; a command line passes ``os.environ``.
+
+    Raises:
+        InputError: as :func:`read_settings`, and when the environment lacks a secret that the settings name.
+
+    Example:
+        >>> open_judge("llama.cpp:smollm@localhost:8080", {}).name
+        'smollm'
+    """
+    return open_settings(read_settings(specification), environment)
+
+
+# ------------------------------------------------------------------------------------------------------ chat completions
+
+
+def _chat_text(text: str, *, bare_host: bool) -> dict[str, Any]:
+    """``MODEL``, ``MODEL@http://…`` or, where a host may stand alone, ``MODEL@host:port``; models may hold colons."""
+    match = _WITH_URL.fullmatch(text)
+    if match:
+        model, place = match["model"], match["url"]
+    elif bare_host:
+        model, at, host = text.partition("@")
+        place = f"http://{host}" if at else ""
+    else:
+        model, place = text, ""
+        host = text.rpartition("@")[2] if "@" in text else ""
+        if ":" in host or "/" in host:
+            raise InputError("the address needs http:// or https://", value=host, hint=_HINT)
+    if not model or "://" in model:  # neither is shown: an address may hold a password
+        raise InputError("no model is named before the address", hint=_HINT)
+    if not place:
+        return {"model": model}
+    pathless = "/" not in place.partition("://")[2].rstrip("/")
+    return {"model": model, "base_url": f"{place.rstrip('/')}/v1" if pathless else place}
+
+
+def _chat_completed(document: dict[str, Any], *, base_url: str) -> dict[str, Any]:
+    """With the kind's address, and the variable of the key that belongs to the address."""
+    whole = {"base_url": base_url, **document}
+    if "api_key_env" not in whole:
+        own = whole["base_url"] == _OPENAI_URL
+        whole |= {"api_key_env": _OPENAI_KEY if own else OTHER_KEY, "api_key_required": own}
+    return whole
+
+
+def _chat_kind(name: str, base_url: str, *, bare_host: bool) -> Kind:
+    return Kind(
+        name,
+        ChatSettings,
+        partial(_chat_completed, base_url=base_url),
+        partial(_chat_text, bare_host=bare_host),
+        OpenAICompatibleJudge,
+    )
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        _chat_kind("openai", _OPENAI_URL, bare_host=False),
+        _chat_kind("vllm", "http://127.0.0.1:8000/v1", bare_host=True),
+        _chat_kind("sglang", "http://127.0.0.1:30000/v1", bare_host=True),
+        _chat_kind("llama.cpp", "http://127.0.0.1:8080/v1", bare_host=True),
+    )
+}
+"""Every kind of judge, by its name."""
+
+
+# ----------------------------------------------------------------------------------------------------------------- files
+
+
+def _from_file(path: Path) -> JudgeSettings:
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise InputError("too large for the settings of a judge", source=path)
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"the settings of the judge cannot be read ({error})", source=path) from error
+    lines = TomlLines.scan(text)
+    return _validated(_kind(document.get("kind", "openai"), path, lines), document, source=path, lines=lines)
+
+
+def _kind(name: object, source: Path | None, lines: TomlLines | None) -> Kind:
+    if not isinstance(name, str) or name not in KINDS:
+        line = None if lines is None else lines.of(None, 0, "kind")
+        raise InputError("no such kind of judge", source=source, line=line, key="kind", value=name, allowed=list(KINDS))
+    return KINDS[name]
+
+
+def _validated(kind: Kind, document: dict[str, Any], *, source: str | Path, lines: TomlLines | None = None) -> JudgeSettings:
+    """The settings, with the kind's defaults and the key that belongs to the place."""
+    try:
+        return kind.settings.model_validate(kind.completed({"kind": kind.name, **document}))
+    except ValidationError as error:
+        raise _explained(error, source, lines) from error
+
+
+def _explained(error: ValidationError, source: str | Path, lines: TomlLines | None) -> InputError:
+    """The first fault, by key and line. Only numbers and choices are shown: any other value may be a misplaced secret."""
+    fault = error.errors(include_url=False)[0]
+    path = [str(item) for item in fault["loc"]]
+    line = _line(path, lines)
+    problem, value, hint = fault["msg"].removeprefix("Value error, "), None, None
+    if fault["type"] == "extra_forbidden":
+        problem = "unknown key"
+        hint = "Secrets stay out of files: api_key_env names the environment variable." if "key" in path[-1] else None
+    elif fault["type"] == "string_pattern_mismatch":
+        problem = "must be the NAME of an environment variable; the secret itself stays out of files"
+    elif fault["type"] in ("enum", "literal_error") or isinstance(fault["input"], int | float):
+        value = fault["input"]
+    return InputError(problem, source=_shown(source), line=line, key=".".join(path) or None, value=value, hint=hint)
+
+
+def _line(path: list[str], lines: TomlLines | None) -> int | None:
+    if lines is None or not path:
+        return None
+    found = lines.of(path[0], 0, path[1]) if len(path) > 1 else lines.of(None, 0, path[0])
+    return found or lines.of(path[0])
+
+
+def _shown(source: str | Path) -> str:
+    """The specification without what may be a user name and password in its address."""
+    text = str(source)
+    return f"{text.partition('@')[0]}@…" if isinstance(source, str) and text.count("@") > 1 else text

@@ -1,0 +1,517 @@
+"""``salon bench``: judge the pictures of a model with a suite, look at runs, go on with them, read their replies again."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_taxonomy.errors import IncompleteError, InputError
+
+if TYPE_CHECKING:
+    from salon_bench.running.plan import Planned
+    from salon_bench.running.progress import Watcher
+    from salon_bench.running.runner import Outcome, Runner
+    from salon_bench.running.standing import Standing
+    from salon_bench.running.summaries import SubjectSummary
+    from salon_bench.suites.suite import Suite
+    from salon_taxonomy.protocols import Judge
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_COMMANDS = {"mock-server": "salon_bench.mock_server.cli:mock_server"}
+"""Commands that stand in a file of their own; imported when they are called."""
+
+
+class BenchGroup(click.RichGroup):
+    """A group that imports some of its commands only when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in alphabetical order."""
+        return sorted({*super().list_commands(ctx), *_COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command; None for an unknown name."""
+        if cmd_name in _COMMANDS:
+            from importlib import import_module
+
+            module, _, name = _COMMANDS[cmd_name].partition(":")
+            command: click.Command = getattr(import_module(module), name)
+            return command
+        return super().get_command(ctx, cmd_name)
+
+
+_STORE = click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="The directory of results.",
+)
+_FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
+)
+
+
+def _work_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of everything that asks a judge: how much at once, how far, and what to show meanwhile."""
+    options = (
+        click.option(
+            "--concurrency", type=click.IntRange(1, 4096), help="Questions in flight. Default: what the judge allows."
+        ),
+        click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent."),
+        click.option("--max-tokens", type=int, help="Ask nothing more once so many tokens were read and written."),
+        click.option("--max-calls", type=int, help="Ask at most so many questions."),
+        click.option("--deadline", type=float, metavar="SECONDS", help="Ask nothing more after this time."),
+        click.option(
+            "--allow-incomplete",
+            is_flag=True,
+            help="Exit with 0 though work is left; questions without a reply are unscored for good.",
+        ),
+        click.option("--log-json", metavar="FILE", help="Append the log as JSON lines; - is standard error."),
+        click.option("--quiet", is_flag=True, help="No progress bar."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group(cls=BenchGroup, context_settings=_HELP)
+def bench() -> None:
+    """Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.
+
+    \b
+    Example:
+      salon bench suites
+      salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
+      salon bench runs
+      salon bench resume RUN
+    """
+
+
+@bench.command("suites")
+@_FORMAT
+def suites_(form: str) -> None:
+    """List the suites of all installed packages.
+
+    \b
+    Example:
+      salon bench suites
+      salon bench suites --format json
+    """
+    from salon_bench.suites.registry import suites
+
+    found = suites()
+    if form == "json":
+        _json([{name: getattr(each, name) for name in type(each).__slots__} for each in found])
+        return
+    _table(["suite", "package", "what it is"], [[each.name, each.package, each.problem or each.summary] for each in found])
+
+
+@bench.command("run")
+@click.argument("suite_name", metavar="SUITE")
+@click.option("--subject", "names", multiple=True, required=True, help="The model under test; repeat for a comparison.")
+@click.option(
+    "--generations",
+    "sources",
+    multiple=True,
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Its pictures: a folder or a table; one for each --subject, in the same order.",
+)
+@click.option(
+    "--judge", "judges", multiple=True, required=True, metavar="SPEC", help="KIND:MODEL@URL or a TOML file; several: a panel."
+)
+@click.option("--prompts", type=click.Path(path_type=Path), help="Your copy of the suite's prompts. Default: the suite's own.")
+@click.option("--limit", type=click.IntRange(1), help="So many prompts, drawn with the seed. Default: all.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same draw.")
+@click.option(
+    "--re-asks",
+    type=click.IntRange(0, 20),
+    default=1,
+    show_default=True,
+    help="How often an unreadable reply is asked for again.",
+)
+@click.option("--extractor", metavar="SPEC", help="A model that restates replies which still cannot be read.")
+@click.option("--resume", is_flag=True, help="Go on with the run if it was begun before.")
+@_STORE
+@_work_options
+@_FORMAT
+def run(
+    suite_name: str,
+    names: tuple[str, ...],
+    sources: tuple[Path, ...],
+    judges: tuple[str, ...],
+    prompts: Path | None,
+    limit: int | None,
+    seed: int,
+    re_asks: int,
+    extractor: str | None,
+    resume: bool,
+    store: Path,
+    form: str,
+    **work: Any,
+) -> None:
+    """Judge the pictures of a model with SUITE; every reply is on the disk before it counts.
+
+    The same command means the same run: what is finished is shown, what was begun goes on with --resume. With several
+    --judge each is a run of its own, and a further run holds what the panel says.
+
+    Exits with 0 only when every case has its rows (see --allow-incomplete).
+
+    \b
+    Example:
+      salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
+      salon bench run magicbench --subject a --generations a/ --judge judge.toml --limit 50 --max-cost 2.50
+      salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml --resume
+    """
+    from salon_bench.judges.specification import read_settings
+    from salon_bench.running.plan import Subject, planned
+    from salon_bench.suites.registry import suite_named
+
+    if len(names) != len(sources):
+        raise click.UsageError(f"{len(names)} --subject but {len(sources)} --generations: give one for each, in the same order")
+    suite = suite_named(suite_name)
+    subjects = [Subject(name, source) for name, source in zip(names, sources, strict=True)]
+    second = None if extractor is None else read_settings(extractor)
+    plans = []
+    for specification in judges:
+        settings = read_settings(specification)
+        judge = _opened(settings, work["concurrency"])
+        helper = None if second is None else _opened(second, work["concurrency"])
+        planned_run = planned(
+            suite,
+            subjects,
+            judge,
+            judge_settings=settings.model_dump(mode="json"),
+            prompts=prompts,
+            seed=seed,
+            limit=limit,
+            re_asks=re_asks,
+            extractor=helper,
+            extractor_settings=None if second is None else second.model_dump(mode="json"),
+        )
+        plans.append((planned_run, judge, helper))
+    reports = [_judged(each, judge, helper, store, resume=resume, work=work) for each, judge, helper in plans]
+    if len(plans) > 1:
+        reports.append(
+            _panel([each for each, _, _ in plans], suite, store, complete=all(report["complete"] for report in reports))
+        )
+    _show(reports, form)
+    _exit(reports, store, allowed=work["allow_incomplete"])
+
+
+@bench.command("resume")
+@click.argument("run_id", metavar="RUN")
+@_STORE
+@_work_options
+@_FORMAT
+def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
+    """Go on with a RUN that was stopped or killed: replies that stand are read, the others are asked for.
+
+    \b
+    Example:
+      salon bench runs
+      salon bench resume prism-our-model-qwen-1a2b3c4d
+    """
+    from salon_bench.judges.specification import restore_settings
+    from salon_bench.running.again import planned_again, refuse_another_run, stored_plan
+
+    _, plan = stored_plan(store, run_id)
+    judge = _opened(restore_settings(plan.judge_settings), work["concurrency"])
+    helper = None
+    if plan.extractor_settings is not None:
+        helper = _opened(restore_settings(plan.extractor_settings), work["concurrency"])
+    again = planned_again(plan, judge, helper)
+    refuse_another_run(run_id, plan, again.plan)
+    reports = [_judged(again, judge, helper, store, resume=True, work=work)]
+    _show(reports, form)
+    _exit(reports, store, allowed=work["allow_incomplete"])
+
+
+@bench.command("rescore")
+@click.argument("run_id", metavar="RUN")
+@_STORE
+@_FORMAT
+def rescore_(run_id: str, store: Path, form: str) -> None:
+    """Read the stored replies of a RUN again with the suite as it is installed now; nobody is asked.
+
+    Writes a run of its own, RUN+rescore-VERSION, and says what changed. Questions that the suite now asks differently have
+    no reply: they are unscored and counted.
+
+    \b
+    Example:
+      salon bench rescore prism-our-model-qwen-1a2b3c4d
+    """
+    import asyncio
+
+    from salon_bench.running.again import planned_again, stored_plan
+    from salon_bench.running.folding import fold_apart
+    from salon_bench.running.rescoring import AbsentJudge, rescore
+
+    _, plan = stored_plan(store, run_id)
+    helper = None if plan.extractor_alone is None else AbsentJudge("extractor", plan.extractor_alone)
+    again = planned_again(plan, AbsentJudge(plan.judge, plan.judge_alone), helper)
+    done = asyncio.run(rescore(again, run_id, store, fold=fold_apart))
+    changes = {name: getattr(done.changes, name) for name in type(done.changes).__slots__}
+    report = {**_report(again.suite, store, done.run_id, done.outcome), "rescored": run_id, "changes": changes}
+    _show([report], form)
+    if form == "table":
+        click.echo(f"Against {run_id}: {done.changes}")
+
+
+@bench.command("runs")
+@_STORE
+@_FORMAT
+def runs(store: Path, form: str) -> None:
+    """List the runs of a store, oldest first, with the version of judge and suite that made each.
+
+    \b
+    Example:
+      salon bench runs
+      salon bench runs --store other-results --format json
+    """
+    from salon_bench.running.standing import standings
+
+    found = standings(store)
+    if form == "json":
+        _json([_fields(each) for each in found])
+        return
+    _table(["run", "suite", "subject", "judge", "version", "state", "cases"], [_line(each) for each in found])
+
+
+@bench.command("status")
+@click.argument("run_id", metavar="[RUN]", required=False)
+@_STORE
+@_FORMAT
+def status(run_id: str | None, store: Path, form: str) -> None:
+    """Say how far a RUN is, or all that are not finished.
+
+    \b
+    Example:
+      salon bench status
+      salon bench status prism-our-model-qwen-1a2b3c4d --format json
+    """
+    from salon_bench.running.standing import State, standing, standings
+
+    open_ = [each for each in standings(store) if each.state in (State.RUNNING, State.UNFINISHED)] if run_id is None else []
+    found = open_ if run_id is None else [standing(store, run_id)]
+    if form == "json":
+        _json([_fields(each) for each in found])
+        return
+    if not found:
+        click.echo("Every run is finished.", err=True)
+    for each in found:
+        cases = f"{each.cases_done or 0} of {each.cases_total or '?'} cases"
+        click.echo(f"{each.run_id}: {each.state.value}, {cases}, {each.calls or 0} calls")
+        for words in (None if each.cost_usd is None else f"${each.cost_usd:.4f}", each.detail):
+            if words:
+                click.echo(f"  {words}")
+
+
+# ------------------------------------------------------------------------------------------------------------- one start
+
+
+def _opened(settings: Any, concurrency: int | None) -> "Judge":
+    import os
+
+    from salon_bench.judges.specification import open_settings
+
+    limits = getattr(settings, "limits", None)
+    if concurrency is not None and limits is not None:
+        settings = settings.model_copy(update={"limits": limits.model_copy(update={"concurrency": concurrency})})
+    return open_settings(settings, os.environ)
+
+
+def _judged(
+    planned: "Planned", judge: "Judge", extractor: "Judge | None", store: Path, *, resume: bool, work: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Start the run or go on with it, and report; a finished one is reported as it stands."""
+    import asyncio
+
+    from salon_bench.running.folding import fold_apart
+    from salon_bench.running.interrupting import stop_on_signals
+    from salon_bench.running.limits import Limits
+    from salon_bench.running.runner import Pace
+    from salon_bench.running.start import FinishedError, execute
+
+    limits = Limits(work["max_cost"], work["max_tokens"], work["max_calls"], work["deadline"])
+    allowed = getattr(getattr(judge, "settings", None), "limits", None)
+    pace = Pace(work["concurrency"] or getattr(allowed, "concurrency", None) or Pace().concurrency)
+    left_out = planned.generations.left_out
+    if left_out:
+        click.echo(f"{len(left_out)} files belong to no prompt and are left out.", err=True)
+
+    def caught(runner: "Runner") -> None:
+        stop_on_signals(runner, lambda words: click.echo(words, err=True))
+
+    with _watching(work) as watcher:
+        job = execute(
+            planned,
+            judge,
+            store,
+            extractor=extractor,
+            limits=limits,
+            pace=pace,
+            keep_lost=work["allow_incomplete"],
+            resume=resume,
+            watcher=watcher,
+            fold=fold_apart,
+            on_start=caught,
+        )
+        try:
+            outcome = asyncio.run(job)
+        except FinishedError:
+            click.echo(f"Run {planned.plan.run_id} is finished; nobody is asked.", err=True)
+            outcome = None
+        except asyncio.CancelledError:
+            raise IncompleteError(
+                f"stopped at once; go on with: salon bench resume {planned.plan.run_id} --store {store}"
+            ) from None
+    return _report(planned.suite, store, planned.plan.run_id, outcome)
+
+
+@contextmanager
+def _watching(work: Mapping[str, Any]) -> "Iterator[Watcher]":
+    """A bar on a terminal, and the log that was asked for."""
+    from salon_bench.running.watching import JsonLog, Watchers
+
+    watchers: list[Watcher] = []
+    with ExitStack() as stack:
+        if sys.stderr.isatty() and not work["quiet"]:
+            from rich.console import Console
+
+            from salon_bench.running.display import Bar
+
+            watchers.append(stack.enter_context(Bar(Console(stderr=True))))
+        if work["log_json"] == "-":
+            watchers.append(JsonLog(sys.stderr))
+        elif work["log_json"]:
+            try:
+                watchers.append(JsonLog(stack.enter_context(Path(work["log_json"]).open("a", encoding="utf-8"))))
+            except OSError as error:
+                raise InputError(f"the log cannot be written ({error.strerror})", source=work["log_json"]) from error
+        yield Watchers(tuple(watchers))
+
+
+def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path, *, complete: bool) -> dict[str, Any]:
+    from salon_bench.running.panel import judge_together
+
+    panel = judge_together([each.plan for each in plans], store)
+    report = {**_report(suite, store, panel.run_id, None), "agreement": panel.agreement, "complete": complete}
+    return {**report, "stopped": None if complete else "a member has work left"}
+
+
+# ---------------------------------------------------------------------------------------------------------------- output
+
+
+def _report(suite: "Suite", store: Path, run_id: str, outcome: "Outcome | None") -> dict[str, Any]:
+    """Everything that is printed about a run; ``outcome`` is None for one that was finished before."""
+    from salon_bench.running.summaries import summaries
+    from salon_bench.running.watching import progress_fields
+
+    return {
+        "run_id": run_id,
+        "complete": outcome is None or outcome.complete,
+        "stopped": None if outcome is None else outcome.stopped,
+        "progress": None if outcome is None else progress_fields(outcome.progress),
+        "subjects": [_numbers(each) for each in summaries(suite, store, run_id)],
+    }
+
+
+def _numbers(each: "SubjectSummary") -> dict[str, Any]:
+    table = each.summary.table.to_dicts()
+    return {
+        "subject": each.subject,
+        "scored": each.scored,
+        "unscored": each.unscored,
+        "table": table,
+        "notes": list(each.summary.notes),
+    }
+
+
+def _show(reports: list[dict[str, Any]], form: str) -> None:
+    if form == "json":
+        _json(reports)
+        return
+    for report in reports:
+        click.echo(f"Run {report['run_id']}")
+        for each in report["subjects"]:
+            click.echo(f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored")
+            lines = [[_cell(row[name]) for name in row] for row in each["table"]]
+            _table(list(each["table"][0]) if each["table"] else [], lines)
+            for note in each["notes"]:
+                click.echo(note)
+        for line in report.get("agreement", ()):
+            click.echo(line["sentence"])
+        if report["progress"]:
+            click.echo(_remark(report["progress"]), err=True)
+
+
+def _remark(progress: Mapping[str, Any]) -> str:
+    cost = "" if progress["cost_usd"] is None else f", ${progress['cost_usd']:.4f}"
+    why = ", ".join(f"{count} {reason}" for reason, count in progress["reasons"].items())
+    again = f", {progress['re_asked']} asked again" if progress["re_asked"] else ""
+    extra = f"; no verdict: {why}" if why else ""
+    return f"{progress['done']} cases in {progress['seconds']:.1f} s, {progress['calls']} calls{again}{cost}{extra}"
+
+
+def _exit(reports: list[dict[str, Any]], store: Path, *, allowed: bool) -> None:
+    """Leave with an error when work is left and that is not allowed."""
+    for report in reports:
+        if not report["complete"]:
+            progress = report["progress"] or {}
+            left = report["stopped"] or f"{progress.get('open', 0)} cases got no reply to a question"
+            hint = f"Go on with: salon bench resume {report['run_id']} --store {store}"
+            if allowed:
+                click.echo(f"Work is left: {left}. {hint}", err=True)
+            else:
+                raise IncompleteError(f"work is left: {left}\n{hint}")
+
+
+def _fields(each: "Standing") -> dict[str, Any]:
+    plain = {name: getattr(each, name) for name in type(each).__slots__ if name not in ("settings", "finished")}
+    plain["settings"] = json.loads(each.settings) if each.settings and each.settings.startswith("{") else each.settings
+    return plain
+
+
+def _line(each: "Standing") -> list[str]:
+    cases = "" if each.cases_done is None else f"{each.cases_done}/{each.cases_total}"
+    return [
+        each.run_id,
+        each.suite,
+        each.subject_model or "",
+        each.judge or "",
+        each.judge_version or "",
+        each.state.value,
+        cases,
+    ]
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _json(content: object) -> None:
+    click.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
+
+
+def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    """Print a table whose cells are taken literally."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*header, box=None)
+    for line in lines:
+        table.add_row(*(Text("".join(c if c.isprintable() else "\ufffd" for c in cell)) for cell in line))
+    (Console() if sys.stdout.isatty() else Console(width=180)).print(table)

@@ -1,0 +1,31 @@
+"""Ctrl-C while a run is at work: the first one stops asking, the second one stops at once."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from salon_bench.running.runner import Runner
+
+
+def stop_on_signals(runner: Runner, said: Callable[[str], None]) -> None:
+    """Catch SIGINT and SIGTERM for as long as the running event loop lives; call it in the task that runs the run.
+
+    Args:
+        runner: what is to be stopped.
+        said: told what will happen now, in a sentence.
+    """
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    caught = 0
+
+    def stop() -> None:
+        nonlocal caught
+        caught += 1
+        if caught == 1:
+            runner.stop("stopped by Ctrl-C")
+            said("Stopping: questions in flight are waited for. Ctrl-C again stops at once.")
+        elif task is not None:
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)

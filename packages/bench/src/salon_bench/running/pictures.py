@@ -1,0 +1,60 @@
+"""Puts the pictures of a case before the judge: opened, checked, resized, and named by their content."""
+
+from dataclasses import replace
+
+from salon_bench.media import PicturePolicy, PictureShelf, Prepared
+from salon_bench.suites.generations import Generated
+from salon_bench.suites.suite import Case
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Media
+from salon_taxonomy.records import Generation
+from salon_taxonomy.verdict import Unscored
+
+_LONGEST_URI = 400
+
+
+def with_pictures(case: Case, policy: PicturePolicy, shelf: PictureShelf) -> tuple[Case, tuple[Generation, ...]]:
+    """The case with ``media`` and ``generation_ids`` set, or with the problem of its first bad picture; and its rows.
+
+    Reads files and decodes pictures: call it from a thread. Never raises for what a file holds.
+    """
+    media: list[Media] = []
+    rows: list[Generation] = []
+    for picture in case.pictures:
+        prepared = shelf.prepare(picture.path, policy, picture.root)
+        if isinstance(prepared, Unscored):
+            return replace(case, problem=prepared), tuple(rows)
+        media.append(prepared.media)
+        rows.append(_row(picture, prepared))
+    return replace(case, media=tuple(media), generation_ids=tuple(row.generation_id for row in rows)), tuple(rows)
+
+
+def _row(picture: Generated, prepared: Prepared) -> Generation:
+    """The row of a file; its key is a digest of prompt, model, sample and the file's own bytes."""
+    sha256 = prepared.original_sha256
+    name: dict[str, Digestible] = {
+        "prompt": picture.prompt_id,
+        "model": picture.model,
+        "sample": picture.sample,
+        "sha256": sha256,
+    }
+    return Generation(
+        generation_id=digest("generation", name),
+        prompt_id=picture.prompt_id,
+        model=picture.model,
+        sample=picture.sample,
+        uri=_uri(picture),
+        sha256=sha256,
+        width=prepared.original_width,
+        height=prepared.original_height,
+    )
+
+
+def _uri(picture: Generated) -> str:
+    """The path, as far as the column takes it: the whole, else below the folder, else the file's name."""
+    below = picture.path.relative_to(picture.root) if picture.path.is_relative_to(picture.root) else picture.path
+    for text in (str(picture.path), str(below), picture.path.name):
+        if len(text) <= _LONGEST_URI:
+            return text.encode("utf-8", "replace").decode()
+    raise InputError("a file's name is too long", source=picture.path)

@@ -1,0 +1,138 @@
+"""How the runs of a store stand: which are finished, which were left, which are being worked on now."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from salon_bench.running.ledger import may_have_parts
+from salon_store.journal import LockedFile, journal_path
+from salon_store.layout import Layout
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import RunEventKind
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class State(StrEnum):
+    """Where a run is in its life."""
+
+    RUNNING = "running"
+    """A process is at work on it."""
+    UNFINISHED = "unfinished"
+    """It was stopped or killed; a resume goes on."""
+    FINISHED = "finished"
+    """Every case has its rows."""
+    IMPORTED = "imported"
+    """Its rows were made elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One run of a store. Cases are those of its latest event, calls and cost the sums over all its starts.
+
+    ``finished``: its latest event says so, whoever is at work on it now.
+    """
+
+    run_id: str
+    suite: str
+    subject_model: str | None
+    judge: str | None
+    judge_version: str | None
+    state: State
+    cases_done: int | None
+    cases_total: int | None
+    calls: int | None
+    cost_usd: float | None
+    started_at: datetime | None
+    last_at: datetime | None
+    detail: str | None
+    settings: str | None
+    finished: bool
+
+
+def standings(store: Path) -> list[Standing]:
+    """All runs of a store that have a row, oldest first; those that were only just begun have none yet.
+
+    Raises:
+        SalonError: for a directory that is no store.
+    """
+    import polars as pl
+
+    from salon_store import ResultStore
+
+    opened = ResultStore.open(store, create=False, read_only=True)
+    events = opened.read("run_events").sort("at")
+    spent = events.group_by("run_id").agg(
+        pl.col("calls").sum(), pl.col("cost_usd").sum(), pl.col("cost_usd").count().alias("priced")
+    )
+    latest = (
+        events.group_by("run_id", maintain_order=True)
+        .last()
+        .select("run_id", "kind", "at", "cases_done", "cases_total", "detail")
+    )
+    joined = opened.read("runs").join(latest, on="run_id", how="left").join(spent, on="run_id", how="left")
+    return [
+        _standing(store, row) for row in joined.sort("started_at", "run_id", nulls_last=False).collect().iter_rows(named=True)
+    ]
+
+
+def standing(store: Path, run_id: str) -> Standing:
+    """One run.
+
+    Raises:
+        InputError: when the store has no such run; names those there are.
+    """
+    found = standings(store)
+    for each in found:
+        if each.run_id == run_id:
+            return each
+    hint = None if found else "A run appears here once it was stopped or is finished."
+    raise InputError("there is no run", source=store, value=run_id, allowed=[each.run_id for each in found], hint=hint)
+
+
+def known_run(store: Path, run_id: str) -> Standing | None:
+    """One run, or None when the store has never heard of it; reads nothing when no file can hold it."""
+    if not may_have_parts(store, "runs", run_id):
+        return None
+    return next((each for each in standings(store) if each.run_id == run_id), None)
+
+
+def _standing(store: Path, row: dict[str, object]) -> Standing:
+    shown = {
+        name: row[name] for name in ("run_id", "suite", "subject_model", "judge", "judge_version", "settings", "started_at")
+    }
+    counts = {name: row[name] for name in ("cases_done", "cases_total", "calls", "detail")}
+    cost = row["cost_usd"] if row["priced"] else None
+    ended = row["kind"] == RunEventKind.FINISHED.value
+    state = _state(store, row, finished=ended)
+    return Standing(**shown, **counts, cost_usd=cost, last_at=row["at"], state=state, finished=ended)  # type: ignore[arg-type]
+
+
+def _state(store: Path, row: dict[str, object], *, finished: bool) -> State:
+    if _at_work(store, str(row["run_id"])):
+        return State.RUNNING
+    if finished:
+        return State.FINISHED
+    return State.UNFINISHED if row["source"] is None else State.IMPORTED
+
+
+def _at_work(store: Path, run_id: str) -> bool:
+    path = journal_path(Layout(store.absolute()).journals, run_id)
+    if not path.exists():
+        return False
+    file = LockedFile.opened(path, create=False)
+    if file is not None:
+        file.close()
+    return file is None and path.exists()
+
+
+def rows_of(store: Path, table: str, run_id: str) -> "pl.DataFrame":
+    """The rows of one run in one table of the store."""
+    import polars as pl
+
+    from salon_store import ResultStore
+
+    return ResultStore.open(store, create=False, read_only=True).read(table).filter(pl.col("run_id") == run_id).collect()

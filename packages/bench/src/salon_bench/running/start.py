@@ -1,0 +1,121 @@
+"""Starts a run, or goes on with it: takes it for this process, works, and has its rows folded into the store."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from salon_bench.running.examination import Asking
+from salon_bench.running.folding import fold_here
+from salon_bench.running.ledger import Fold, Ledger
+from salon_bench.running.limits import Limits
+from salon_bench.running.plan import Planned, RunPlan
+from salon_bench.running.progress import Watcher
+from salon_bench.running.runner import Outcome, Pace, Runner
+from salon_bench.running.standing import Standing, known_run
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge
+from salon_taxonomy.records import Run
+
+_PROMPTS_AT_ONCE = 500
+
+
+class FinishedError(InputError):
+    """The run is finished: there is nothing to do but to look at it. ``standing`` is how it stands."""
+
+    def __init__(self, standing: Standing) -> None:
+        self.standing = standing
+        super().__init__("this run is finished", value=standing.run_id)
+
+
+async def execute(
+    planned: Planned,
+    judge: Judge,
+    store: Path,
+    *,
+    extractor: Judge | None = None,
+    limits: Limits | None = None,
+    pace: Pace | None = None,
+    keep_lost: bool = False,
+    resume: bool = False,
+    watcher: Watcher | None = None,
+    fold: Fold = fold_here,
+    on_start: Callable[[Runner], None] | None = None,
+) -> Outcome:
+    """Run a plan to its end, or to the first limit; everything that was had is in the store when this returns or raises.
+
+    Args:
+        planned: what to run (``plan.planned``).
+        judge: whom to ask; one that is an asynchronous context manager is entered and left here.
+        store: the results' directory, made when there is none.
+        extractor: restates replies that cannot be read; the plan must name it.
+        limits: how far to go.
+        pace: how much at once.
+        keep_lost: see :class:`Runner`.
+        resume: go on with a run that was begun before.
+        watcher: told how it goes.
+        fold: who folds the journals.
+        on_start: given the runner before it starts, to be able to stop it.
+
+    Raises:
+        FinishedError: when every case has its rows already.
+        InputError: when the run was begun before and ``resume`` is false.
+        JournalInUseError: when another process is at work on the run.
+        SalonError: when the store, the suite or a question fails; the run can be resumed.
+    """
+    plan = planned.plan
+    ledger = Ledger.open(store, plan.run_id, fold)
+    try:
+        before = known_run(store, plan.run_id)
+        if before is not None and before.finished:
+            raise FinishedError(before)
+        if before is not None and not resume:
+            raise InputError(
+                "this run was begun before",
+                value=plan.run_id,
+                hint=f"Go on with it: --resume, or `salon bench resume {plan.run_id} --store {store}`.",
+            )
+        if before is None:
+            ledger.note("runs", run_row(planned.plan))
+            _note_prompts(ledger, planned)
+        async with AsyncExitStack() as stack:
+            for each in (judge, extractor):
+                if isinstance(each, AbstractAsyncContextManager):
+                    await stack.enter_async_context(each)
+            runner = Runner(
+                planned.suite,
+                lambda: planned.suite.cases(planned.prompts, planned.generations),
+                Asking(judge, plan.judging, plan.re_asks, extractor),
+                ledger,
+                limits=limits,
+                pace=pace,
+                keep_lost=keep_lost,
+                watcher=watcher,
+            )
+            if on_start is not None:
+                on_start(runner)
+            return await runner.run()
+    finally:
+        ledger.close()
+
+
+def run_row(plan: RunPlan, run_id: str | None = None) -> Run:
+    """The row of a run that begins now."""
+    return Run(
+        run_id=run_id or plan.run_id,
+        suite=plan.suite,
+        subject_model=plan.subjects[0].name if len(plan.subjects) == 1 else None,
+        judge=plan.judge,
+        judge_version=plan.judge_version,
+        seed=plan.seed,
+        settings=plan.settings(),
+        salon_version=version("salon-bench"),
+        started_at=datetime.now(UTC),
+    )
+
+
+def _note_prompts(ledger: Ledger, planned: Planned) -> None:
+    rows = [item.prompt for item in planned.prompts]
+    for first in range(0, len(rows), _PROMPTS_AT_ONCE):
+        ledger.note("prompts", rows[first : first + _PROMPTS_AT_ONCE])

@@ -1,0 +1,51 @@
+"""What a run came to: the suite's own numbers, for each of its subjects."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from salon_bench.running.standing import rows_of
+from salon_bench.suites.suite import Suite, Summary
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectSummary:
+    """One subject's numbers in one run, with how many of its rows are scored."""
+
+    subject: str
+    summary: Summary
+    scored: int
+    unscored: int
+
+
+def summaries(suite: Suite, store: Path, run_id: str) -> list[SubjectSummary]:
+    """The numbers of every subject that has rows in the run, subjects in alphabetical order.
+
+    Raises:
+        SalonError: for a directory that is no store, or a part of it that cannot be read.
+    """
+    import polars as pl
+
+    scores, assessments = rows_of(store, "scores", run_id), rows_of(store, "assessments", run_id)
+    generations = _models(store, assessments["generation_id"].unique())
+    labelled = assessments.join(generations, on="generation_id", how="left")
+    found = []
+    for subject in sorted(scores["subject_model"].unique()):
+        mine = scores.filter(pl.col("subject_model") == subject)
+        labels = labelled.filter(pl.col("model") == subject).drop("model")
+        scored = mine["value"].count()
+        found.append(SubjectSummary(subject, suite.aggregate(mine, labels), scored, mine.height - scored))
+    return found
+
+
+def _models(store: Path, generation_ids: "pl.Series") -> "pl.DataFrame":
+    import polars as pl
+
+    from salon_store import ResultStore
+
+    rows = ResultStore.open(store, create=False, read_only=True).read("generations")
+    wanted = rows.filter(pl.col("generation_id").is_in(generation_ids.implode()))
+    return wanted.select("generation_id", "model").unique("generation_id").collect()

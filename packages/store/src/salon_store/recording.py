@@ -1,0 +1,76 @@
+"""The store's second door: opens a journal and nothing else, without the libraries that read and write parts.
+
+A process that only writes rows down (a run that asks judges) starts in a fraction of the time and of the memory that
+:class:`salon_store.ResultStore` takes. What it wrote is folded into parts by whoever opens the store next.
+"""
+
+from pathlib import Path
+
+from salon_store import journal
+from salon_store.errors import NotAStoreError, StoreError, explained
+from salon_store.files import locked
+from salon_store.folder import make_folder
+from salon_store.journal import Folded, Journal, LockedFile
+from salon_store.layout import Layout
+from salon_store.migrations import MIGRATIONS
+from salon_store.note import read_note
+
+_EVERY = 1_000_000_000
+
+
+def open_journal(store: str | Path, run_id: str, *, sync_every: int = _EVERY) -> Journal | None:
+    """Open the journal of a run in a store, which is made when there is none; close it with :meth:`Journal.leave`.
+
+    None when a journal of that run was left behind by a writer that died: open the store once
+    (``ResultStore.open``), which folds it, and call again.
+
+    Args:
+        store: the store's directory.
+        run_id: names the journal, 1 to 200 characters of any kind.
+        sync_every: as for ``ResultStore.journal``; unless given, rows wait for :meth:`Journal.sync`: they outlive this
+            process as soon as they are added, but not a power cut.
+
+    Raises:
+        JournalInUseError: when a live writer holds the journal of this run.
+        NotAStoreError: when the directory is none, is newer than this Salon, or older and must be opened by
+            ``ResultStore.open`` first.
+        InputError: for an unusable run id.
+        StoreError: when the operating system refuses.
+
+    Example:
+        >>> import tempfile
+        >>> from salon_store import ResultStore
+        >>> from salon_taxonomy.records import Prompt
+        >>> folder = Path(tempfile.mkdtemp()) / "results"
+        >>> journal = open_journal(folder, "night")
+        >>> journal.add("prompts", Prompt(prompt_id="p1", suite="s", text="a cat"))
+        1
+        >>> journal.leave()
+        >>> ResultStore.open(folder).read("prompts").collect().height
+        1
+    """
+    with explained(store):
+        layout = Layout(Path(store).absolute())
+        if not layout.note.exists():
+            make_folder(layout, MIGRATIONS, create=True)
+        with locked(layout.note_lock):
+            note = read_note(layout, MIGRATIONS)
+        if note.schema_version < MIGRATIONS[-1].version:
+            raise NotAStoreError(
+                f"the store has schema version {note.schema_version} and must be brought to {MIGRATIONS[-1].version}",
+                source=layout.root,
+                hint=f"`salon store verify {layout.root}` opens it for writing once.",
+            )
+        layout.journals.mkdir(exist_ok=True)
+        path = journal.journal_path(layout.journals, run_id)
+        file = LockedFile.opened(path, create=True)
+        if file is None:
+            raise journal.held_elsewhere(path)
+        if path.stat().st_size:
+            file.close()
+            return None
+        return Journal(path, run_id, file, _nobody_folds, sync_every)
+
+
+def _nobody_folds(path: Path, run_id: str | None) -> Folded:
+    raise StoreError(f"{path}: this journal is folded by whoever opens the store; close it with Journal.leave()")
