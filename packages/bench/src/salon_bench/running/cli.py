@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from salon_taxonomy.protocols import Judge
 
 _HELP = {"help_option_names": ["-h", "--help"]}
-_COMMANDS = {"mock-server": "salon_bench.mock_server.cli:mock_server"}
+_COMMANDS = {
+    "magic-bench-377": "salon_bench.suites.magic_bench_377.cli:magic_bench_377",
+    "mock-server": "salon_bench.mock_server.cli:mock_server",
+}
 """Commands that stand in a file of their own; imported when they are called."""
 
 
