@@ -180,8 +180,8 @@ class MagicBench377Battles:
         for me, other in (("a", "b"), ("b", "a")):
             mine: Verdict[float] = Scored(1.0 - won.value) if isinstance(won, Scored) and me == "b" else won
             values = [(WIN, mine), *zip(SHOWINGS, map(_left, shown), strict=True)]
-            number = case.facts[f"sample_{other}"]
-            task = f"against {str(case.facts[f'model_{other}'])[:_LONGEST_OPPONENT]}" + (f" #{number}" if number else "")
+            opponent = str(case.facts[f"model_{other}"])[:_LONGEST_OPPONENT]
+            task = f"against {opponent} #{case.facts[f'sample_{other}']}"
             place = "ab".index(me)
             generation = case.generation_ids[place] if len(case.generation_ids) == 2 else None
             for dimension, verdict in values:
