@@ -322,6 +322,10 @@ def test_a_draft_is_read_back_as_the_battles_that_were_drawn(tmp_path, benchmark
 
 
 def test_a_draft_without_a_partner_is_refused(tmp_path, benchmark):
+    with pytest.raises(InputError, match="no picture belongs"):
+        draft(benchmark, Generations([*_files("other", "x", "y")]), 3)
+    with pytest.raises(SalonError, match="no two models"):
+        draft(benchmark, Generations([*_files("p0", "x"), *_files("p1", "y")]), 3)
     with pytest.raises(SalonError, match="2 to"):
         draft(benchmark, pictures({"x": 1}, 6), 3)
     with pytest.raises(InputError, match="JSON Lines"):

@@ -33,6 +33,8 @@ def test_a_file_with_the_printed_shares_has_nothing_to_change(tmp_path):
     assert found.prompts == 377
     assert found.p_value > 0.99
     assert "0 of 18 labels are off" in found.notes[1]
+    assert "capability Style" not in found.unused
+    assert "test point Texture" in found.unused
     assert "The benchmark has" not in found.notes[0]
     shares = {row["label"]: row["share"] for row in found.table.filter(found.table["target"].is_not_null()).to_dicts()}
     assert {label: round(share) for label, share in shares.items()} == {

@@ -184,12 +184,30 @@ def test_a_second_run_by_the_same_judge_adds_no_second_rating_and_no_second_batt
     assert count() == before == {"ratings": 3 * 3 * PROMPTS * SAMPLES, "battles": 3 * PROMPTS * SAMPLES}
 
 
+def test_a_comparison_of_one_model_is_refused_before_anything_is_written(folder: Path) -> None:
+    words = [
+        "bench",
+        "run",
+        battles.name,
+        "--subject",
+        "fine",
+        "--generations",
+        folder / "fine",
+        "--judge",
+        "vllm:m@localhost:1",
+    ]
+    store = folder / "nothing"
+    done = CliRunner().invoke(main, [str(word) for word in [*words, "--prompts", folder / "prompts.jsonl", "--store", store]])
+    assert done.exit_code == 2
+    assert "two models or more" in done.stderr
+    assert not store.exists()
+
+
 def test_a_judge_that_prefers_a_side_is_flagged_by_salon_raters(folder: Path, tmp_path: Path) -> None:
     run_id = run(battles_each, folder, tmp_path / "results", PixelJudge(left=0.25, name="leftist"))
     note = summaries(battles_each, tmp_path / "results", run_id)[0].summary.notes[1]
     assert ", 0 to the right; exact binomial p" in note
-    table = json.loads(salon("raters", tmp_path / "results", "--format", "json"))
-    assert "leftist@" in json.dumps(table)
-    assert "one_sided" in json.dumps(table)
-    report = pl.DataFrame(table["raters"] if isinstance(table, dict) else table, infer_schema_length=None)
-    assert report["one_sided"][0] is True
+    [rater] = json.loads(salon("raters", tmp_path / "results", "--format", "json"))["raters"]
+    assert rater["rater_id"].startswith("leftist@")
+    assert rater["reasons"] == ["one_sided"]
+    assert rater["left_share"] > 0.6

@@ -11,6 +11,7 @@ from salon_bench.suites.magic_bench_377 import read_prompts
 from salon_bench.suites.magic_bench_377.labels import points, scenarios
 from salon_taxonomy.errors import InputError
 
+NAMES = st.sampled_from(["point", "demand", "model_a", "model_b", "sample_a", "sample_b"])
 ROW = {"prompt": "Three gems, no box.", "labels": ["Quantity", "Negation"], "scenario": "Art"}
 
 
@@ -117,19 +118,24 @@ def test_a_file_that_is_none_is_refused(tmp_path, name, content):
     assert the_error(tmp_path / name).source is not None
 
 
-@given(
-    st.fixed_dictionaries(
-        {
-            name: st.none() | st.text(max_size=20) | st.lists(st.text(max_size=8) | st.integers() | st.none(), max_size=3)
-            for name in ("prompt", "labels", "scenario", "test_points", "battles", "prompt_id", "language")
-        }
-    )
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12) | st.sampled_from(["State", "Style", "x"])
 )
-def test_no_row_raises_anything_but_an_input_error(tmp_path_factory, row):
+CELLS = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4), max_leaves=8
+)
+
+
+@given(st.dictionaries(st.sampled_from([*ROW, "test_points", "battles", "prompt_id", "language"]), CELLS, max_size=2))
+def test_no_cell_raises_anything_but_an_input_error(tmp_path_factory, wrong):
     path = tmp_path_factory.mktemp("rows") / "a.jsonl"
-    path.write_text(json.dumps(row) + "\n")
-    with pytest.raises(InputError):
-        read_prompts(path)
+    path.write_text(json.dumps({**ROW, **wrong}) + "\n")
+    try:
+        [item] = read_prompts(path)
+    except InputError as error:
+        assert error.source == str(path)
+    else:
+        assert 1 <= len(item.prompt.labels) <= 4
 
 
 def test_the_taxonomy_has_the_papers_test_points_and_scenarios():

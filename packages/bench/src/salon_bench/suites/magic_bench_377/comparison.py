@@ -149,7 +149,7 @@ class MagicBench377Battles:
                     prompt=item.prompt,
                     pictures=() if pictures is None else pictures,
                     facts=pair._asdict(),
-                    problem=None if pictures else Unscored(Reason.BAD_MEDIA, "one of the two pictures is missing"),
+                    problem=None if pictures else Unscored(Reason.BAD_MEDIA, "there are no two pictures to compare"),
                 )
 
     def examine(self, case: Case) -> Examination:

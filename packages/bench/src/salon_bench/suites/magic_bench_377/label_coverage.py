@@ -54,6 +54,11 @@ class Coverage:
         return int((self.table["change"].fill_null(0) != 0).sum())
 
     @property
+    def unused(self) -> tuple[str, ...]:
+        """Labels that no prompt has, in the table's order: ``scenario Film``."""
+        return tuple(f"{row['kind']} {row['label']}" for row in self.table.iter_rows(named=True) if not row["prompts"])
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for people."""
         targets = self.table["target"].count()
@@ -64,6 +69,8 @@ class Coverage:
             f"{self.prompts} prompts ({spoken}); capability labels: {labels}.{size}",
             f"{self.off} of {targets} labels are off the printed share; scenarios: chi-square {self.chi_square:.2f}, "
             f"4 degrees of freedom, p {self.p_value:.3g}.",
+            f"{self.table.height - len(self.unused)} of {self.table.height} labels occur"
+            + (f"; not {', '.join(self.unused)}." if self.unused else "."),
         )
 
 

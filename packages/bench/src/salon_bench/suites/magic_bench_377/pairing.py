@@ -141,6 +141,7 @@ def draft(
         before: battles that were had, for the rules that look at them.
 
     Raises:
+        InputError: there is no picture at all.
         OptionError: fewer than two models, no prompt in common, or a number out of its range.
     """
     import polars as pl
@@ -148,8 +149,9 @@ def draft(
     from salon_ranking.scheduling import ScheduleState, Shelf, next_pairs
 
     made = [(file.model, file.prompt_id, file.sample) for file in _files(prompts, generations)]
-    frame = pl.DataFrame(made, schema=["model", "prompt_id", "sample"], orient="row")
-    shelf = Shelf.from_frame(frame) if made else None
+    if not made:
+        raise InputError("no picture belongs to any of the prompts", value=list(generations.models))
+    shelf = Shelf.from_frame(pl.DataFrame(made, schema=["model", "prompt_id", "sample"], orient="row"))
     state = ScheduleState.of(before, models=generations.models, shelf=shelf)
     plan = next_pairs(state, n, rule=rule, seed=seed)
     drawn: dict[str, dict[Pair, None]] = {}

@@ -136,7 +136,8 @@ def _battle_notes(leaning: pl.DataFrame, rule: OrderRule) -> Iterator[str]:
     left, right = int((lean > 0).sum()), int((lean < 0).sum())
     p = float(sign_test([left], [left + right])[0])
     yield f"Position: {left} pairs lean to the left, whichever picture it is, {right} to the right; exact binomial p {p:.3g}."
-    yield f"Win rates: 95 % percentile bootstrap over prompts, {REPLICATES} replicates, seed {SEED}; shares: Wilson."
+    yield f"Win rates: 95 % percentile bootstrap over prompts, {REPLICATES} replicates, seed {SEED}."
+    yield "Shares: 95 % intervals by Wilson, showings taken for independent."
 
 
 def _win_rate(opponent: str | None, won: pl.DataFrame) -> tuple[object, ...]:
