@@ -101,6 +101,15 @@ def test_parquet_with_the_same_columns_is_read(tmp_path):
     assert (row.image, row.split) == ("1.png", "train")
 
 
+def test_parquet_with_embedded_pictures_is_read_by_their_paths(tmp_path):
+    cells = {"image": [{"bytes": b"\x89PNG", "path": "1.png"}, {"bytes": b"", "path": None}], "response": [NORMAL, NORMAL]}
+    pl.DataFrame(cells).write_parquet(tmp_path / "test-0.parquet")
+    good, bad = magicdata_rows(tmp_path / "test-0.parquet")
+    assert isinstance(good, MagicDataRow)
+    assert good.image == "1.png"
+    assert isinstance(bad, UnreadableRow)
+
+
 def test_the_split_is_the_argument_then_the_column_then_the_files_name(tmp_path):
     rows = [{"images": "1", "response": NORMAL, "split": "cot"}, {"images": "2", "response": NORMAL}]
     path = lines(tmp_path / "train.jsonl", *rows)

@@ -1,6 +1,8 @@
 """Which judge a text or a file means, and what is said of one that means none."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from salon_bench import judges
 from salon_bench.judges import ChatSettings, ManagedJudge, open_judge, open_settings, read_settings, restore_settings
 from salon_bench.judges.specification import KINDS, OTHER_KEY
 from salon_taxonomy.errors import InputError
@@ -119,6 +122,7 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
         ('model = "m"\n[limits]\ntimeout_s = inf\n', "line 3, key 'limits.timeout_s'"),
         ('model = "m"\njson_mode = "xml"\n', "line 2, key 'json_mode'"),
         ('model = "m"\nbase_url = "http://h/v1?api-version=3"\n', "line 2, key 'base_url': must hold no query"),
+        ('model = "m"\nbase_url = "http://h/v1/chat/completions"\n', "must end before /chat/completions"),
         ('model = "m"\n[extra_body]\nstream = true\n', "line 2, key 'extra_body': stream cannot be set here"),
         ('model = "m"\n[headers]\nX-Api-Key = "s3cret-value"\n', "secret_headers"),
         ('model = "m"\n[headers]\n"bad name" = "x"\n', "not the name of a header"),
@@ -220,3 +224,15 @@ def test_settings_cannot_be_changed() -> None:
 
 def test_every_kind_is_its_own_name() -> None:
     assert all(kind.name == name for name, kind in KINDS.items())
+
+
+def test_settings_are_read_without_the_http_client() -> None:
+    code = "import sys; from salon_bench.judges import read_settings; read_settings('vllm:m'); print('aiohttp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_every_name_of_the_table_of_contents_can_be_imported() -> None:
+    assert all(getattr(judges, name) is not None for name in judges.__all__)
+    assert set(judges.__all__) <= set(dir(judges))
+    with pytest.raises(AttributeError):
+        judges.nothing  # noqa: B018

@@ -139,6 +139,18 @@ def test_a_panels_majority_counts_and_an_even_split_is_no_verdict():
     assert (row["value"], row["scored"], row["unscored"]) == (100.0, 1, 1)
 
 
+def test_a_score_with_flags_from_other_classes_has_a_bootstrap_and_the_others_keep_wilson():
+    strangers = [picture("animal_single", normal=False, flags=("human",))] * 2
+    sound = [picture("human_single")] * 20 + [picture("animal_single")] * 5
+    summary = summarize(rows_of(sound + strangers), Fidelity.RELEASED)
+    assert score(summary, "human")["ci_low"] < score(summary, "human")["value"] == 90.0
+    assert score(summary, "object")["ci_low"] is None
+    assert score(summary, "overall")["ci_low"] == pytest.approx(76.63, abs=0.01)
+    assert "flags on images of other classes have a percentile bootstrap" in summary.notes[-1]
+    alone = summarize(rows_of([picture("human_single")] * 20), Fidelity.RELEASED)
+    assert score(alone, "human")["ci_low"] == pytest.approx(83.89, abs=0.01)
+
+
 def test_the_notes_say_which_rule_counted_and_why_pictures_are_left_out():
     absent = picture("human_single", subject=False, assessed=False)
     failed = picture("human_single", normal=None, reason="timeout")

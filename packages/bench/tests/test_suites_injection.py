@@ -36,6 +36,7 @@ PROMPT_FILES: dict[str, Callable[[str], str]] = {
     "magic_bench_377": lambda text: json.dumps(
         {"prompt": text, "labels": ["Style"], "scenario": "Art", "test_points": [{"point": "Quantity", "demand": text}, "Text"]}
     ),
+    "suite": lambda text: json.dumps({"images": "1.png", "response": '{"Whether Normal": true}', "prompt": text}),
 }
 """By folder: one line of the suite's file of prompts (JSON lines), with a text in every column that is free; for the suites
 that need such a file."""

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::bradley_terry::{Likelihood, Settings};
 use crate::cells::{Cells, PairScores};
+use crate::chord::Chord;
+use crate::elimination::Elimination;
 use crate::error::CoreError;
 use crate::graph::Graph;
-use crate::laplacian::Factor;
 use crate::resample::{LANES, Resampler};
 use crate::watch::Watch;
 use crate::workers::in_blocks;
@@ -77,7 +78,8 @@ struct Work<'a> {
     resampler: Resampler<'a>,
     graph: Graph,
     estimate: &'a [f64],
-    chord: Option<Factor>,
+    chord: Option<Chord<'a>>,
+    elimination: Option<&'a Elimination>,
     settings: Settings,
     plan: Plan,
 }
@@ -109,12 +111,15 @@ pub fn bootstrap(
     let plain = (!plan.by_cluster && cells.clusters() > 0).then(|| cells.without_clusters());
     let cells = plain.as_ref().unwrap_or(cells);
     let scores = cells.scores();
+    let elimination = Elimination::plan(cells.pairs());
+    let all = Likelihood::new(cells.pairs(), &scores, settings.prior_ties).eliminated(elimination.as_ref());
     let work = Work {
         cells,
         resampler: Resampler::new(cells, plan.by_cluster),
         graph: Graph::new(cells.pairs()),
         estimate,
-        chord: Likelihood::new(cells.pairs(), &scores, settings.prior_ties).chord(estimate),
+        chord: all.chord(estimate),
+        elimination: elimination.as_ref(),
         settings: *settings,
         plan: *plan,
     };
@@ -130,24 +135,54 @@ impl Work<'_> {
         in_blocks(&mut log_strengths, LANES * models, self.plan.threads, lanes, |lanes, block, rows| {
             let replicates = rows.len() / models;
             self.resampler.draw(self.plan.seed, (block * LANES) as u64, &mut lanes[..replicates]);
-            for (row, scores) in rows.chunks_mut(models).zip(lanes.iter()) {
-                endings.count(self.fit_replicate(scores, row, watch)?);
-                watch.advance(1);
+            for ending in self.fit_replicates(&lanes[..replicates], rows, watch)? {
+                endings.count(ending);
             }
             Ok(())
         })?;
         Ok(endings.of(log_strengths))
     }
 
-    fn fit_replicate(&self, scores: &PairScores, row: &mut [f64], watch: &Watch) -> Result<Ending, CoreError> {
+    /// Fit replicates into `rows`, first all of them together, then those by themselves that need more than that.
+    fn fit_replicates(&self, lanes: &[PairScores], rows: &mut [f64], watch: &Watch) -> Result<Vec<Ending>, CoreError> {
         watch.check()?;
-        let likelihood = Likelihood::new(self.cells.pairs(), scores, self.settings.prior_ties);
+        let likelihood =
+            |scores| Likelihood::new(self.cells.pairs(), scores, self.settings.prior_ties).eliminated(self.elimination);
+        let likelihoods: Vec<Likelihood<'_>> = lanes.iter().map(likelihood).collect();
+        let quick = match &self.chord {
+            Some(chord) => chord.maximise(&likelihoods, self.estimate, &self.settings, watch)?,
+            None => vec![None; lanes.len()],
+        };
+        let mut endings = Vec::with_capacity(lanes.len());
+        let each = likelihoods.iter().zip(lanes).zip(quick);
+        for (row, ((likelihood, scores), quick)) in rows.chunks_mut(self.estimate.len()).zip(each) {
+            endings.push(self.finish_replicate(likelihood, scores, quick, row, watch)?);
+            watch.advance(1);
+        }
+        Ok(endings)
+    }
+
+    /// Write the answer of one replicate, `quick` where it is known already.
+    fn finish_replicate(
+        &self,
+        likelihood: &Likelihood<'_>,
+        scores: &PairScores,
+        quick: Option<Vec<f64>>,
+        row: &mut [f64],
+        watch: &Watch,
+    ) -> Result<Ending, CoreError> {
+        watch.check()?;
         let present: Vec<bool> = likelihood.matches().iter().map(|&matches| matches > 0.0).collect();
         if self.settings.prior_ties == 0.0 && !self.graph.is_strongly_connected(scores, &present) {
             return Ok(Ending::Degenerate);
         }
-        let (log_strengths, converged) =
-            likelihood.maximise_nearby(self.estimate, self.chord.as_ref(), &self.settings, watch)?;
+        let (log_strengths, converged) = match quick {
+            Some(log_strengths) => (log_strengths, true),
+            None => {
+                let fit = likelihood.maximise(self.estimate, &self.settings, watch)?;
+                (fit.log_strengths, fit.converged)
+            }
+        };
         // Without a prior, all who are present are joined: that was just asked.
         let all = self.settings.prior_ties == 0.0 && present[self.plan.baseline];
         let joined = if all { present } else { self.graph.joined_to(self.plan.baseline, scores) };

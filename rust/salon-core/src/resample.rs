@@ -12,7 +12,6 @@
 use std::ops::Range;
 
 use crate::cells::{Cells, PairScores};
-use crate::crossing::Crossing;
 use crate::multinomial::{Multinomial, Tally};
 use crate::random::Stream;
 
@@ -24,7 +23,7 @@ pub enum Resampler<'a> {
     /// Battles are drawn.
     Battles(BattleSampler<'a>),
     /// Whole clusters are drawn.
-    Clusters(ClusterSampler),
+    Clusters(ClusterSampler<'a>),
 }
 
 impl<'a> Resampler<'a> {
@@ -70,8 +69,8 @@ impl Tally for PairTally<'_, '_> {
 
     #[inline]
     fn add(&mut self, position: usize, count: u64) {
-        let cell = &self.cells.cells()[position];
         let pair = self.pair[position] as usize;
+        let cell = self.cells.cell(pair, position);
         let weight = count as f64 * cell.weight;
         self.scores.matches[pair] += weight;
         self.scores.score[pair] += weight * cell.outcome.score();
@@ -80,10 +79,10 @@ impl Tally for PairTally<'_, '_> {
 
 impl<'a> BattleSampler<'a> {
     fn new(cells: &'a Cells) -> Self {
-        let counts: Vec<u64> = cells.cells().iter().map(|cell| cell.count).collect();
+        let counts: Vec<u64> = cells.iter().map(|cell| cell.count).collect();
         let mut pair = Vec::with_capacity(counts.len());
         for number in 0..cells.pairs().len() {
-            pair.extend(cells.of_pair(number).iter().map(|_| number as u32));
+            pair.extend(cells.positions(number).map(|_| number as u32));
         }
         Self { cells, counts: Multinomial::new(&counts), pair }
     }
@@ -95,42 +94,27 @@ impl<'a> BattleSampler<'a> {
 
 /// Draws clusters with replacement; see the module's description.
 #[derive(Debug)]
-pub struct ClusterSampler {
-    clusters: usize,
-    crossing: Option<Crossing>,
+pub struct ClusterSampler<'a> {
+    cells: &'a Cells,
     /// The runs of pair `p` are `first_run[p]..first_run[p + 1]`.
     first_run: Vec<usize>,
-    /// One run per pair and outcome: what it is worth to the first model, and where its entries end.
+    /// One run per pair and outcome: what it is worth to the first model, and where its cells end.
     runs: Vec<(f64, usize)>,
-    /// The cluster of every entry: a cell, or, without weights, a battle.
-    cluster: Vec<u32>,
-    /// The weight of every entry; empty when all weigh 1.
-    weight: Vec<f64>,
+    /// Every cell is a single battle, of weight 1.
+    is_plain: bool,
 }
 
-impl ClusterSampler {
-    fn new(cells: &Cells) -> Self {
-        let all = cells.cells();
-        // Four bytes per entry instead of twelve: the cells are read once for every eight replicates.
-        let plain = cells.battles() <= 2 * all.len() as u64 && all.iter().all(|cell| cell.weight == 1.0);
-        let mut sampler = Self {
-            clusters: cells.clusters(),
-            crossing: cells.crossing().cloned(),
-            first_run: vec![0],
-            runs: Vec::new(),
-            cluster: Vec::with_capacity(all.len()),
-            weight: Vec::new(),
-        };
+impl<'a> ClusterSampler<'a> {
+    fn new(cells: &'a Cells) -> Self {
+        let columns = cells.columns();
+        let is_plain = columns.weight.is_empty() && columns.count.iter().all(|&count| count == 1);
+        let mut sampler = Self { cells, first_run: vec![0], runs: Vec::new(), is_plain };
         for pair in 0..cells.pairs().len() {
-            for run in cells.of_pair(pair).chunk_by(|one, next| one.outcome == next.outcome) {
-                for cell in run {
-                    let entries = if plain { cell.count as usize } else { 1 };
-                    sampler.cluster.extend(std::iter::repeat_n(cell.cluster, entries));
-                    if !plain {
-                        sampler.weight.push(cell.count as f64 * cell.weight);
-                    }
-                }
-                sampler.runs.push((run[0].outcome.score(), sampler.cluster.len()));
+            let positions = cells.positions(pair);
+            let mut end = positions.start;
+            for run in columns.outcome[positions].chunk_by(|one, next| one == next) {
+                end += run.len();
+                sampler.runs.push((run[0].score(), end));
             }
             sampler.first_run.push(sampler.runs.len());
         }
@@ -164,14 +148,14 @@ impl ClusterSampler {
                 times[stream.below(times.len() as u64) as usize][lane] += 1.0;
             }
         };
-        let sizes = self.crossing.as_ref().map_or([self.clusters, 0], |crossing| crossing.sizes);
+        let sizes = self.cells.crossing().map_or([self.cells.clusters(), 0], |crossing| crossing.sizes);
         let [mut one, mut two] = sizes.map(|size| vec![[0.0; LANES]; size]);
         for lane in 0..lanes {
             let mut stream = Stream::new(seed, first + lane as u64);
             drawn(&mut stream, lane, &mut one);
             drawn(&mut stream, lane, &mut two);
         }
-        let Some(crossing) = &self.crossing else {
+        let Some(crossing) = self.cells.crossing() else {
             return one;
         };
         let values = crossing.first.iter().zip(&crossing.second);
@@ -182,24 +166,22 @@ impl ClusterSampler {
         values.map(product).collect()
     }
 
-    /// The weight that some entries have in each lane.
-    fn sums(&self, entries: Range<usize>, times: &[[f32; LANES]]) -> [f64; LANES] {
+    /// The weight that some cells have in each lane.
+    fn sums(&self, cells: Range<usize>, times: &[[f32; LANES]]) -> [f64; LANES] {
         let mut sums = [0.0; LANES];
-        let clusters = &self.cluster[entries.clone()];
-        if self.weight.is_empty() {
-            for &cluster in clusters {
-                let times = &times[cluster as usize];
-                for lane in 0..LANES {
-                    sums[lane] += f64::from(times[lane]);
-                }
-            }
+        let columns = self.cells.columns();
+        let mut add = |cluster: u32, weight: f64| {
+            let times = &times[cluster as usize];
+            (0..LANES).for_each(|lane| sums[lane] += weight * f64::from(times[lane]));
+        };
+        let counted = columns.cluster[cells.clone()].iter().zip(&columns.count[cells.clone()]);
+        if self.is_plain {
+            counted.for_each(|(&cluster, _)| add(cluster, 1.0));
+        } else if columns.weight.is_empty() {
+            counted.for_each(|(&cluster, &count)| add(cluster, f64::from(count)));
         } else {
-            for (&cluster, &weight) in clusters.iter().zip(&self.weight[entries]) {
-                let times = &times[cluster as usize];
-                for lane in 0..LANES {
-                    sums[lane] += weight * f64::from(times[lane]);
-                }
-            }
+            let weighted = counted.zip(&columns.weight[cells]);
+            weighted.for_each(|((&cluster, &count), &weight)| add(cluster, f64::from(count) * weight));
         }
         sums
     }

@@ -51,8 +51,8 @@ impl RowSampler {
         if by_cluster && cells.clusters() == 0 {
             return Err(CoreError::BadArgument("the battles have no clusters"));
         }
-        let counts: Vec<u64> = cells.cells().iter().map(|cell| cell.count).collect();
-        let cluster = || cells.cells().iter().map(|cell| cell.cluster);
+        let counts: Vec<u64> = cells.iter().map(|cell| cell.count).collect();
+        let cluster = || cells.iter().map(|cell| cell.cluster);
         let groupings = match (by_cluster, cells.crossing()) {
             (false, _) => Vec::new(),
             (true, None) => vec![(cluster().collect(), cells.clusters())],

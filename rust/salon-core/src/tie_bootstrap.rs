@@ -57,7 +57,7 @@ pub fn bootstrap_ties(
     };
     let mut values = vec![f64::NAN; plan.replicates * (models + 1)];
     let endings = Endings::default();
-    let times = || vec![0.0; cells.cells().len()];
+    let times = || vec![0.0; cells.len()];
     in_blocks(&mut values, models + 1, plan.threads, times, |times, index, row| {
         sampler.draw(plan.seed, index as u64, times);
         endings.count(fit(times, row)?);

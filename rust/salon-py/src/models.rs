@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use salon_core::bradley_terry::{Likelihood, Settings};
 use salon_core::cells::Outcome;
 use salon_core::contextual::{self, ContextualFit as CoreContextualFit, Rows};
+use salon_core::elimination::Elimination;
 use salon_core::merge::merged;
 use salon_core::online_elo::{OnlineElo as CoreOnlineElo, Rules};
 use salon_core::ties::{self, TieFit as CoreTieFit, TieModel};
@@ -214,7 +215,9 @@ pub fn fit_from(
     let cells = &cells.inner;
     let inner = through(py, None, |watch| {
         let scores = cells.scores();
-        Likelihood::new(cells.pairs(), &scores, prior_ties).maximise(start, &settings, watch)
+        let elimination = Elimination::plan(cells.pairs());
+        let likelihood = Likelihood::new(cells.pairs(), &scores, prior_ties).eliminated(elimination.as_ref());
+        likelihood.maximise(start, &settings, watch)
     })?;
     Ok(Fit { inner })
 }

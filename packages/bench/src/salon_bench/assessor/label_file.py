@@ -114,11 +114,19 @@ def match(truth: LabelFile, answers: LabelFile) -> tuple[list[MagicMirrorAnswer]
 
 
 def image_id(row: TableRow) -> str:
-    """What a row is about: the first column of :data:`ID_COLUMNS` that it has; a list of one path counts as that path."""
+    """What a row is about: the first column of :data:`ID_COLUMNS` that it has.
+
+    A list of one path counts as that path, and so does an embedded picture (``{"bytes": …, "path": …}``) that has one.
+
+    Raises:
+        InputError: the row has no such column, or it names no image.
+    """
     column = _first(row, ID_COLUMNS)
     value = row.cells[column]
     if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 1:
         value = value[0]
+    if isinstance(value, Mapping):
+        value = value.get("path")
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value) if abs(value) < 10**18 else _refuse(row, column)
     if not isinstance(value, str) or not value.strip():

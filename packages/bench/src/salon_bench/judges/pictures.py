@@ -51,7 +51,8 @@ class PictureParts:
         if media.kind != MediaKind.IMAGE:
             raise InputError("this judge looks at pictures, not at videos", value=media.uri, hint="Show it single frames.")
         data = media.data if media.data is not None else await asyncio.to_thread(_file, media)
-        made = b'{"type":"image_url","image_url":{"url":"data:%b;base64,%b"}}' % (_mime(data), base64.b64encode(data))
+        head = b'{"type":"image_url","image_url":{"url":"data:%b;base64,' % _mime(data)
+        made = b"".join((head, base64.b64encode(data), b'"}}'))
         self._keep(media.sha256, made)
         return made
 

@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from salon_bench.judges.managed import ManagedJudge
-from salon_bench.judges.openai_compatible import OpenAICompatibleJudge
 from salon_bench.judges.settings import ChatSettings, JudgeSettings
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.toml_lines import TomlLines
@@ -141,8 +140,14 @@ def _chat_kind(name: str, base_url: str, *, bare_host: bool) -> Kind:
         ChatSettings,
         partial(_chat_completed, base_url=base_url),
         partial(_chat_text, bare_host=bare_host),
-        OpenAICompatibleJudge,
+        _open_chat,
     )
+
+
+def _open_chat(settings: ChatSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    from salon_bench.judges.openai_compatible import OpenAICompatibleJudge  # brings the HTTP client
+
+    return OpenAICompatibleJudge(settings, environment)
 
 
 KINDS: dict[str, Kind] = {

@@ -376,7 +376,8 @@ def _covariance(effects: Spread) -> Floats:
     drawn = np.empty((0, len(effects.estimate))) if effects.replicates is None else effects.replicates
     known = drawn[~np.isnan(drawn).any(axis=1), :-1]
     size = len(effects.estimate) - 1
-    return np.cov(known, rowvar=False).reshape(size, size) if len(known) > 1 else np.full((size, size), np.nan)
+    covariance = np.cov(known, rowvar=False) if len(known) > 1 else np.full((size, size), np.nan)
+    return np.asarray(covariance, dtype=np.float64).reshape(size, size)
 
 
 def _position_bias(covariates: Sequence[Covariate], table: pl.DataFrame, confidence: float) -> PositionBias | None:

@@ -18,7 +18,7 @@ from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
 from salon_bench.suites.suite import Summary
 from salon_ranking.intervals import percentile_interval
-from salon_ranking.raters.significance import wilson_interval
+from salon_ranking.shares import wilson_interval
 from salon_taxonomy.errors import InputError
 
 CONFIDENCE: Final = 0.95
@@ -46,7 +46,6 @@ class _Metric:
         counted: shape (pictures,); whether the picture is in the denominator.
         flawed: shape (pictures,); whether it is in the numerator.
         member: shape (pictures,); whether it belongs to the metric at all: what is not counted of these is unscored.
-        share: whether every picture of the numerator is one of the denominator.
     """
 
     name: str
@@ -54,7 +53,11 @@ class _Metric:
     counted: NDArray[np.bool_]
     flawed: NDArray[np.bool_]
     member: NDArray[np.bool_]
-    share: bool
+
+    @property
+    def share(self) -> bool:
+        """Whether every picture of the numerator is one of the denominator."""
+        return not (self.flawed & ~self.counted).any()
 
 
 def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
@@ -79,6 +82,7 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
     rules = CountingRules.of(fidelity)
     metrics = list(_metrics(pictures, rules))
     one_each = pictures["prompt_id"].n_unique() == pictures.height
+    strange = any(not metric.share for metric in metrics)
     low, high = _intervals(metrics, pictures, one_each)
     rows = [
         {
@@ -92,7 +96,7 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
         }
         for place, metric in enumerate(metrics)
     ]
-    return Summary(pl.DataFrame(rows, schema=_SCHEMA), tuple(_notes(pictures, scores, fidelity, one_each)))
+    return Summary(pl.DataFrame(rows, schema=_SCHEMA), tuple(_notes(pictures, scores, fidelity, one_each, strange)))
 
 
 def _pictures(scores: pl.DataFrame) -> pl.DataFrame:
@@ -120,18 +124,18 @@ def _metrics(pictures: pl.DataFrame, rules: CountingRules) -> Iterator[_Metric]:
     of_class = {each: np.isin(task, [str(c) for c in SubCategory if c.subject_class is each]) for each in SubjectClass}
     flagged = {name: present & _is(pictures, name, False) for name in COUNTED_LABELS}
 
-    yield _Metric("interaction", None, counted, counted & flagged[Dimension.INTERACTION], everything, share=True)
+    yield _Metric("interaction", None, counted, counted & flagged[Dimension.INTERACTION], everything)
     for each, members in of_class.items():
         label = counted & flagged[Dimension(each)]
         whose = counted if rules.count_flags_of_all_classes else members
         flawed = (label & whose) | (counted & absent & members)
-        yield _Metric(each, None, counted & members, flawed, members, share=not rules.count_flags_of_all_classes)
+        yield _Metric(each, None, counted & members, flawed, members)
     wrong = counted & (absent | (present & _is(pictures, "normal", False)))
-    yield _Metric("overall", None, counted, wrong, everything, share=True)
+    yield _Metric("overall", None, counted, wrong, everything)
     for category in SubCategory:
         members = task == str(category)
         flawed = counted & members & (absent | flagged[Dimension(category.subject_class)])
-        yield _Metric(category.subject_class, category, counted & members, flawed, members, share=True)
+        yield _Metric(category.subject_class, category, counted & members, flawed, members)
 
 
 def _is(pictures: pl.DataFrame, dimension: str, value: bool) -> NDArray[np.bool_]:
@@ -139,8 +143,8 @@ def _is(pictures: pl.DataFrame, dimension: str, value: bool) -> NDArray[np.bool_
 
 
 def _value(metric: _Metric) -> float | None:
-    pictures = np.count_nonzero(metric.counted)
-    return 100.0 * (1.0 - np.count_nonzero(metric.flawed) / pictures) if pictures else None
+    pictures = int(np.count_nonzero(metric.counted))
+    return 100.0 * (1.0 - int(np.count_nonzero(metric.flawed)) / pictures) if pictures else None
 
 
 def _intervals(metrics: list[_Metric], pictures: pl.DataFrame, one_each: bool) -> tuple[list[float | None], list[float | None]]:
@@ -175,7 +179,7 @@ def _bootstrap(metrics: list[_Metric], pictures: pl.DataFrame) -> tuple[NDArray[
     return low, high
 
 
-def _notes(pictures: pl.DataFrame, scores: pl.DataFrame, fidelity: Fidelity, one_each: bool) -> Iterator[str]:
+def _notes(pictures: pl.DataFrame, scores: pl.DataFrame, fidelity: Fidelity, one_each: bool, strange: bool) -> Iterator[str]:
     absent = int(_is(pictures, "subject", False).sum())
     yield {
         Fidelity.PAPER: "Counted by the paper's rules: an image without its subject is an artifact of its class.",
@@ -195,7 +199,7 @@ def _notes(pictures: pl.DataFrame, scores: pl.DataFrame, fidelity: Fidelity, one
     bootstrap = f"percentile bootstrap over prompts within sub-categories, {REPLICATES} replicates, seed {SEED}"
     if not one_each:
         yield f"Several images per prompt: 95 % intervals by {bootstrap}."
-    elif fidelity is Fidelity.RELEASED:
-        yield f"{wilson}; Human, Animal and Object are no shares by these rules and have a {bootstrap}."
+    elif strange:
+        yield f"{wilson}; scores that count flags on images of other classes have a {bootstrap}."
     else:
         yield f"{wilson}."
