@@ -28,7 +28,7 @@ _generations = click.option(
 
 @click.group("magic-bench-377")
 def magic_bench_377() -> None:
-    """Magic-Bench-377's own tools; the benchmark itself is ``salon bench run magic-bench-377`` (or ``…-battles``).
+    """Magic-Bench-377's own tools; the benchmark itself is `salon bench run magic-bench-377` (or `…-battles`).
 
     \b
     Example:
@@ -99,7 +99,7 @@ def draft(
     before: Path | None,
     output: Path,
 ) -> None:
-    """Draw battles instead of judging all pairs; give the file to ``salon bench run magic-bench-377-battles --prompts``.
+    """Draw battles instead of judging all pairs; give the file to `salon bench run magic-bench-377-battles --prompts`.
 
     Two models are drawn by the rule, then a prompt, then one picture of each. Two pictures that are drawn again are dropped.
 
@@ -129,7 +129,7 @@ def draft(
 def checklist(prompt_file: Path, names: tuple[str, ...], sources: tuple[Path, ...], output: Path) -> None:
     """Write a list of all checks for people to answer: one row per picture and test point.
 
-    They fill in satisfied (1 or 0) and rater_id; ``import-checks`` reads it back.
+    They fill in satisfied (1 or 0) and rater_id; `import-checks` reads it back.
 
     \b
     Example:
@@ -152,7 +152,7 @@ def checklist(prompt_file: Path, names: tuple[str, ...], sources: tuple[Path, ..
     help="The directory of results.",
 )
 def import_checks(answers: Path, prompt_file: Path, store: Path) -> None:
-    """Add people's answers to a store, for ``salon test-points STORE --task test_points``.
+    """Add people's answers to a store, for `salon test-points STORE --task test_points`.
 
     FILE has the columns prompt_id, model, test_point, satisfied and rater_id, and if wanted sample and unscored_reason.
 
