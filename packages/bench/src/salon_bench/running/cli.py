@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _HELP = {"help_option_names": ["-h", "--help"]}
 _COMMANDS = {
     "assessor": "salon_bench.assessor.cli:assessor",
+    "magic-bench-377": "salon_bench.suites.magic_bench_377.cli:magic_bench_377",
     "magicbench": "salon_bench.suites.magicbench.cli:magicbench",
     "mock-server": "salon_bench.mock_server.cli:mock_server",
     "prism": "salon_bench.suites.prism.cli:prism",

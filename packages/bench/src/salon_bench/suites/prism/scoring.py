@@ -179,7 +179,8 @@ def counts(track: NDArray[np.int64], column: Floats) -> Floats:
     """How many verdicts stand behind each of the numbers; shape (numbers,)."""
     added = by_track(track, column)
     tracks = np.concatenate([added.sum(axis=-1, keepdims=True), added], axis=-1)
-    return np.concatenate([tracks.sum(axis=0, keepdims=True), tracks]).reshape(-1)
+    numbers: Floats = np.concatenate([tracks.sum(axis=0, keepdims=True), tracks])
+    return numbers.reshape(-1)
 
 
 def resampled(track: NDArray[np.int64], columns: Floats, replicates: int, seed: int) -> Floats:
