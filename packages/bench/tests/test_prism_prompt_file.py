@@ -45,7 +45,7 @@ def test_rows_of_the_other_language_are_left_out_and_do_not_count_in_the_numberi
     ]
     path = written(tmp_path / "p.jsonl", rows)
     assert ids(path) == ["style-0", "style-1"]
-    assert ids(path, Language.CHINESE) == ["style-0"]
+    assert ids(path, Language.CHINESE) == ["style-0-zh"]
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,15 @@ def test_an_unknown_track_or_a_missing_column_is_refused():
         summarize(everywhere((5.0, 5.0)).drop("dimension"))
 
 
+def test_one_scored_prompt_among_many_has_no_interval():
+    verdicts = {track: [(6.0, 4.0), (7.0, 5.0)] for track in Track} | {Track.STYLE: [(6.0, 4.0), (None, 5.0), (None, 3.0)]}
+    summary = summarize(rows_of(verdicts))
+    assert number(summary, "alignment", "style", "ci_low") is None
+    assert number(summary, "aesthetic", "style", "ci_low") is not None
+    assert number(summary, "average", "entity", "ci_low") is not None
+    assert number(summary, "average", column="ci_low") is None
+
+
 def test_a_single_prompt_has_no_interval_and_equal_prompts_have_one_without_width():
     assert number(summarize(everywhere((5.0, 7.0))), "average", "style", "ci_low") is None
     same = summarize(everywhere(*[(5.0, 7.0)] * 10))
@@ -160,7 +169,8 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says():
 def test_prompts_that_are_hard_in_both_languages_cancel_in_the_difference():
     random = np.random.default_rng(3)
     scores = random.integers(0, 9, (40, 2)).astype(float)
-    english, chinese = everywhere(*map(tuple, scores)), everywhere(*map(tuple, scores + 1.0))
+    english = everywhere(*map(tuple, scores))
+    chinese = everywhere(*map(tuple, scores + 1.0)).with_columns(pl.col("prompt_id") + "-zh")
     found = side_by_side(english, chinese)
     first = found.table.row(0, named=True)
     assert first["difference"] == pytest.approx(10.0)
@@ -172,7 +182,7 @@ def test_without_shared_ids_the_difference_has_a_wide_interval():
     random = np.random.default_rng(3)
     scores = random.integers(0, 9, (40, 2)).astype(float)
     english = everywhere(*map(tuple, scores))
-    chinese = everywhere(*map(tuple, scores + 1.0)).with_columns(pl.col("prompt_id") + "-zh")
+    chinese = everywhere(*map(tuple, scores + 1.0)).with_columns(pl.col("prompt_id") + "-other")
     first = side_by_side(english, chinese).table.row(0, named=True)
     assert first["difference"] == pytest.approx(10.0)
     assert first["ci_high"] - first["ci_low"] > 1.0

@@ -9,15 +9,13 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from number_suite import NumberSuite
 
 from salon_bench.running.again import refuse_another_run
 from salon_bench.running.panel import agreement, combined_labels, combined_scores, judge_together
 from salon_bench.running.plan import Planned, RunPlan, Subject, drawn, planned
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import ReplayJudge
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from number_suite import NumberSuite
 
 
 @pytest.fixture

@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _COMMANDS = {
+    "assessor": "salon_bench.assessor.cli:assessor",
     "batch": "salon_bench.judges.cli:batch",
     "cache": "salon_bench.judges.cli:cache",
     "compare": "salon_bench.report.cli:compare",
     "export": "salon_bench.report.cli:export",
     "leaderboard": "salon_bench.report.cli:leaderboard",
+    "magic-bench-377": "salon_bench.suites.magic_bench_377.cli:magic_bench_377",
+    "magicbench": "salon_bench.suites.magicbench.cli:magicbench",
     "mock-server": "salon_bench.mock_server.cli:mock_server",
+    "prism": "salon_bench.suites.prism.cli:prism",
     "report": "salon_bench.report.cli:report",
     "runs": "salon_bench.running.listing.cli:runs",
     "status": "salon_bench.running.listing.cli:status",
@@ -155,10 +159,8 @@ def run(
         )
         plans.append((planned_run, judge, helper))
     reports = [_judged(each, judge, helper, store, resume=resume, work=work) for each, judge, helper in plans]
-    if len(plans) > 1:
-        reports.append(
-            _panel([each for each, _, _ in plans], suite, store, complete=all(report["complete"] for report in reports))
-        )
+    if len(plans) > 1 and all(report["complete"] for report in reports):
+        reports.append(_panel([each for each, _, _ in plans], suite, store))
     _show(reports, form)
     _exit(reports, store, allowed=work["allow_incomplete"])
 
@@ -306,13 +308,13 @@ def _watching(work: Mapping[str, Any]) -> "Iterator[Watcher]":
         yield Watchers(tuple(watchers))
 
 
-def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path, *, complete: bool) -> dict[str, Any]:
+def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str, Any]:
+    """Combine the finished runs of several judges, and report."""
     from salon_bench.running.panel import judge_together
     from salon_bench.running.reporting import report_of
 
     panel = judge_together([each.plan for each in plans], store)
-    report = {**report_of(suite, store, panel.run_id, None), "agreement": panel.agreement, "complete": complete}
-    return {**report, "stopped": None if complete else "a member has work left"}
+    return {**report_of(suite, store, panel.run_id, None), "agreement": panel.agreement}
 
 
 # ---------------------------------------------------------------------------------------------------------------- output

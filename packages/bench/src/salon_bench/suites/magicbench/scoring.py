@@ -143,8 +143,8 @@ def _is(pictures: pl.DataFrame, dimension: str, value: bool) -> NDArray[np.bool_
 
 
 def _value(metric: _Metric) -> float | None:
-    pictures = np.count_nonzero(metric.counted)
-    return 100.0 * (1.0 - np.count_nonzero(metric.flawed) / pictures) if pictures else None
+    pictures = int(np.count_nonzero(metric.counted))
+    return 100.0 * (1.0 - int(np.count_nonzero(metric.flawed)) / pictures) if pictures else None
 
 
 def _intervals(metrics: list[_Metric], pictures: pl.DataFrame, one_each: bool) -> tuple[list[float | None], list[float | None]]:

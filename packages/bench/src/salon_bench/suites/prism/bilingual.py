@@ -1,7 +1,7 @@
 """One generator in two languages: PRISM-Bench and PRISM-Bench-ZH side by side, with the interval of the difference.
 
-Prompts with the same id are translations of each other (those of :mod:`~salon_bench.suites.prism.composition` are); the
-bootstrap draws them together, so what makes a scene hard in both languages cancels in the difference.
+Prompts whose ids are the same, but for a ``-zh`` at the end of the Chinese one, are translations of each other; the bootstrap
+draws them together, so what makes a scene hard in both languages cancels in the difference.
 """
 
 import numpy as np
@@ -17,11 +17,13 @@ from salon_bench.suites.prism.scoring import (
     Sums,
     by_track,
     counts,
+    lone,
     names,
     numbers,
     resampled,
     sums,
 )
+from salon_bench.suites.prism.tracks import Language
 from salon_bench.suites.suite import Summary
 from salon_ranking.intervals import percentile_interval
 
@@ -66,8 +68,9 @@ def side_by_side(
     rules = CountingRules.of(Fidelity(fidelity))
     one, other = sums(english), sums(chinese)
     track, columns, shared = _joined(one, other)
-    values = [numbers(*by_track(each.track, each.total, each.scored), rules) for each in (one, other)]
+    values = [numbers(by_track(each.track, each.total), by_track(each.track, each.scored), rules) for each in (one, other)]
     drawn = resampled(track, columns, replicates, seed)
+    drawn[:, np.concatenate([lone(one), lone(other)], axis=1)] = np.nan
     drawn_difference = numbers(drawn[:, :, 2], drawn[:, :, 3], rules) - numbers(drawn[:, :, 0], drawn[:, :, 1], rules)
     low, high, _ = percentile_interval(drawn_difference, CONFIDENCE)
     difference = values[1] - values[0]
@@ -97,16 +100,21 @@ def _joined(one: Sums, other: Sums) -> tuple[NDArray[np.int64], Floats, int]:
 
     The four are total and number of verdicts in English, then in Chinese; 0 where a prompt is not in a language.
     """
-    places: dict[tuple[int, str], int] = {}
-    for each in (one, other):
-        for key in zip(each.track.tolist(), each.prompt, strict=True):
-            places.setdefault(key, len(places))
+    keys = [
+        [
+            (track, prompt.removesuffix(language.id_ending))
+            for track, prompt in zip(each.track.tolist(), each.prompt, strict=True)
+        ]
+        for language, each in zip(Language, (one, other), strict=True)
+    ]
+    places = {key: place for place, key in enumerate(dict.fromkeys([*keys[0], *keys[1]]))}
     columns = np.zeros((len(places), 4, one.total.shape[1]))
-    for first, each in ((0, one), (2, other)):
-        rows = [places[key] for key in zip(each.track.tolist(), each.prompt, strict=True)]
-        columns[rows, first], columns[rows, first + 1] = each.total, each.scored
+    for first, each, mine in ((0, one, keys[0]), (2, other, keys[1])):
+        rows = [places[key] for key in mine]
+        np.add.at(columns, (rows, first), each.total)
+        np.add.at(columns, (rows, first + 1), each.scored)
     track = np.array([key[0] for key in places], dtype=np.int64)
-    return track, columns, len(one.prompt) + len(other.prompt) - len(places)
+    return track, columns, len(set(keys[0]) & set(keys[1]))
 
 
 def _note(shared: int, english: int, chinese: int, replicates: int, seed: int) -> str:

@@ -22,7 +22,8 @@ def read_prompts(path: Path, language: Language) -> list[SuitePrompt]:
     """Read the prompts of one language.
 
     A row without ``prompt_id`` is called by its track and its number within the track, from 0 as the released pictures are:
-    ``imagination-0``. A row without ``language`` is in the language asked for; rows in the other one are left out.
+    ``imagination-0``, in Chinese ``imagination-0-zh``. A row without ``language`` is in the language asked for; rows in the
+    other one are left out.
 
     Returns:
         The prompts in the order of the file (or of the tracks, for a folder), with ``track`` as their fact.
@@ -90,8 +91,10 @@ def _prompt(row: TableRow, track: Track, number: int, language: Language) -> Sui
     text = row.text("prompt")
     if len(text) > LONGEST_PROMPT:
         raise row.problem(f"has more than {LONGEST_PROMPT} characters:", "prompt", value=text)
-    prompt_id = row.optional_text("prompt_id") or f"{track}-{number}"
+    prompt_id = row.optional_text("prompt_id") or f"{track}-{number}{language.id_ending}"
     if len(prompt_id) > _LONGEST_ID:
         raise row.problem(f"has more than {_LONGEST_ID} characters:", "prompt_id", value=prompt_id)
-    prompt = Prompt(prompt_id=prompt_id, suite="prism", text=text, language=str(language), scenario=str(track))
+    prompt = Prompt(
+        prompt_id=prompt_id, suite=f"prism{language.id_ending}", text=text, language=str(language), scenario=str(track)
+    )
     return SuitePrompt(prompt, {"track": str(track)})

@@ -4,16 +4,18 @@ What is asked follows paper 003, section 3.2 and Tables 8 to 15; the words are o
 before the picture, and the reply is drawn greedily.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric, score_bands
 from salon_bench.suites.prism.tracks import Axis, Language, Track
 from salon_bench.suites.templates import Templates
+from salon_taxonomy.digest import Digestible
 from salon_taxonomy.protocols import Decoding, Media, Question
 
 LONGEST_REPLY = 4096
 """Tokens of a reply at most, as in the released script."""
-REPLY_SCHEMA = {
+REPLY_SCHEMA: Mapping[str, Digestible] = {
     "type": "object",
     "properties": {"justification": {"type": "string"}, "score": {"type": "number", "minimum": 0, "maximum": 10}},
     "required": ["justification", "score"],

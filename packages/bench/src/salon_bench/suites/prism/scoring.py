@@ -81,7 +81,7 @@ def summarize(
     Returns:
         Values from 0 to 100, null where nothing was scored; by the paper's rules the numbers over all tracks are null unless
         each of the seven has one. ``scored`` and ``unscored`` count verdicts. Intervals are percentile intervals of a bootstrap
-        that draws prompts with replacement within their track; a track with a single prompt has none.
+        that draws prompts with replacement within their track; what rests on a single prompt of a track has none.
 
     Raises:
         InputError: a column is missing, a task is no track, or ``replicates`` or ``seed`` is below 0.
@@ -89,8 +89,9 @@ def summarize(
     if replicates < 0 or seed < 0:
         raise InputError("replicates and seed must be 0 or more, not", value=min(replicates, seed))
     rules, found = CountingRules.of(Fidelity(fidelity)), sums(scores)
-    value = numbers(*by_track(found.track, found.total, found.scored), rules)
+    value = numbers(by_track(found.track, found.total), by_track(found.track, found.scored), rules)
     drawn = resampled(found.track, np.stack([found.total, found.scored], axis=1), replicates, seed)
+    drawn[:, lone(found)] = np.nan
     low, high, _ = percentile_interval(numbers(drawn[..., 0, :], drawn[..., 1, :], rules), CONFIDENCE)
     table = pl.DataFrame(
         {
@@ -143,14 +144,11 @@ def sums(scores: pl.DataFrame) -> Sums:
     return Sums(table["track"].to_numpy(), tuple(table["prompt_id"].fill_null("")), total, scored, unscored)
 
 
-def by_track(track: NDArray[np.int64], *columns: Floats) -> list[Floats]:
-    """Columns of shape (prompts, 2), each added up to shape (tracks, 2)."""
-    found = []
-    for column in columns:
-        added = np.zeros((len(_TRACKS), len(_AXES)))
-        np.add.at(added, track, column)
-        found.append(added)
-    return found
+def by_track(track: NDArray[np.int64], column: Floats) -> Floats:
+    """A column of shape (prompts, 2) added up to shape (tracks, 2)."""
+    added = np.zeros((len(_TRACKS), len(_AXES)))
+    np.add.at(added, track, column)
+    return added
 
 
 def numbers(total: Floats, scored: Floats, rules: CountingRules) -> Floats:
@@ -179,9 +177,10 @@ def numbers(total: Floats, scored: Floats, rules: CountingRules) -> Floats:
 
 def counts(track: NDArray[np.int64], column: Floats) -> Floats:
     """How many verdicts stand behind each of the numbers; shape (numbers,)."""
-    [added] = by_track(track, column)
+    added = by_track(track, column)
     tracks = np.concatenate([added.sum(axis=-1, keepdims=True), added], axis=-1)
-    return np.concatenate([tracks.sum(axis=0, keepdims=True), tracks]).reshape(-1)
+    numbers: Floats = np.concatenate([tracks.sum(axis=0, keepdims=True), tracks])
+    return numbers.reshape(-1)
 
 
 def resampled(track: NDArray[np.int64], columns: Floats, replicates: int, seed: int) -> Floats:
@@ -192,20 +191,27 @@ def resampled(track: NDArray[np.int64], columns: Floats, replicates: int, seed: 
         columns: shape (prompts, …).
 
     Returns:
-        Shape (replicates, tracks, …); NaN for a track with a single prompt, 0 for one without.
+        Shape (replicates, tracks, …); 0 for a track without prompts.
     """
     random = np.random.default_rng(seed)
     flat = columns.reshape(len(columns), math.prod(columns.shape[1:]))
     drawn = np.zeros((replicates, len(_TRACKS), flat.shape[1]))
     for place in range(len(_TRACKS)):
         inside = flat[track == place]
-        if len(inside) == 1:
-            drawn[:, place] = np.nan
-        elif len(inside):
+        if len(inside):
             times = random.multinomial(len(inside), np.full(len(inside), 1 / len(inside)), size=replicates)
             # einsum adds in one fixed order, so that the sums do not depend on the number of threads
             drawn[:, place] = np.einsum("rp,pc->rc", times.astype(np.float64), inside)
     return drawn.reshape(replicates, len(_TRACKS), *columns.shape[1:])
+
+
+def lone(found: Sums) -> NDArray[np.bool_]:
+    """Where an axis of a track rests on a single prompt, which says nothing about others; shape (tracks, 2, 2).
+
+    The second axis is that of the sums, total and number of verdicts.
+    """
+    prompts = by_track(found.track, (found.scored > 0).astype(np.float64))
+    return np.repeat((prompts == 1)[:, None], 2, axis=1)
 
 
 def _ratio(total: Floats, number: Floats) -> Floats:
@@ -223,7 +229,7 @@ def _notes(found: Sums, scores: pl.DataFrame, fidelity: Fidelity, replicates: in
     had = counts(found.track, found.scored)[3:].reshape(len(_TRACKS), -1)[:, 1:]
     lacking = [str(track) for track, each in zip(_TRACKS, had, strict=True) if not each.all()]
     if lacking and fidelity is Fidelity.PAPER:
-        yield f"No number over all tracks, because these lack one: {', '.join(lacking)}."
+        yield f"Numbers over all tracks need all seven; these lack verdicts: {', '.join(lacking)}."
     elif lacking:
         yield f"The numbers over all tracks are about fewer than seven; these lack verdicts: {', '.join(lacking)}."
     reasons = (

@@ -37,6 +37,16 @@ class Language(StrEnum):
     ENGLISH = "en"
     CHINESE = "zh"
 
+    @property
+    def id_ending(self) -> str:
+        """What a Chinese prompt's id ends in, so that it and its English original are two prompts in one store.
+
+        Example:
+            >>> "imagination-0" + Language.CHINESE.id_ending, "imagination-0" + Language.ENGLISH.id_ending
+            ('imagination-0-zh', 'imagination-0')
+        """
+        return "" if self is Language.ENGLISH else f"-{self}"
+
 
 class Axis(StrEnum):
     """The two things that a judge is asked about each picture, and the two dimensions of its scores."""
