@@ -71,6 +71,25 @@ def test_each_category_has_its_own_row_beneath_the_whole(made: VerdictStore) -> 
     assert gaps[2].ci_low is None  # one prompt says nothing of its spread
 
 
+def test_a_prompt_with_several_tasks_counts_once_in_the_whole(made: VerdictStore) -> None:
+    a = made.run(
+        "a", {(task, prompt, "d"): 1.0 + (prompt == "p") for task in "xyz" for prompt in "pq"} | {("x", "p", "d"): "empty"}
+    )
+    b = made.run("b", {(task, prompt, "d"): 1.0 for task in "xyz" for prompt in "pq"})
+    found = compare(made.path, a, b)
+    whole = found.gaps[0]
+    assert (whole.paired, whole.mean_a, whole.unscored_a) == (2, 1.5, 1)  # six rows, but two prompts to draw from
+    assert [(gap.category, gap.paired, gap.only_b) for gap in found.gaps[1:]] == [("x", 1, 1), ("y", 2, 0), ("z", 2, 0)]
+    assert [(each.prompt_id, each.categories) for each in found.changes] == [("p", ("y", "z"))]
+
+
+def test_a_dimension_of_one_task_has_no_row_for_it(made: VerdictStore) -> None:
+    numbers = values([1, 2], "x", "d") | values([1, 2], "y", "e")
+    found = compare(made.path, made.run("a", numbers), made.run("b", numbers))
+    assert [(gap.dimension, gap.category) for gap in found.gaps] == [("d", None), ("e", None)]
+    assert found.changes == ()
+
+
 def test_the_biggest_changes_come_first_in_parts_of_each_dimensions_range(made: VerdictStore) -> None:
     wide, narrow = values([0, 100, 50], dimension="wide"), values([0, 1, 1], dimension="narrow")
     a = made.run("a", wide | narrow)

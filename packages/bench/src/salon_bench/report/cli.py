@@ -12,7 +12,7 @@ import rich_click as click
 from salon_bench.running.options import STORE
 
 if TYPE_CHECKING:
-    from salon_bench.running.compare import Comparison
+    from salon_bench.running.comparison import Comparison
     from salon_bench.running.leaderboard import SuiteBoard
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -249,7 +249,7 @@ def _board_fields(board: "SuiteBoard") -> dict[str, object]:
 
 
 def _show_comparison(found: "Comparison") -> None:
-    from salon_bench.report.comparison_page import gap_cells, gap_header
+    from salon_bench.report.comparison_page import gap_cells, gap_header, move_names
     from salon_bench.report.gallery import plain, value_text
 
     for mark, side in (("A", found.a), ("B", found.b)):
@@ -259,10 +259,13 @@ def _show_comparison(found: "Comparison") -> None:
     if found.changes:
         click.echo("\nBiggest changes")
         moves = [
-            "; ".join(f"{plain(move.dimension)} {value_text(move.a)} | {value_text(move.b)}" for move in change.moves)
+            "; ".join(f"{plain(name)} {value_text(a)} | {value_text(b)}" for name, a, b in move_names(change))
             for change in found.changes
         ]
-        lines = [[plain(each.prompt_id), plain(each.category), said] for each, said in zip(found.changes, moves, strict=True)]
+        lines = [
+            [plain(each.prompt_id), plain(", ".join(each.categories)), said]
+            for each, said in zip(found.changes, moves, strict=True)
+        ]
         _table(["prompt", "of", "A | B"], lines)
     click.echo()
     for note in found.notes:

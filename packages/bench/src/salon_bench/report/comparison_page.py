@@ -11,7 +11,7 @@ import polars as pl
 
 from salon_bench.report.gallery import plain, value_text
 from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
-from salon_bench.running.compare import Change, Comparison, Gap
+from salon_bench.running.comparison import Change, Comparison, Gap
 from salon_bench.running.run_facts import generation_folders
 from salon_bench.running.standing import standing
 from salon_ranking.report import numbers
@@ -74,6 +74,12 @@ def gap_header() -> tuple[str, ...]:
     return _COLUMNS
 
 
+def move_names(change: Change) -> list[tuple[str, float, float]]:
+    """What differs, with both values; the task is named where the prompt has several."""
+    several = len(change.categories) > 1
+    return [(f"{each.category}: {each.dimension}" if several else each.dimension, each.a, each.b) for each in change.moves]
+
+
 def _number(value: float | None) -> str:
     return numbers.MISSING if value is None else f"{value:.3f}"
 
@@ -131,10 +137,10 @@ def _change(change: Change, pictures: dict[str, Thumbnail | NoThumbnail], names:
     ]
     return {
         "id": plain(change.prompt_id),
-        "category": plain(change.category),
+        "category": plain(", ".join(change.categories)),
         "text": "(the store holds no text of this prompt)" if change.text is None else plain(change.text),
         "verdict": "A is higher" if change.balance > 0 else "B is higher" if change.balance < 0 else "they weigh the same",
-        "moves": [(plain(each.dimension), value_text(each.a), value_text(each.b)) for each in change.moves],
+        "moves": [(plain(name), value_text(a), value_text(b)) for name, a, b in move_names(change)],
         "sides": sides,
     }
 

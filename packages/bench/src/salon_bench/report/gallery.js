@@ -17,23 +17,23 @@ for (const gallery of document.querySelectorAll(".gallery")) {
         element: card,
         labels: JSON.parse(card.dataset.labels),
         reasons: JSON.parse(card.dataset.reasons),
-        scores: new Map(JSON.parse(card.dataset.scores)),
+        scores: JSON.parse(card.dataset.scores), // pairs of dimension and value; several tasks may share a dimension
       })),
     })),
   }));
 
+  const of = (card, dimension) => card.scores.filter((pair) => pair[0] === dimension).map((pair) => pair[1]);
   const wordsOf = (card) => (card.words ??= card.element.textContent.toLowerCase());
   const fits = (prompt, card, wanted) => {
     if (wanted.label && !card.labels.includes(wanted.label)) return false;
     if (wanted.reason === "*" ? !card.reasons.length : wanted.reason && !card.reasons.includes(wanted.reason)) return false;
     if (wanted.dimension && (wanted.low !== null || wanted.high !== null)) {
-      const score = card.scores.get(wanted.dimension);
-      if (score === undefined) return false;
-      if ((wanted.low !== null && score < wanted.low) || (wanted.high !== null && score > wanted.high)) return false;
+      const low = wanted.low ?? -Infinity, high = wanted.high ?? Infinity;
+      if (!of(card, wanted.dimension).some((score) => low <= score && score <= high)) return false;
     }
     return !wanted.words || prompt.words.includes(wanted.words) || wordsOf(card).includes(wanted.words);
   };
-  const said = (cell) => JSON.stringify(cell.cards.map((card) => [card.labels, [...card.scores], card.reasons]));
+  const said = (cell) => JSON.stringify(cell.cards.map((card) => [card.labels, card.scores, card.reasons]));
   const number = (name) => {
     const text = value(name);
     return text === "" || !Number.isFinite(Number(text)) ? null : Number(text);
@@ -72,9 +72,8 @@ for (const gallery of document.querySelectorAll(".gallery")) {
   };
 
   const best = (prompt, dimension, sign) => {
-    const scores = prompt.cells.filter((cell) => !cell.element.hidden).flatMap((cell) => cell.cards.map((card) => card.scores.get(dimension)));
-    const known = scores.filter((score) => score !== undefined);
-    return known.length ? Math.min(...known.map((score) => sign * score)) : Infinity;
+    const seen = prompt.cells.filter((cell) => !cell.element.hidden).flatMap((cell) => cell.cards);
+    return Math.min(...seen.flatMap((card) => of(card, dimension)).map((score) => sign * score)); // none: Infinity, so last
   };
   const arrange = () => {
     const order = value("order");

@@ -20,6 +20,7 @@ from salon_taxonomy.errors import InputError
 MOST_PICTURES: Final = 1000
 LONGEST_REPLY: Final = 4000
 _NO_FILE: Final = NoThumbnail("there is no picture")
+_SEVERAL: Final = NoThumbnail("about several pictures at once")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ def _first_prompts(cards: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def _group(prompt_id: str, cards: list[Card], text: str | None) -> PromptGroup:
-    tasks = dict.fromkeys(number.task for card in cards for number in card.numbers)
+    tasks = sorted({number.task for card in cards for number in card.numbers})
     return PromptGroup(prompt_id, tuple(tasks), text, tuple(sorted(cards, key=lambda each: (each.column, each.sample))))
 
 
@@ -223,11 +224,18 @@ class _About:
         return Card(
             column,
             0 if generation is None else generation["sample"],
-            _NO_FILE if generation is None else self._small[_source(generation)],
+            self._picture(row["generation_id"], numbers),
             tuple(numbers),
             tuple(sorted(labels, key=lambda each: (each.name, each.explanation or ""))),
             tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._place)),
         )
+
+    def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
+        """A row without a generation is about none that could be opened, or, where it has a score, about several."""
+        generation = self._generations.get(generation_id or "")
+        if generation is not None:
+            return self._small[_source(generation)]
+        return _SEVERAL if generation_id is None and any(each.value is not None for each in numbers) else _NO_FILE
 
     def _place(self, call: Mapping[str, Any]) -> int:
         """In the suite's order of asking, where it says one."""

@@ -7,12 +7,13 @@ A difference is A less B in the unit of the rows, which is the suite's own (PRIS
 the flaw). What a suite adds up from the rows stands in :mod:`~salon_bench.running.summaries`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
+from salon_bench.running.comparison import Change, Comparison, Gap, Move, Side
 from salon_bench.running.run_facts import prompt_texts
 from salon_bench.running.standing import Standing, State, rows_of, standing
 from salon_ranking.agreement import paired_bootstrap
@@ -22,115 +23,6 @@ BIGGEST: Final = 12
 """Prompts in the list of biggest changes."""
 _ITEM: Final = ("dimension", "task", "prompt_id")
 _FEWEST: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two: a subject in a run, under one judge version."""
-
-    run_id: str
-    suite: str
-    subject: str
-    judge: str
-    judge_version: str
-
-    def __str__(self) -> str:
-        """Subject, judge and the judge's version."""
-        return f"{self.subject}, judged by {self.judge} {self.judge_version}"
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """One dimension in one category, A less B.
-
-    Attributes:
-        dimension: as in ``scores``.
-        category: the task; None: all of them.
-        mean_a, mean_b: over the paired prompts; None without any.
-        difference: of these means; None without any.
-        ci_low, ci_high: of the difference; None for fewer than two paired prompts or without replicates.
-        paired: prompts that are scored on both sides.
-        only_a, only_b: prompts that are scored on that side alone; they are in no difference.
-        neither: prompts that have rows, but a score on no side.
-        unscored_a, unscored_b: rows without a score.
-    """
-
-    dimension: str
-    category: str | None
-    mean_a: float | None
-    mean_b: float | None
-    difference: float | None
-    ci_low: float | None
-    ci_high: float | None
-    paired: int
-    only_a: int
-    only_b: int
-    neither: int
-    unscored_a: int
-    unscored_b: int
-
-    @property
-    def significant(self) -> bool:
-        """Whether the interval leaves out 0; False without an interval."""
-        return self.ci_low is not None and self.ci_high is not None and (self.ci_low > 0.0 or self.ci_high < 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One number about a prompt that differs between the sides; means over the samples of each."""
-
-    dimension: str
-    a: float
-    b: float
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A prompt on which the two sides part.
-
-    Attributes:
-        prompt_id: which.
-        category: its task.
-        text: what the generators were told; None when the store does not have it.
-        moves: the dimensions that differ, the largest first.
-        size: the differences added up, each in parts of the range that its dimension has over both sides; from 0.
-        balance: the same with signs; above 0: A is higher.
-        generations_a, generations_b: what was judged on either side.
-    """
-
-    prompt_id: str
-    category: str
-    text: str | None
-    moves: tuple[Move, ...]
-    size: float
-    balance: float
-    generations_a: tuple[str, ...]
-    generations_b: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """How two sides differ, and how that was found.
-
-    ``gaps``: every dimension over all prompts, then by category where there are several. ``changes``: the biggest first.
-    ``notes``: sentences for people, among them that judge versions differ.
-    """
-
-    a: Side
-    b: Side
-    gaps: tuple[Gap, ...]
-    changes: tuple[Change, ...]
-    changed: int
-    prompts: int
-    confidence: float
-    replicates: int
-    seed: int
-    notes: tuple[str, ...]
-
-    @property
-    def across_versions(self) -> bool:
-        """Whether the two sides were judged by different versions."""
-        return self.a.judge_version != self.b.judge_version
 
 
 def compare(
@@ -174,14 +66,15 @@ def compare(
     if not pairs.drop_nulls(["n_a", "n_b"]).height:
         raise InputError("the two runs have no prompt in common", value=f"{run_a}, {run_b}")
     gaps = [
-        _gap(part, name, None, replicates, confidence, seed)
+        _gap(part, str(name), None, replicates, confidence, seed)
         for (name,), part in pairs.group_by("dimension", maintain_order=True)
     ]
-    if pairs["task"].n_unique() > 1:
-        gaps += [
-            _gap(part, str(name), str(task), replicates, confidence, seed)
-            for (name, task), part in pairs.group_by("dimension", "task", maintain_order=True)
-        ]
+    gaps += [
+        _gap(part, str(name), str(task), replicates, confidence, seed)
+        for (name, task), part in pairs.filter(pl.col("task").n_unique().over("dimension") > 1).group_by(
+            "dimension", "task", maintain_order=True
+        )
+    ]
     changes = _changes(pairs)
     listed = tuple(replace(each, text=texts.get(each.prompt_id)) for each in changes[:biggest])
     notes = tuple(_notes(side_a, side_b, (stand_a, stand_b), rows_a, rows_b, replicates, confidence, seed))
@@ -252,14 +145,21 @@ def _paired(rows_a: pl.DataFrame, rows_b: pl.DataFrame) -> pl.DataFrame:
 
 
 def _gap(part: pl.DataFrame, dimension: str, category: str | None, replicates: int, confidence: float, seed: int) -> Gap:
-    both = part.drop_nulls(["a", "b"])
+    """The difference over the prompts of ``part``, each prompt once: the mean over its tasks that both sides scored."""
+    scored = {mark: pl.col(mark).is_not_null() for mark in "ab"}
+    both = scored["a"] & scored["b"]
+    prompts = part.group_by("prompt_id", maintain_order=True).agg(
+        *(pl.col(mark).filter(both).mean() for mark in "ab"), *(scored[mark].any().alias(f"some_{mark}") for mark in "ab")
+    )
+    paired = prompts.drop_nulls(["a", "b"])
     low = high = None
-    if both.height >= _FEWEST and replicates:
-        found = paired_bootstrap(both["a"], both["b"], replicates=replicates, confidence=confidence, seed=seed)
+    if paired.height >= _FEWEST and replicates:
+        found = paired_bootstrap(paired["a"], paired["b"], replicates=replicates, confidence=confidence, seed=seed)
         low, high = found.ci_low, found.ci_high
-    mean_a, mean_b = (_mean(both[mark]) for mark in "ab")
-    only_a = part.filter(pl.col("a").is_not_null() & pl.col("b").is_null()).height
-    only_b = part.filter(pl.col("b").is_not_null() & pl.col("a").is_null()).height
+    mean_a, mean_b = (_mean(paired[mark]) for mark in "ab")
+    alone = prompts.filter(pl.col("a").is_null())
+    only_a = alone.filter(pl.col("some_a") & ~pl.col("some_b")).height
+    only_b = alone.filter(pl.col("some_b") & ~pl.col("some_a")).height
     unscored = [int((part[f"n_{mark}"] - part[f"scored_{mark}"]).sum()) for mark in "ab"]
     return Gap(
         dimension,
@@ -269,10 +169,10 @@ def _gap(part: pl.DataFrame, dimension: str, category: str | None, replicates: i
         None if mean_a is None or mean_b is None else mean_a - mean_b,
         low,
         high,
-        both.height,
+        paired.height,
         only_a,
         only_b,
-        part.height - both.height - only_a - only_b,
+        prompts.height - paired.height - only_a - only_b,
         *unscored,
     )
 
@@ -289,13 +189,13 @@ def _changes(pairs: pl.DataFrame) -> list[Change]:
         pl.col("a") != pl.col("b")
     )
     found = []
-    for (task, prompt_id), part in moved.group_by("task", "prompt_id", maintain_order=True):
-        rows = part.sort(pl.col("part").abs(), "dimension", descending=[True, False])
-        moves = tuple(Move(*row) for row in rows.select("dimension", "a", "b").iter_rows())
-        ids = [tuple(sorted(set(part[f"generations_{mark}"].explode(empty_as_null=False)))) for mark in "ab"]
+    for (prompt_id,), part in moved.group_by("prompt_id", maintain_order=True):
+        rows = part.sort(pl.col("part").abs(), "dimension", "task", descending=[True, False, False])
+        moves = tuple(Move(*row) for row in rows.select("task", "dimension", "a", "b").iter_rows())
+        ids = [tuple(sorted({each for row in part[f"generations_{mark}"] for each in row})) for mark in "ab"]
         size, balance = float(rows["part"].abs().sum()), float(rows["part"].sum())
-        found.append(Change(str(prompt_id), str(task), None, moves, size, balance, *ids))
-    return sorted(found, key=lambda each: (-round(each.size, 9), each.category, each.prompt_id))
+        found.append(Change(str(prompt_id), tuple(sorted(set(part["task"]))), None, moves, size, balance, *ids))
+    return sorted(found, key=lambda each: (-round(each.size, 9), each.categories, each.prompt_id))
 
 
 def _notes(
