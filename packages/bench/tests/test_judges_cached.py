@@ -1,4 +1,4 @@
-"""A cache gives a reply back only where it is the same question to the same judge, and survives whatever happens to its files."""
+"""A cache gives a reply back only for the same question to the same judge, and survives whatever happens to its files."""
 
 import asyncio
 import multiprocessing

@@ -161,14 +161,14 @@ def test_a_run_that_was_begun_live_goes_on_through_batch_files(pictures: Path) -
         assert server.stats.requests == 2
 
 
-def test_only_runs_of_judges_behind_a_server_go_through_batch_files(pictures: Path, small_suite: NumberSuite) -> None:
-    with pytest.raises(InputError, match="no such run"):
-        asyncio.run(write_open_questions("nothing", Path("results"), Path("calls")))
+def test_only_runs_of_judges_behind_a_server_go_through_batch_files(pictures: Path) -> None:
     Path("calls.jsonl").write_text(
         json.dumps({"request_sha256": "0" * 64, "judge": "m", "judge_version": "1", "reply": {"text": "3"}}) + "\n"
     )
     begun = run(pictures, "--judge", "replay:calls.jsonl")
     run_id = json.loads(begun.stdout)[0]["run_id"]
+    with pytest.raises(InputError, match="nothing"):
+        asyncio.run(write_open_questions("nothing", Path("results"), Path("calls")))
     refused = salon("batch", "write", run_id, "--folder", "calls")
     assert (refused.exit_code, "behind a server" in refused.stderr) == (2, True)
 
