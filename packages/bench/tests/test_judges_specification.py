@@ -122,6 +122,7 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
         ('model = "m"\n[limits]\ntimeout_s = inf\n', "line 3, key 'limits.timeout_s'"),
         ('model = "m"\njson_mode = "xml"\n', "line 2, key 'json_mode'"),
         ('model = "m"\nbase_url = "http://h/v1?api-version=3"\n', "line 2, key 'base_url': must hold no query"),
+        ('model = "m"\nbase_url = "http://h/v1/chat/completions"\n', "must end before /chat/completions"),
         ('model = "m"\n[extra_body]\nstream = true\n', "line 2, key 'extra_body': stream cannot be set here"),
         ('model = "m"\n[headers]\nX-Api-Key = "s3cret-value"\n', "secret_headers"),
         ('model = "m"\n[headers]\n"bad name" = "x"\n', "not the name of a header"),

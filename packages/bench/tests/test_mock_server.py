@@ -1,10 +1,15 @@
 """The mock server speaks as a real one does, fails as it is told and counts truly."""
 
 import asyncio
+import hashlib
 import json
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import aiohttp
 import pytest
@@ -54,10 +59,10 @@ def text(reply: tuple[int, dict[str, str], str]) -> str:
 
 def test_rules_answer_by_the_request_alone() -> None:
     picture = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": PIXEL}}]}]}
-    sha256 = "aba83c9d5f5a4afa95b7db8d7ab56b5ad3f3a4e9d1ff0a5b4bf0ffa1d7b0d0d1"
+    rule = by_image({hashlib.sha256(b"GIF89a").hexdigest(): "known"}, otherwise="unknown")
     assert text(exchange(Script(rule=fixed("yes")), CHAT)[0][0]) == "yes"
     assert text(exchange(Script(rule=echo), CHAT)[0][0]) == "Is it real?"
-    assert text(exchange(Script(rule=by_image({sha256: "known"}, otherwise="unknown")), picture)[0][0]) == "unknown"
+    assert [text(reply) for reply in exchange(Script(rule=rule), picture, CHAT)[0]] == ["known", "unknown"]
     rule = drawn(["a", "b", "c"], seed=1)
     replies = [[text(reply) for reply in exchange(Script(rule=rule), CHAT, {**CHAT, "n": 2}, CHAT)[0]] for _ in range(2)]
     assert replies[0] == replies[1]
@@ -104,7 +109,7 @@ def test_drawn_faults_come_at_their_rate_and_again_with_their_seed() -> None:
 
 def test_a_full_server_says_so() -> None:
     async def main() -> tuple[list[int], int]:
-        script = Script(capacity=3, latency=Latency.fixed(30))
+        script = Script(capacity=3, latency=Latency.fixed(300))
         async with MockServer(script) as server, aiohttp.ClientSession() as session:
 
             async def one() -> int:
@@ -118,10 +123,11 @@ def test_a_full_server_says_so() -> None:
 
 def test_a_client_that_leaves_is_counted_and_not_paid() -> None:
     async def main() -> tuple[int, int, int]:
-        async with MockServer(Script((Line(fault=Fault.HANG),))) as server:
-            async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(0.05)) as session:
-                with pytest.raises(TimeoutError):
-                    await session.post(f"{server.url}/chat/completions", json=CHAT)
+        async with MockServer(Script((Line(fault=Fault.HANG),))) as server, aiohttp.ClientSession() as session:
+            call = asyncio.ensure_future(session.post(f"{server.url}/chat/completions", json=CHAT))
+            while not server.stats.requests:
+                await asyncio.sleep(0.001)
+            call.cancel()
             while not server.stats.left:
                 await asyncio.sleep(0.001)
             return server.stats.left, server.stats.in_flight, server.stats.paid
@@ -233,3 +239,33 @@ def test_the_command_refuses_what_contradicts_itself() -> None:
     result = CliRunner().invoke(mock_server, ["--echo", "--reply", "yes"])
     assert result.exit_code == 2
     assert "exclude" in result.output
+
+
+def test_the_command_serves_until_it_is_told_to_stop() -> None:
+    code = "from salon_bench.mock_server.cli import mock_server; mock_server()"
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "--port",
+        "0",
+        "--reply",
+        "yes",
+        "--latency",
+        "1-2",
+        "--fault",
+        "429=0.1",
+        "--seed",
+        "2",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().strip()
+            with urlopen(f"{url}/models", timeout=30) as reply:
+                assert json.load(reply)["object"] == "list"
+            process.send_signal(signal.SIGTERM)
+            assert process.communicate(timeout=30) == ("", "Stopped.\n")
+            assert process.returncode == 0
+        finally:
+            process.kill()

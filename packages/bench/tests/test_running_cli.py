@@ -1,12 +1,12 @@
 """``salon bench``: runs, resumes, rescores and lists, against the mock server and the small suite."""
 
 import json
-import sys
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
+from number_suite import NumberSuite
 
 from salon_bench.mock_server import Fault, Line, Script, fixed, serving
 from salon_bench.running import cli as bench_cli
@@ -15,9 +15,6 @@ from salon_bench.suites import registry
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.records import Run
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from number_suite import NumberSuite
 
 
 @pytest.fixture

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from running_child import RE_ASKS, plan_of, start
 
 from salon_bench.mock_server import Asked, Fault, FaultRates, Latency, MockServer, Script, serving
 from salon_bench.running.standing import rows_of
 from salon_store import ResultStore
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-from running_child import RE_ASKS, plan_of, start  # noqa: E402
-
 CONCURRENCY = 8
 FAULTS = dict.fromkeys((Fault.HANG, Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.CUT, Fault.MALFORMED, Fault.EMPTY), 0.05)
 

@@ -1,9 +1,9 @@
 """A run from start to end with judges that reply, fail, babble and are slow; no server."""
 
 import asyncio
+import io
 import os
 import signal
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -11,8 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from number_suite import NumberSuite
+from rich.console import Console
 
 from salon_bench.running import ledger as ledger_module
+from salon_bench.running.display import Bar
 from salon_bench.running.interrupting import stop_on_signals
 from salon_bench.running.ledger import Ledger
 from salon_bench.running.limits import Limits, Spending
@@ -29,9 +32,6 @@ from salon_taxonomy.protocols import Question, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish, RunEvent
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.verdict import Reason
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from number_suite import NumberSuite
 
 
 class Numbers:
@@ -174,6 +174,17 @@ def test_lost_questions_are_unscored_for_good_when_that_is_allowed(store: Path) 
     assert totals(store, planned).count(None) == 1
 
 
+def test_absurd_counts_and_broken_texts_of_a_judge_are_not_stored(store: Path) -> None:
+    planned = plan(1)
+    odd = Usage(-5, 10**30, float("nan"))
+    judge = Numbers(lambda question, times: Reply("1", usage=odd, latency_ms=float("inf"), http_status=7, error="\ud800"))
+    assert go(planned, judge, store).complete
+    row = rows_of(store, "judge_calls", planned.plan.run_id).row(0, named=True)
+    columns = ("prompt_tokens", "completion_tokens", "cost_usd", "latency_ms", "http_status")
+    assert [row[name] for name in columns] == [None] * 5
+    assert row["error"] == "\ufffd"
+
+
 def test_a_reply_that_was_cut_off_is_a_verdict_and_is_not_paid_for_again(store: Path) -> None:
     planned = plan(2)
     cut = Numbers(lambda question, times: Reply("1", finish=Finish.LENGTH))
@@ -277,6 +288,41 @@ def test_a_run_that_is_being_worked_on_is_refused_to_others(store: Path) -> None
         go(planned, Numbers(), store)
     held.close()
     assert go(planned, Numbers(), store).complete
+
+
+def test_a_run_can_be_seen_while_it_works_and_after_it_was_killed(store: Path) -> None:
+    planned = plan(3)
+    ResultStore.open(store)
+    seen = []
+
+    def look(question: Question, times: int) -> None:
+        seen.append(standing(store, planned.plan.run_id).state)
+
+    class KilledError(Exception):
+        """Stands for the end of the process."""
+
+    def never(path: Path) -> None:
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        go(planned, Numbers(look), store, limits=Limits(calls=2), fold=never)
+    assert set(seen) == {State.RUNNING}
+    left = standing(store, planned.plan.run_id)
+    assert (left.state, left.calls) == (State.UNFINISHED, 2)
+    judge = Numbers()
+    assert go(planned, judge, store, resume=True).complete
+    assert len(judge.asked) == 4
+    after = standing(store, planned.plan.run_id)
+    assert (after.state, after.calls) == (State.FINISHED, 6)
+
+
+def test_the_bar_shows_cases_rate_cost_and_reasons() -> None:
+    screen = io.StringIO()
+    with Bar(Console(file=screen, force_terminal=True, width=120)) as bar:
+        bar.progressed(Progress(done=30, total=60, calls=60, seconds=2.0, cost_usd=0.5, reasons={Reason.TIMEOUT: 2}))
+        bar._drawn.refresh()
+    for words in ("30/60", "15.0/s", "$0.50", "2 timeout"):
+        assert words in screen.getvalue()
 
 
 def test_a_suite_that_uses_a_name_twice_is_told_so(store: Path) -> None:

@@ -32,6 +32,7 @@ PROMPT_FILES: dict[str, Callable[[str], str]] = {
     "magicbench": lambda text: json.dumps(
         {"prompt_t2i": text, "subject": text, "class": "human", "detail_class": "human_single"}
     ),
+    "suite": lambda text: json.dumps({"images": "1.png", "response": '{"Whether Normal": true}', "prompt": text}),
 }
 """By folder: one line of the suite's file of prompts (JSON lines), with a text in every column that is free; for the suites
 that need such a file."""

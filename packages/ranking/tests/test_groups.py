@@ -93,6 +93,26 @@ def test_personal_boards_need_a_prior():
     assert all(board.table["rating"].null_count() == 0 for board in boards)
 
 
+def test_a_rater_who_met_few_of_many_models_gets_the_board_of_the_readable_twin():
+    rng = np.random.default_rng(2)
+    a = rng.integers(0, 90, 400)
+    b = (a + rng.integers(1, 90, 400)) % 90
+    names = np.array([f"model {number:02}" for number in range(90)])
+    winner = np.array(["model_a", "model_b", "tie"])[rng.integers(0, 3, 400)]
+    votes = {"model_a": names[a], "model_b": names[b], "winner": winner, "rater_id": rng.integers(0, 4, 400)}
+    battles = Battles.from_frame(pl.DataFrame(votes))
+    quick = rank_by(battles, "rater_id", prior_ties=1, replicates=0)
+    slow = rank_by(battles, "rater_id", prior_ties=1, replicates=0, solver="reference")
+    for one, other in zip(quick, slow, strict=True):
+        assert one.table.height > 60
+        assert_frame_equal(one.table, other.table, rel_tol=1e-9, abs_tol=1e-6)
+
+
+def test_models_of_equal_strength_share_a_baseline_by_name():
+    votes = {"model_a": list("cbacba"), "model_b": list("bacbac"), "winner": ["model_a"] * 3 + ["model_b"] * 3}
+    assert rank(Battles.from_frame(pl.DataFrame(votes)), replicates=0).baselines == ("a",)
+
+
 def test_nested_groups_and_missing_columns_are_refused():
     nested = FRAME.with_columns(place=pl.struct("mode"))
     with pytest.raises(BattleError, match="values or lists"):

@@ -114,7 +114,7 @@ def test_a_diagnosis_shows_deviance_worst_pairs_and_cycles(votes: Path, ties: st
         (["--method", "elo", "--prior-ties", "1"], "neither baseline nor prior"),
         (["--orders", "5"], "matters to online Elo alone"),
         (["--ties", "davidson", "--by", "prompt"], "--by needs plain"),
-        (["--ties", "davidson", "--cluster", "prompt"], "--cluster needs plain"),
+        (["--method", "elo", "--cluster", "prompt"], "--cluster needs ratings that have intervals"),
         (["--ties", "davidson", "--components", "separate"], "--components needs plain"),
         (["--ties", "davidson", "--output", "board.html"], "unknown kind of output for this model"),
         (["--ties", "davidson", "--confidence", "95"], "confidence must lie"),

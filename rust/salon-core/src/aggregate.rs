@@ -1,11 +1,12 @@
 //! Batches of battles, one row each, into cells.
 //!
 //! Rows name models by codes that are dense but in any order (the order in which a reader met the names). Battles
-//! without weight and cluster among at most 1,024 codes are counted in a square table; all others are kept as rows
-//! that are sorted and merged now and then.
+//! without weight and cluster among at most 1,024 codes are counted in a square table, those with a cluster kept in one
+//! list per pair ([`crate::lists`]); all others are kept as rows that are sorted and merged now and then.
 
 use crate::cells::{Cell, Cells, Outcome};
 use crate::error::CoreError;
+use crate::lists::{CLUSTER_BITS, Lists};
 
 /// The table holds every ordered pair of codes up to 2 to the power of this.
 const TABLE_BITS: u32 = 10;
@@ -73,6 +74,8 @@ impl Row {
 pub struct Aggregator {
     /// Counts of ordered code pairs by outcome; `None` once rows are kept instead.
     table: Option<Table>,
+    /// Clustered battles of few models; `None` once rows are kept instead.
+    lists: Option<Lists>,
     rows: Vec<Row>,
     merge_at: usize,
 }
@@ -101,7 +104,7 @@ impl Table {
 
 impl Default for Aggregator {
     fn default() -> Self {
-        Self { table: Some(Table::new(5)), rows: Vec::new(), merge_at: FIRST_MERGE }
+        Self { table: Some(Table::new(5)), lists: None, rows: Vec::new(), merge_at: FIRST_MERGE }
     }
 }
 
@@ -122,7 +125,14 @@ impl Aggregator {
         }
         let bits = u32::BITS - largest.leading_zeros();
         if batch.weight.is_some() || batch.cluster.is_some() || bits > TABLE_BITS {
-            self.leave_table();
+            self.leave_table(batch.weight.is_none() && batch.cluster.is_some());
+        }
+        let largest_cluster = batch.cluster.and_then(|cluster| cluster.iter().max()).copied().unwrap_or(0);
+        if batch.weight.is_some() || bits > TABLE_BITS || largest_cluster >> CLUSTER_BITS != 0 {
+            self.leave_lists();
+        }
+        if let Some(lists) = &mut self.lists {
+            return list_rows(lists, batch, menu);
         }
         match &mut self.table {
             Some(table) => {
@@ -146,7 +156,13 @@ impl Aggregator {
         clusters: usize,
         cluster_number: &[u32],
     ) -> Result<Cells, CoreError> {
-        self.leave_table();
+        if clusters == 0 {
+            self.leave_lists();
+        }
+        if let Some(lists) = self.lists {
+            return lists.finish(models, model_number, clusters, cluster_number);
+        }
+        self.leave_table(false);
         for row in &mut self.rows {
             let number = |code: u32| model_number.get(code as usize).copied().filter(|&n| (n as usize) < models);
             let (Some(first), Some(second)) = (number(row.first), number(row.second)) else {
@@ -199,8 +215,28 @@ impl Aggregator {
         Ok(())
     }
 
-    /// Turn the table, if there still is one, into rows.
-    fn leave_table(&mut self) {
+    /// Turn the lists, if there are any, into rows.
+    fn leave_lists(&mut self) {
+        let Some(lists) = self.lists.take() else {
+            return;
+        };
+        for Cell { first, second, outcome, cluster, count, weight } in lists.drain() {
+            self.add_rows(Row { first, second, outcome, cluster, weight, count: 0 }, count);
+        }
+    }
+
+    /// Add `count` battles like `row`.
+    fn add_rows(&mut self, row: Row, count: u64) {
+        let mut left = count;
+        while left > 0 {
+            let part = left.min(u64::from(u32::MAX));
+            left -= part;
+            self.rows.push(Row { count: part as u32, ..row });
+        }
+    }
+
+    /// Turn the table, if there still is one, into rows; or an empty one into lists, if they are `wanted`.
+    fn leave_table(&mut self, wanted: bool) {
         let Some(table) = self.table.take() else {
             return;
         };
@@ -209,21 +245,12 @@ impl Aggregator {
             let first = (position >> table.bits) as u32;
             let second = (position & ((1 << table.bits) - 1)) as u32;
             for (outcome, &count) in menu.into_iter().zip(counts) {
-                let mut left = count;
-                while left > 0 {
-                    let part = left.min(u64::from(u32::MAX));
-                    left -= part;
-                    self.rows.push(Row {
-                        first: first.min(second),
-                        second: first.max(second),
-                        outcome: if first < second { outcome } else { outcome.reversed() },
-                        cluster: 0,
-                        weight: 1.0,
-                        count: part as u32,
-                    });
-                }
+                let turned = if first < second { outcome } else { outcome.reversed() };
+                let (first, second) = (first.min(second), first.max(second));
+                self.add_rows(Row { first, second, outcome: turned, cluster: 0, weight: 1.0, count: 0 }, count);
             }
         }
+        self.lists = (wanted && self.rows.is_empty()).then(|| Lists::new(TABLE_BITS));
     }
 
     /// Sort the rows and merge those that are alike (as far as their count fits into 32 bits).
@@ -258,6 +285,14 @@ fn checked_outcome(batch: &Batch<'_>, menu: &[Option<Outcome>], row: usize) -> R
     }
     let outcome = menu.get(batch.outcome[row] as usize).copied().flatten();
     outcome.ok_or(CoreError::BadRow { row, problem: "the outcome is not on the menu" })
+}
+
+fn list_rows(lists: &mut Lists, batch: &Batch<'_>, menu: &[Option<Outcome>]) -> Result<(), CoreError> {
+    for row in 0..batch.first.len() {
+        let outcome = checked_outcome(batch, menu, row)?;
+        lists.push(batch.first[row], batch.second[row], outcome, batch.cluster.map_or(0, |cluster| cluster[row]));
+    }
+    Ok(())
 }
 
 fn count_rows(table: &mut Table, batch: &Batch<'_>, menu: &[Option<Outcome>]) -> Result<(), CoreError> {

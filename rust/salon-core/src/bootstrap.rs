@@ -3,18 +3,17 @@
 //! A replicate's numbers depend on the cells, the settings, the seed and the replicate's index alone; threads only
 //! decide who computes it. So the result is the same, bit for bit, on any number of threads.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::bradley_terry::{Likelihood, Settings};
 use crate::cells::{Cells, PairScores};
+use crate::chord::Chord;
+use crate::elimination::Elimination;
 use crate::error::CoreError;
 use crate::graph::Graph;
-use crate::laplacian::Factor;
 use crate::resample::{LANES, Resampler};
 use crate::watch::Watch;
-
-const MOST_THREADS: usize = 256;
+use crate::workers::in_blocks;
 
 /// What to resample, and how often.
 #[derive(Debug, Clone, Copy)]
@@ -45,11 +44,32 @@ pub struct Replicates {
     pub unconverged: usize,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Ending {
+/// How the fit of one replicate ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
     Converged,
     Unconverged,
     Degenerate,
+}
+
+/// Counts endings, on any thread.
+#[derive(Debug, Default)]
+pub(crate) struct Endings {
+    degenerate: AtomicUsize,
+    unconverged: AtomicUsize,
+}
+
+impl Endings {
+    pub(crate) fn count(&self, ending: Ending) {
+        self.degenerate.fetch_add(usize::from(ending == Ending::Degenerate), Ordering::Relaxed);
+        self.unconverged.fetch_add(usize::from(ending == Ending::Unconverged), Ordering::Relaxed);
+    }
+
+    /// The replicates that ended so.
+    pub(crate) fn of(self, log_strengths: Vec<f64>) -> Replicates {
+        let (degenerate, unconverged) = (self.degenerate.into_inner(), self.unconverged.into_inner());
+        Replicates { log_strengths, degenerate, unconverged }
+    }
 }
 
 /// What all workers share.
@@ -58,7 +78,8 @@ struct Work<'a> {
     resampler: Resampler<'a>,
     graph: Graph,
     estimate: &'a [f64],
-    chord: Option<Factor>,
+    chord: Option<Chord<'a>>,
+    elimination: Option<&'a Elimination>,
     settings: Settings,
     plan: Plan,
 }
@@ -90,12 +111,15 @@ pub fn bootstrap(
     let plain = (!plan.by_cluster && cells.clusters() > 0).then(|| cells.without_clusters());
     let cells = plain.as_ref().unwrap_or(cells);
     let scores = cells.scores();
+    let elimination = Elimination::plan(cells.pairs());
+    let all = Likelihood::new(cells.pairs(), &scores, settings.prior_ties).eliminated(elimination.as_ref());
     let work = Work {
         cells,
         resampler: Resampler::new(cells, plan.by_cluster),
         graph: Graph::new(cells.pairs()),
         estimate,
-        chord: Likelihood::new(cells.pairs(), &scores, settings.prior_ties).chord(estimate),
+        chord: all.chord(estimate),
+        elimination: elimination.as_ref(),
         settings: *settings,
         plan: *plan,
     };
@@ -106,55 +130,59 @@ impl Work<'_> {
     fn run(&self, watch: &Watch) -> Result<Replicates, CoreError> {
         let models = self.estimate.len();
         let mut log_strengths = vec![f64::NAN; self.plan.replicates * models];
-        let tallies = Mutex::new((0, 0));
-        let blocks: Vec<Mutex<&mut [f64]>> = log_strengths.chunks_mut(LANES * models.max(1)).map(Mutex::new).collect();
-        let next = AtomicUsize::new(0);
-        let worker = || -> Result<(), CoreError> {
-            let mut lanes: Vec<PairScores> = (0..LANES).map(|_| PairScores::zeros(self.cells.pairs().len())).collect();
-            loop {
-                let block = next.fetch_add(1, Ordering::Relaxed);
-                let Some(Ok(mut rows)) = blocks.get(block).map(Mutex::try_lock) else {
-                    return Ok(());
-                };
-                let replicates = rows.len() / models;
-                let first = (block * LANES) as u64;
-                self.resampler.draw(self.plan.seed, first, &mut lanes[..replicates]);
-                for (row, scores) in rows.chunks_mut(models).zip(&lanes) {
-                    let ending = self.fit_replicate(scores, row, watch)?;
-                    if let Ok(mut tallies) = tallies.lock() {
-                        tallies.0 += usize::from(ending == Ending::Degenerate);
-                        tallies.1 += usize::from(ending == Ending::Unconverged);
-                    }
-                    watch.advance(1);
-                }
+        let endings = Endings::default();
+        let lanes = || -> Vec<PairScores> { (0..LANES).map(|_| PairScores::zeros(self.cells.pairs().len())).collect() };
+        in_blocks(&mut log_strengths, LANES * models, self.plan.threads, lanes, |lanes, block, rows| {
+            let replicates = rows.len() / models;
+            self.resampler.draw(self.plan.seed, (block * LANES) as u64, &mut lanes[..replicates]);
+            for ending in self.fit_replicates(&lanes[..replicates], rows, watch)? {
+                endings.count(ending);
             }
-        };
-        std::thread::scope(|scope| {
-            // More threads than blocks would have nothing to do; a thread that the system will not give is done without.
-            let wanted = self.plan.threads.min(blocks.len()).min(MOST_THREADS);
-            let start = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
-            let others: Vec<_> = (1..wanted).filter_map(start).collect();
-            let mut outcome = worker();
-            for other in others {
-                let joined = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                outcome = outcome.and(joined);
-            }
-            outcome
+            Ok(())
         })?;
-        drop(blocks);
-        let (degenerate, unconverged) = tallies.into_inner().unwrap_or_default();
-        Ok(Replicates { log_strengths, degenerate, unconverged })
+        Ok(endings.of(log_strengths))
     }
 
-    fn fit_replicate(&self, scores: &PairScores, row: &mut [f64], watch: &Watch) -> Result<Ending, CoreError> {
+    /// Fit replicates into `rows`, first all of them together, then those by themselves that need more than that.
+    fn fit_replicates(&self, lanes: &[PairScores], rows: &mut [f64], watch: &Watch) -> Result<Vec<Ending>, CoreError> {
         watch.check()?;
-        let likelihood = Likelihood::new(self.cells.pairs(), scores, self.settings.prior_ties);
+        let likelihood =
+            |scores| Likelihood::new(self.cells.pairs(), scores, self.settings.prior_ties).eliminated(self.elimination);
+        let likelihoods: Vec<Likelihood<'_>> = lanes.iter().map(likelihood).collect();
+        let quick = match &self.chord {
+            Some(chord) => chord.maximise(&likelihoods, self.estimate, &self.settings, watch)?,
+            None => vec![None; lanes.len()],
+        };
+        let mut endings = Vec::with_capacity(lanes.len());
+        let each = likelihoods.iter().zip(lanes).zip(quick);
+        for (row, ((likelihood, scores), quick)) in rows.chunks_mut(self.estimate.len()).zip(each) {
+            endings.push(self.finish_replicate(likelihood, scores, quick, row, watch)?);
+            watch.advance(1);
+        }
+        Ok(endings)
+    }
+
+    /// Write the answer of one replicate, `quick` where it is known already.
+    fn finish_replicate(
+        &self,
+        likelihood: &Likelihood<'_>,
+        scores: &PairScores,
+        quick: Option<Vec<f64>>,
+        row: &mut [f64],
+        watch: &Watch,
+    ) -> Result<Ending, CoreError> {
+        watch.check()?;
         let present: Vec<bool> = likelihood.matches().iter().map(|&matches| matches > 0.0).collect();
         if self.settings.prior_ties == 0.0 && !self.graph.is_strongly_connected(scores, &present) {
             return Ok(Ending::Degenerate);
         }
-        let (log_strengths, converged) =
-            likelihood.maximise_nearby(self.estimate, self.chord.as_ref(), &self.settings, watch)?;
+        let (log_strengths, converged) = match quick {
+            Some(log_strengths) => (log_strengths, true),
+            None => {
+                let fit = likelihood.maximise(self.estimate, &self.settings, watch)?;
+                (fit.log_strengths, fit.converged)
+            }
+        };
         // Without a prior, all who are present are joined: that was just asked.
         let all = self.settings.prior_ties == 0.0 && present[self.plan.baseline];
         let joined = if all { present } else { self.graph.joined_to(self.plan.baseline, scores) };

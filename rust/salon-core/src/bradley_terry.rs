@@ -8,8 +8,10 @@
 //! A prior, when asked for, is `prior_ties` drawn battles of every model against one fixed opponent with θ = 0.
 
 use crate::cells::{PairScores, Pairs};
+use crate::chord::Chord;
+use crate::elimination::{self, Elimination};
 use crate::error::CoreError;
-use crate::laplacian::{Factor, Laplacian};
+use crate::laplacian::Laplacian;
 use crate::watch::Watch;
 
 /// Up to this many models, a Newton step solves its system by a dense factor.
@@ -19,9 +21,9 @@ const DENSE_CHORD: usize = 1024;
 /// Residual of an iterative Newton step, relative to the gradient.
 const STEP_TOLERANCE: f64 = 1e-6;
 /// Chord steps before full Newton steps take over.
-const MOST_CHORD_STEPS: usize = 30;
+pub(crate) const MOST_CHORD_STEPS: usize = 30;
 /// Beyond this difference of strengths, exp of a strength might leave the range of a float.
-const WIDE: f64 = 500.0;
+pub(crate) const WIDE: f64 = 500.0;
 
 /// How to fit.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +59,8 @@ pub struct Likelihood<'a> {
     /// Wins plus half the ties per model.
     score: Vec<f64>,
     prior_ties: f64,
+    /// How to eliminate models, where most of them never met.
+    elimination: Option<&'a Elimination>,
 }
 
 /// A point on the likelihood.
@@ -72,7 +76,32 @@ impl<'a> Likelihood<'a> {
     /// The likelihood of `scores`.
     pub fn new(pairs: &'a Pairs, scores: &'a PairScores, prior_ties: f64) -> Self {
         let (matches, score) = scores.per_model(pairs);
-        Self { pairs, scores, matches, score, prior_ties }
+        Self { pairs, scores, matches, score, prior_ties, elimination: None }
+    }
+
+    /// The same, solved by a plan of its pairs, if there is one.
+    pub fn eliminated(self, elimination: Option<&'a Elimination>) -> Self {
+        Self { elimination, ..self }
+    }
+
+    /// The pairs that met.
+    pub(crate) fn pairs(&self) -> &Pairs {
+        self.pairs
+    }
+
+    /// Sum of weights of each pair.
+    pub(crate) fn met(&self) -> &[f64] {
+        &self.scores.matches
+    }
+
+    /// Wins plus half the ties of each model.
+    pub(crate) fn score(&self) -> &[f64] {
+        &self.score
+    }
+
+    /// Drawn battles of every model against a fixed opponent.
+    pub(crate) fn prior_ties(&self) -> f64 {
+        self.prior_ties
     }
 
     /// Sum of the weights of each model's battles.
@@ -91,9 +120,9 @@ impl<'a> Likelihood<'a> {
             watch.check()?;
             let slope = self.slope(&theta);
             let curvature = self.curvature(&theta, &slope);
-            let step = if self.pairs.models <= DENSE_NEWTON {
+            let step = if self.elimination.is_some() || self.pairs.models <= DENSE_NEWTON {
                 let mut step = slope.gradient;
-                curvature.factor().solve(&mut step);
+                self.factored(&curvature).solve(&mut step);
                 step
             } else {
                 curvature.solve_iteratively(&slope.gradient, STEP_TOLERANCE, watch)?
@@ -111,9 +140,16 @@ impl<'a> Likelihood<'a> {
     }
 
     /// The factor of the curvature at `theta`, to be kept for chord steps; `None` for too many models.
-    pub fn chord(&self, theta: &[f64]) -> Option<Factor> {
+    pub fn chord(&self, theta: &[f64]) -> Option<Chord<'a>> {
         let small = self.pairs.models <= DENSE_CHORD;
-        small.then(|| self.curvature(theta, &self.slope(theta)).factor())
+        small.then(|| self.factored(&self.curvature(theta, &self.slope(theta))))
+    }
+
+    fn factored(&self, curvature: &Laplacian<'_>) -> Chord<'a> {
+        match self.elimination {
+            Some(plan) => Chord::Sparse(elimination::Factor::of(plan, curvature)),
+            None => Chord::Dense(curvature.factor()),
+        }
     }
 
     /// Maximise by steps with the curvature of a nearby likelihood; full Newton steps when these are slow to shrink.
@@ -124,7 +160,7 @@ impl<'a> Likelihood<'a> {
     pub fn maximise_nearby(
         &self,
         start: &[f64],
-        chord: Option<&Factor>,
+        chord: Option<&Chord<'_>>,
         settings: &Settings,
         watch: &Watch,
     ) -> Result<(Vec<f64>, bool), CoreError> {
@@ -218,7 +254,7 @@ fn win_probability(strength: &[f64], theta: &[f64], first: usize, second: usize)
     }
 }
 
-fn logistic(value: f64) -> f64 {
+pub(crate) fn logistic(value: f64) -> f64 {
     1.0 / (1.0 + (-value).exp())
 }
 

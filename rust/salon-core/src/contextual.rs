@@ -33,7 +33,7 @@ pub struct Rows<'a> {
     pub covariates: &'a [f64],
 }
 
-/// A fitted model, with the sums that its covariance is made of.
+/// A fitted model.
 #[derive(Debug, Clone)]
 pub struct ContextualFit {
     /// θ, one per model; mean 0 without a prior.
@@ -54,18 +54,6 @@ pub struct ContextualFit {
     pub gradient_norm: f64,
     /// The log-likelihood at the answer, without the prior.
     pub log_likelihood: f64,
-    /// The pairs that met.
-    pub pairs: Pairs,
-    /// Per pair: curvature.
-    pub curvature: Vec<f64>,
-    /// Per pair: sum of squared scores.
-    pub meat: Vec<f64>,
-    /// `Y` of [`crate::bordered`], column after column.
-    pub projected: Vec<f64>,
-    /// Sums of products of the scores of strengths and coefficients, column after column.
-    pub cross: Vec<f64>,
-    /// `S` of [`crate::bordered`], row by row.
-    pub schur: Vec<f64>,
 }
 
 /// How strongly the covariates are determined beside the strengths, at equal chances: per covariate, the share of its
@@ -74,7 +62,8 @@ pub struct ContextualFit {
 /// # Errors
 /// [`CoreError::Cancelled`], or [`CoreError`] for rows that do not fit together.
 pub fn unexplained(rows: &Rows<'_>, watch: &Watch) -> Result<Vec<f64>, CoreError> {
-    let problem = Problem::new(rows, 0.0)?;
+    let design = Design::new(rows)?;
+    let problem = Problem::new(rows, &design, 0.0);
     let size = problem.size;
     let at = Point { theta: vec![0.0; rows.models], beta: vec![0.0; size] };
     let state = problem.state(&at);
@@ -86,7 +75,7 @@ pub fn unexplained(rows: &Rows<'_>, watch: &Watch) -> Result<Vec<f64>, CoreError
             .flat_map(|row| (0..used).map(move |column| (row, column)))
             .map(|(r, c)| state.corner[r * size + c])
             .collect();
-        let strengths = Laplacian { pairs: &problem.pairs, weight: state.curvature.clone(), extra: vec![0.0; models] };
+        let strengths = Laplacian { pairs: &design.pairs, weight: state.curvature.clone(), extra: vec![0.0; models] };
         let total = corner[used * used - 1];
         let system = Bordered { strengths, border: state.border[..used * models].to_vec(), corner };
         let solved = system.solve(&vec![0.0; models], &vec![0.0; used], watch)?;
@@ -102,28 +91,51 @@ pub fn unexplained(rows: &Rows<'_>, watch: &Watch) -> Result<Vec<f64>, CoreError
 /// # Errors
 /// [`CoreError::Cancelled`], or [`CoreError`] for rows that do not fit together.
 pub fn fit_contextual(rows: &Rows<'_>, settings: &Settings, watch: &Watch) -> Result<ContextualFit, CoreError> {
-    let problem = Problem::new(rows, settings.prior_ties)?;
-    let mut at = Point { theta: vec![0.0; rows.models], beta: vec![0.0; problem.size] };
-    let (mut iterations, mut converged, mut determined) = (0, false, true);
-    while iterations < settings.max_iterations && !converged {
-        watch.check()?;
-        let state = problem.state(&at);
-        let (theta, beta) = (state.theta.clone(), state.beta.clone());
-        let Some(step) = problem.system(state).solve(&theta, &beta, watch)? else {
-            determined = false;
-            break;
-        };
-        let reach = problem.reach(&step);
-        if !reach.is_finite() {
-            determined = false;
-            break;
-        }
-        let damping = if reach > 1e-12 { reach.ln_1p() / reach } else { 1.0 };
-        at.advance(&step, damping, settings.prior_ties == 0.0);
-        iterations += 1;
-        converged = reach <= settings.tolerance;
-    }
-    problem.report(&at, iterations, converged, determined, watch)
+    let design = Design::new(rows)?;
+    let problem = Problem::new(rows, &design, settings.prior_ties);
+    let start = Point { theta: vec![0.0; rows.models], beta: vec![0.0; problem.size] };
+    let reached = problem.maximise(start, settings, watch)?;
+    problem.report(&reached.at, reached.iterations, reached.converged, reached.determined, watch)
+}
+
+/// An answer without its covariance.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) log_strengths: Vec<f64>,
+    pub(crate) coefficients: Vec<f64>,
+    pub(crate) converged: bool,
+    /// Whether the covariates were determined beside the strengths, at every step.
+    pub(crate) determined: bool,
+    /// Largest log-odds of any row, in absolute value.
+    pub(crate) largest_log_odds: f64,
+}
+
+/// Fit rows from the answer to similar ones.
+///
+/// # Errors
+/// [`CoreError::Cancelled`].
+pub(crate) fn fit_nearby(
+    rows: &Rows<'_>,
+    design: &Design,
+    settings: &Settings,
+    (theta, beta): (&[f64], &[f64]),
+    watch: &Watch,
+) -> Result<Answer, CoreError> {
+    let problem = Problem::new(rows, design, settings.prior_ties);
+    let start = Point { theta: theta.to_vec(), beta: beta.to_vec() };
+    let Reached { at, converged, determined, .. } = problem.maximise(start, settings, watch)?;
+    let drawn = (0..rows.first.len()).filter(|&row| rows.count[row] > 0.0);
+    let largest_log_odds = drawn.map(|row| problem.log_odds(&at, row).abs()).fold(0.0, f64::max);
+    Ok(Answer { log_strengths: at.theta, coefficients: at.beta, converged, determined, largest_log_odds })
+}
+
+/// Where Newton's method ended.
+#[derive(Debug)]
+struct Reached {
+    at: Point,
+    iterations: usize,
+    converged: bool,
+    determined: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -154,19 +166,18 @@ struct State {
     corner: Vec<f64>,
 }
 
+/// Who met whom in the rows: checked once, for any counts.
 #[derive(Debug)]
-struct Problem<'a> {
-    rows: &'a Rows<'a>,
-    pairs: Pairs,
+pub(crate) struct Design {
+    pub(crate) pairs: Pairs,
     /// The pair of every row.
-    pair: Vec<u32>,
+    pub(crate) pair: Vec<u32>,
     /// Number of covariates.
-    size: usize,
-    prior: f64,
+    pub(crate) size: usize,
 }
 
-impl<'a> Problem<'a> {
-    fn new(rows: &'a Rows<'a>, prior: f64) -> Result<Self, CoreError> {
+impl Design {
+    pub(crate) fn new(rows: &Rows<'_>) -> Result<Self, CoreError> {
         let expected = rows.first.len();
         let lengths = [("second", rows.second), ("first", rows.first)].map(|(name, column)| (name, column.len()));
         let floats = [("score", rows.score), ("count", rows.count), ("weight", rows.weight)]
@@ -187,7 +198,44 @@ impl<'a> Problem<'a> {
             }
         }
         let (pairs, pair) = pairs_of(rows);
-        Ok(Self { rows, pairs, pair, size, prior })
+        Ok(Self { pairs, pair, size })
+    }
+}
+
+#[derive(Debug)]
+struct Problem<'a> {
+    rows: &'a Rows<'a>,
+    pairs: &'a Pairs,
+    /// The pair of every row.
+    pair: &'a [u32],
+    /// Number of covariates.
+    size: usize,
+    prior: f64,
+}
+
+impl<'a> Problem<'a> {
+    fn new(rows: &'a Rows<'a>, design: &'a Design, prior: f64) -> Self {
+        Self { rows, pairs: &design.pairs, pair: &design.pair, size: design.size, prior }
+    }
+
+    fn maximise(&self, start: Point, settings: &Settings, watch: &Watch) -> Result<Reached, CoreError> {
+        let mut reached = Reached { at: start, iterations: 0, converged: false, determined: true };
+        while reached.iterations < settings.max_iterations && !reached.converged {
+            watch.check()?;
+            let state = self.state(&reached.at);
+            let (theta, beta) = (state.theta.clone(), state.beta.clone());
+            let step = self.system(state).solve(&theta, &beta, watch)?;
+            let reach = step.as_ref().map_or(f64::INFINITY, |step| self.reach(step));
+            let (Some(step), true) = (step, reach.is_finite()) else {
+                reached.determined = false;
+                break;
+            };
+            let damping = if reach > 1e-12 { reach.ln_1p() / reach } else { 1.0 };
+            reached.at.advance(&step, damping, self.prior == 0.0);
+            reached.iterations += 1;
+            reached.converged = reach <= settings.tolerance;
+        }
+        Ok(reached)
     }
 
     fn x(&self, row: usize) -> &[f64] {
@@ -250,7 +298,7 @@ impl<'a> Problem<'a> {
     }
 
     fn system(&self, state: State) -> Bordered<'_> {
-        let strengths = Laplacian { pairs: &self.pairs, weight: state.curvature, extra: state.extra };
+        let strengths = Laplacian { pairs: self.pairs, weight: state.curvature, extra: state.extra };
         Bordered { strengths, border: state.border, corner: state.corner }
     }
 
@@ -272,13 +320,12 @@ impl<'a> Problem<'a> {
     ) -> Result<ContextualFit, CoreError> {
         let (models, size) = (self.rows.models, self.size);
         let state = self.state(at);
-        let (theta, beta, curvature) = (state.theta.clone(), state.beta.clone(), state.curvature.clone());
+        let (theta, beta) = (state.theta.clone(), state.beta.clone());
         let solved = self.system(state).solve(&theta, &beta, watch)?;
         let (projected, schur) = match solved {
             Some(solved) => (solved.projected, solved.schur),
             None => (vec![f64::NAN; size * models], vec![f64::NAN; size * size]),
         };
-        let (mut meat, mut cross) = (vec![0.0; self.pairs.len()], vec![0.0; size * models]);
         let mut centre = vec![0.0; size * size];
         let (mut per_model, mut total) = (vec![0.0; models], 0.0);
         let (mut likelihood, mut largest) = (0.0, 0.0_f64);
@@ -294,11 +341,8 @@ impl<'a> Problem<'a> {
             total += count * weight;
             let slope = weight * (score - logistic(log_odds));
             let square = count * slope * slope;
-            meat[self.pair[row] as usize] += square;
             for k in 0..size {
                 left[k] = self.x(row)[k] - (projected[k * models + first] - projected[k * models + second]);
-                cross[k * models + first] += square * left[k];
-                cross[k * models + second] -= square * left[k];
             }
             for k in 0..size {
                 for l in 0..size {
@@ -320,12 +364,6 @@ impl<'a> Problem<'a> {
             largest_log_odds: largest,
             gradient_norm,
             log_likelihood: likelihood,
-            pairs: self.pairs.clone(),
-            curvature,
-            meat,
-            projected,
-            cross,
-            schur,
         })
     }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::bradley_terry::{Likelihood, Settings};
 use crate::cells::{Cells, PairScores};
+use crate::elimination::Elimination;
 use crate::error::CoreError;
 use crate::influence::by_group;
 use crate::watch::Watch;
@@ -43,14 +44,12 @@ pub fn contributions(
     let models = cells.pairs().models;
     let itself: Vec<u32> = (0..cells.clusters() as u32).collect();
     let (start, order) = by_group(cells, &itself, cells.clusters());
-    let mut pair_of = Vec::with_capacity(cells.cells().len());
-    for pair in 0..cells.pairs().len() {
-        pair_of.extend(cells.of_pair(pair).iter().map(|_| pair));
-    }
     let matches = cells.scores().matches;
     let drawn = PairScores { score: matches.iter().map(|met| 0.5 * met).collect(), matches };
     let zero = vec![0.0; models];
-    let chord = Likelihood::new(cells.pairs(), &drawn, settings.prior_ties).chord(&zero);
+    let elimination = Elimination::plan(cells.pairs());
+    let (pairs, prior) = (cells.pairs(), settings.prior_ties);
+    let chord = Likelihood::new(pairs, &drawn, prior).eliminated(elimination.as_ref()).chord(&zero);
 
     let mut log_strengths = vec![0.0; cells.clusters() * models];
     let blocks: Vec<Mutex<&mut [f64]>> = log_strengths.chunks_mut(BLOCK * models.max(1)).map(Mutex::new).collect();
@@ -66,18 +65,18 @@ pub fn contributions(
                 watch.check()?;
                 let cluster = block * BLOCK + offset;
                 let own = &order[start[cluster]..start[cluster + 1]];
-                for &position in own {
-                    let cell = &cells.cells()[position as usize];
+                for place in own {
+                    let cell = cells.cell(place.pair as usize, place.position as usize);
                     let change = cell.count as f64 * cell.weight * (cell.outcome.score() - 0.5);
-                    scores.score[pair_of[position as usize]] += change;
+                    scores.score[place.pair as usize] += change;
                 }
-                let likelihood = Likelihood::new(cells.pairs(), &scores, settings.prior_ties);
+                let likelihood = Likelihood::new(pairs, &scores, prior).eliminated(elimination.as_ref());
                 let (theta, converged) = likelihood.maximise_nearby(&zero, chord.as_ref(), settings, watch)?;
                 row.copy_from_slice(&theta);
                 unconverged.fetch_add(usize::from(!converged), Ordering::Relaxed);
-                for &position in own {
+                for place in own {
                     // Put back, not subtracted: no rounding travels from one cluster to the next.
-                    let pair = pair_of[position as usize];
+                    let pair = place.pair as usize;
                     scores.score[pair] = drawn.score[pair];
                 }
                 watch.advance(1);

@@ -31,9 +31,9 @@ fn logistic(value: f64) -> f64 {
 pub fn information(cells: &Cells, theta: &[f64], prior_ties: f64) -> Result<Matrix, CoreError> {
     check(cells, theta, None)?;
     let mut matrix = vec![0.0; theta.len() * theta.len()];
-    for cell in cells.cells() {
-        let p = chance(cell, theta);
-        add_edge(&mut matrix, theta.len(), cell, cell.count as f64 * cell.weight * p * (1.0 - p));
+    for cell in cells.iter() {
+        let p = chance(&cell, theta);
+        add_edge(&mut matrix, theta.len(), &cell, cell.count as f64 * cell.weight * p * (1.0 - p));
     }
     for (model, &value) in theta.iter().enumerate() {
         let p = logistic(value);
@@ -51,9 +51,9 @@ pub fn score_products(cells: &Cells, theta: &[f64], groups: Groups<'_>, watch: &
     let models = theta.len();
     let mut matrix = vec![0.0; models * models];
     let Some(groups) = groups else {
-        for cell in cells.cells() {
-            let score = cell.weight * (cell.outcome.score() - chance(cell, theta));
-            add_edge(&mut matrix, models, cell, cell.count as f64 * score * score);
+        for cell in cells.iter() {
+            let score = cell.weight * (cell.outcome.score() - chance(&cell, theta));
+            add_edge(&mut matrix, models, &cell, cell.count as f64 * score * score);
         }
         return Ok(matrix);
     };
@@ -88,8 +88,8 @@ pub fn third_moments(
     let row = |model: u32| &kernel[model as usize * models..(model as usize + 1) * models];
     let mut cubes = vec![0.0; models];
     let Some(groups) = groups else {
-        for cell in cells.cells() {
-            let score = cell.weight * (cell.outcome.score() - chance(cell, theta));
+        for cell in cells.iter() {
+            let score = cell.weight * (cell.outcome.score() - chance(&cell, theta));
             for ((cube, first), second) in cubes.iter_mut().zip(row(cell.first)).zip(row(cell.second)) {
                 *cube += cell.count as f64 * (score * (first - second)).powi(3);
             }
@@ -147,9 +147,9 @@ fn each_group(
     let mut touched: Vec<u32> = Vec::new();
     for number in 0..count {
         watch.check()?;
-        for &position in &order[start[number]..start[number + 1]] {
-            let cell = &cells.cells()[position as usize];
-            let value = cell.count as f64 * cell.weight * (cell.outcome.score() - chance(cell, theta));
+        for place in &order[start[number]..start[number + 1]] {
+            let cell = cells.cell(place.pair as usize, place.position as usize);
+            let value = cell.count as f64 * cell.weight * (cell.outcome.score() - chance(&cell, theta));
             for (model, change) in [(cell.first, value), (cell.second, -value)] {
                 score[model as usize] += change;
                 if !std::mem::replace(&mut is_touched[model as usize], true) {
@@ -167,21 +167,31 @@ fn each_group(
     Ok(())
 }
 
-/// Positions of cells, group by group: those of group g are `order[start[g]..start[g + 1]]`.
-pub(crate) fn by_group(cells: &Cells, group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
+/// Where a cell stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    pub(crate) pair: u32,
+    pub(crate) position: u32,
+}
+
+/// Places of cells, group by group, each in the order of cells: those of group g are `order[start[g]..start[g + 1]]`.
+pub(crate) fn by_group(cells: &Cells, group: &[u32], count: usize) -> (Vec<usize>, Vec<Place>) {
     let of = |cell: &Cell| group[cell.cluster as usize] as usize;
     let mut start = vec![0; count + 1];
-    for cell in cells.cells() {
-        start[of(cell) + 1] += 1;
+    for cell in cells.iter() {
+        start[of(&cell) + 1] += 1;
     }
     for number in 0..count {
         start[number + 1] += start[number];
     }
     let mut next = start.clone();
-    let mut order = vec![0; cells.cells().len()];
-    for (position, cell) in cells.cells().iter().enumerate() {
-        order[next[of(cell)]] = position as u32;
-        next[of(cell)] += 1;
+    let mut order = vec![Place::default(); cells.len()];
+    for pair in 0..cells.pairs().len() {
+        for position in cells.positions(pair) {
+            let group = of(&cells.cell(pair, position));
+            order[next[group]] = Place { pair: pair as u32, position: position as u32 };
+            next[group] += 1;
+        }
     }
     (start, order)
 }

@@ -6,6 +6,7 @@
 
 use crate::cells::Pairs;
 use crate::error::CoreError;
+use crate::resample::LANES;
 use crate::watch::Watch;
 
 /// The matrix `Σ w (e_i − e_j)(e_i − e_j)ᵀ + diag(extra)`.
@@ -20,7 +21,7 @@ pub struct Laplacian<'a> {
 }
 
 impl Laplacian<'_> {
-    fn diagonal(&self) -> Vec<f64> {
+    pub(crate) fn diagonal(&self) -> Vec<f64> {
         let mut diagonal = self.extra.clone();
         for (pair, &weight) in self.weight.iter().enumerate() {
             diagonal[self.pairs.first[pair] as usize] += weight;
@@ -29,7 +30,7 @@ impl Laplacian<'_> {
         diagonal
     }
 
-    fn is_singular(&self) -> bool {
+    pub(crate) fn is_singular(&self) -> bool {
         self.extra.iter().all(|&extra| extra == 0.0)
     }
 
@@ -151,6 +152,40 @@ impl Factor {
             }
         }
     }
+}
+
+impl Factor {
+    /// [`Factor::solve`] for eight right sides at once: the factor is read once for all of them.
+    pub fn solve_lanes(&self, right: &mut [[f64; LANES]]) {
+        for row in 0..self.size {
+            let values = &self.lower[row * self.size..row * self.size + row + 1];
+            let (above, this) = right.split_at_mut(row);
+            let product = dot_lanes(&values[..row], above);
+            (0..LANES).for_each(|lane| this[0][lane] = (this[0][lane] - product[lane]) / values[row]);
+        }
+        for row in (0..self.size).rev() {
+            let values = &self.lower[row * self.size..row * self.size + row + 1];
+            let (above, this) = right.split_at_mut(row);
+            this[0] = this[0].map(|value| value / values[row]);
+            for (to, &factor) in above.iter_mut().zip(values) {
+                (0..LANES).for_each(|lane| to[lane] -= factor * this[0][lane]);
+            }
+        }
+    }
+}
+
+/// The inner products of one vector with eight, in two partial sums each.
+fn dot_lanes(left: &[f64], right: &[[f64; LANES]]) -> [f64; LANES] {
+    let (mut even, mut odd) = ([0.0; LANES], [0.0; LANES]);
+    let (lefts, rights) = (left.chunks_exact(2), right.chunks_exact(2));
+    if let ([last], [values]) = (lefts.remainder(), rights.remainder()) {
+        even = values.map(|value| last * value);
+    }
+    for (l, r) in lefts.zip(rights) {
+        (0..LANES).for_each(|lane| even[lane] += l[0] * r[0][lane]);
+        (0..LANES).for_each(|lane| odd[lane] += l[1] * r[1][lane]);
+    }
+    std::array::from_fn(|lane| even[lane] + odd[lane])
 }
 
 /// The inner product, in eight partial sums that the compiler can keep in vector registers.

@@ -1,6 +1,6 @@
 //! Two sets of cells into one, for leagues that grow battle by battle.
 
-use crate::cells::{Cell, Cells};
+use crate::cells::{Cell, Cells, merge_alike};
 use crate::error::CoreError;
 
 /// All battles of both, among `models` models: model `m` of `left` becomes `left_number[m]`, of `right` alike. Clusters
@@ -15,7 +15,7 @@ pub fn merged(
     right_number: &[u32],
     models: usize,
 ) -> Result<Cells, CoreError> {
-    let mut cells = Vec::with_capacity(left.cells().len() + right.cells().len());
+    let mut cells = Vec::with_capacity(left.len() + right.len());
     for (from, number) in [(left, left_number), (right, right_number)] {
         if number.len() != from.pairs().models || number.iter().any(|&n| n as usize >= models) {
             return Err(CoreError::BadArgument("a model has no number, or one out of range"));
@@ -24,17 +24,13 @@ pub fn merged(
         if number.iter().any(|&n| std::mem::replace(&mut taken[n as usize], true)) {
             return Err(CoreError::BadArgument("two models share a number"));
         }
-        for cell in from.cells() {
+        for cell in from.iter() {
             let (first, second) = (number[cell.first as usize], number[cell.second as usize]);
             let outcome = if first < second { cell.outcome } else { cell.outcome.reversed() };
-            cells.push(Cell { first: first.min(second), second: first.max(second), outcome, cluster: 0, ..*cell });
+            cells.push(Cell { first: first.min(second), second: first.max(second), outcome, cluster: 0, ..cell });
         }
     }
     cells.sort_by_key(|cell| (cell.first, cell.second, cell.outcome, cell.weight.to_bits()));
-    cells.dedup_by(|next, kept| {
-        let alike = *kept == Cell { count: kept.count, ..*next };
-        kept.count += if alike { next.count } else { 0 };
-        alike
-    });
+    merge_alike(&mut cells);
     Ok(Cells::from_ordered(models, 0, cells))
 }

@@ -5,6 +5,7 @@
 
 use crate::cells::{Cell, Cells};
 use crate::error::CoreError;
+use crate::influence::{Place, by_group};
 
 /// The battles of one group.
 #[derive(Debug, Clone)]
@@ -26,25 +27,25 @@ impl Cells {
         if group.len() != self.clusters() || group.iter().any(|&number| number as usize >= groups) {
             return Err(CoreError::BadArgument("every cluster needs a group"));
         }
-        let mut own: Vec<Vec<Cell>> = vec![Vec::new(); groups];
-        for cell in self.cells() {
-            own[group[cell.cluster as usize] as usize].push(*cell);
-        }
+        let (start, order) = by_group(self, group, groups);
         let (mut model_number, mut cluster_number) = (vec![0; self.pairs().models], vec![0; self.clusters()]);
-        Ok(own.into_iter().map(|cells| part(cells, &mut model_number, &mut cluster_number)).collect())
+        let own = |number: usize| &order[start[number]..start[number + 1]];
+        Ok((0..groups).map(|number| part(self, own(number), &mut model_number, &mut cluster_number)).collect())
     }
 }
 
-/// Renumber the cells of one group; the order of cells stays, as numbers keep their order.
-fn part(mut cells: Vec<Cell>, model_number: &mut [u32], cluster_number: &mut [u32]) -> Part {
-    let models = ascending(cells.iter().flat_map(|cell| [cell.first, cell.second]), model_number);
-    let clusters = ascending(cells.iter().map(|cell| cell.cluster), cluster_number);
-    for cell in &mut cells {
-        cell.first = model_number[cell.first as usize];
-        cell.second = model_number[cell.second as usize];
-        cell.cluster = cluster_number[cell.cluster as usize];
-    }
-    let cells = Cells::from_ordered(models.len(), clusters.len(), cells);
+/// Renumber the cells of one group; their order stays, as numbers keep their order.
+fn part(all: &Cells, own: &[Place], model_number: &mut [u32], cluster_number: &mut [u32]) -> Part {
+    let cells = || own.iter().map(|place| all.cell(place.pair as usize, place.position as usize));
+    let models = ascending(cells().flat_map(|cell| [cell.first, cell.second]), model_number);
+    let clusters = ascending(cells().map(|cell| cell.cluster), cluster_number);
+    let renumbered = cells().map(|cell| Cell {
+        first: model_number[cell.first as usize],
+        second: model_number[cell.second as usize],
+        cluster: cluster_number[cell.cluster as usize],
+        ..cell
+    });
+    let cells = Cells::from_ordered(models.len(), clusters.len(), renumbered);
     Part { models, clusters, cells }
 }
 

@@ -5,13 +5,12 @@
 //! a planned match counts at once, so a pair that was just drawn is less likely to be drawn again. `Information` takes,
 //! match by match, the pair whose result says most about the ratings: the largest p(1 − p)·Var(θ_i − θ_j), which is the
 //! largest growth of ln det of the information matrix (D-optimality). Gains only ever fall as matches are added, so a heap
-//! of old gains, one per row of pairs, finds the largest exactly (Minoux 1978); the covariance is updated by a matrix of
-//! rank one.
+//! of old gains, one per row of pairs, finds the largest exactly (Minoux 1978); [`crate::gains`] keeps them.
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::error::CoreError;
+use crate::gains::{Candidate, Gains};
 use crate::random::Stream;
 use crate::watch::Watch;
 
@@ -133,7 +132,7 @@ fn check(standing: &Standing<'_>, shelf: Option<&Shelf<'_>>, rule: Rule) -> Resu
 }
 
 /// p(1 − p) of a match: what its result says about the difference of two log-strengths.
-fn information(gap: f64) -> f64 {
+pub(crate) fn information(gap: f64) -> f64 {
     let odds = (-gap.abs()).exp();
     odds / ((1.0 + odds) * (1.0 + odds))
 }
@@ -328,109 +327,6 @@ impl Weights {
             }
         }
         node - self.leaves
-    }
-}
-
-/// A pair (`column` < `row`) and the last known gain of a match between its models.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    /// To seven digits: what agrees to them is equal, whatever rounding did to it, and is decided by lot.
-    gain: f32,
-    lot: u64,
-    row: usize,
-    column: usize,
-}
-
-impl Ord for Candidate {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let pair = |candidate: &Self| (candidate.lot, candidate.row, candidate.column);
-        self.gain.total_cmp(&other.gain).then(pair(self).cmp(&pair(other)))
-    }
-}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Candidate {}
-
-/// The gain of a match of every pair: p(1 − p)·Var(θ_i − θ_j). Matrices row by row; only the lower triangle is used.
-struct Gains {
-    models: usize,
-    /// p(1 − p); NaN for a pair that cannot meet.
-    curvature: Vec<f64>,
-    covariance: Vec<f64>,
-    diagonal: Vec<f64>,
-    /// Decides between equal gains.
-    lot: Vec<u64>,
-}
-
-impl Gains {
-    fn new(standing: &Standing<'_>, stream: &mut Stream) -> Self {
-        let theta = standing.log_strengths;
-        let models = theta.len();
-        let (mut curvature, mut lot) = (vec![f64::NAN; models * models], vec![0; models * models]);
-        for column in 0..models {
-            for row in column + 1..models {
-                curvature[row * models + column] = information(theta[column] - theta[row]);
-                lot[row * models + column] = stream.bits();
-            }
-        }
-        let covariance = standing.covariance.to_vec();
-        let diagonal = (0..models).map(|model| covariance[model * models + model]).collect();
-        Self { models, curvature, covariance, diagonal, lot }
-    }
-
-    /// The pair of `row` and a lower model with the largest gain; `None` when none of them can meet.
-    fn best_of(&self, row: usize) -> Option<Candidate> {
-        let span = row * self.models..row * self.models + row;
-        let (curvature, covariance) = (&self.curvature[span.clone()], &self.covariance[span.clone()]);
-        let gain = |at: usize| (curvature[at] * (self.diagonal[row] + self.diagonal[at] - 2.0 * covariance[at])) as f32;
-        // Eight running maxima, which the compiler can keep in vector registers.
-        let mut largest = [f32::NEG_INFINITY; 8];
-        let whole = row - row % 8;
-        for at in (0..whole).step_by(8) {
-            for (lane, best) in largest.iter_mut().enumerate() {
-                let value = gain(at + lane);
-                *best = if value > *best { value } else { *best };
-            }
-        }
-        let most = largest.into_iter().chain((whole..row).map(gain)).fold(f32::NEG_INFINITY, f32::max);
-        let lots = &self.lot[span];
-        let column = (0..row).filter(|&at| gain(at) == most).max_by_key(|&at| (lots[at], at))?;
-        Some(Candidate { gain: most, lot: lots[column], row, column })
-    }
-
-    /// Two models that share no prompt never meet.
-    fn rule_out(&mut self, row: usize, column: usize) {
-        self.curvature[row * self.models + column] = f64::NAN;
-    }
-
-    /// One more match of `row` against `column`: Sherman & Morrison 1950.
-    fn learn(&mut self, row: usize, column: usize) {
-        let at = |one: usize, other: usize| self.covariance[one.max(other) * self.models + one.min(other)];
-        let change: Vec<f64> = (0..self.models).map(|model| at(model, column) - at(model, row)).collect();
-        let curvature = self.curvature[row * self.models + column];
-        let scale = curvature / (1.0 + curvature * (change[column] - change[row]));
-        for (own, &along) in change.iter().enumerate() {
-            let factor = scale * along;
-            if factor == 0.0 {
-                continue;
-            }
-            let values = &mut self.covariance[own * self.models..own * self.models + own + 1];
-            for (value, &other) in values.iter_mut().zip(&change) {
-                *value -= factor * other;
-            }
-            self.diagonal[own] = values[own];
-        }
     }
 }
 

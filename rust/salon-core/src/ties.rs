@@ -25,7 +25,7 @@ const OUTCOMES: [Outcome; 3] = [Outcome::Win, Outcome::Loss, Outcome::Tie];
 const FULL_STEP: f64 = 1e-6;
 const MOST_HALVINGS: usize = 60;
 
-/// A fitted model, with the sums that its covariance is made of.
+/// A fitted model.
 #[derive(Debug, Clone)]
 pub struct TieFit {
     /// θ, one per model; mean 0 without a prior.
@@ -42,16 +42,6 @@ pub struct TieFit {
     pub log_likelihood: f64,
     /// Sandwich variance of the tie parameter; NaN without any tie.
     pub tie_variance: f64,
-    /// Per pair: negative second derivative in d.
-    pub curvature: Vec<f64>,
-    /// Per pair: sum of squared scores in d.
-    pub meat: Vec<f64>,
-    /// `Y` of [`crate::bordered`]; empty without any tie.
-    pub projected: Vec<f64>,
-    /// Per model: sum of products of the scores of strengths and tie parameter; empty without any tie.
-    pub cross: Vec<f64>,
-    /// `S` of [`crate::bordered`]; NaN without any tie.
-    pub schur: f64,
 }
 
 /// Weight, and squared weights, of every pair's battles by outcome.
@@ -76,24 +66,48 @@ struct Terms {
 /// # Errors
 /// [`CoreError::Cancelled`]; [`CoreError::BadArgument`] when every battle is a tie.
 pub fn fit_ties(cells: &Cells, model: TieModel, settings: &Settings, watch: &Watch) -> Result<TieFit, CoreError> {
-    let problem = Problem::new(cells, model, settings.prior_ties)?;
-    let mut at = problem.start();
-    let (mut iterations, mut converged) = (0, false);
-    let mut value = problem.value(&at);
-    while iterations < settings.max_iterations && !converged {
-        watch.check()?;
-        let Some(step) = problem.step(&at, watch)? else {
-            break;
-        };
-        let reach = reach_of(&step);
-        if !reach.is_finite() {
-            break;
-        }
-        (at, value) = problem.advance(&at, value, &step, reach);
-        iterations += 1;
-        converged = reach <= settings.tolerance;
-    }
+    let problem = Problem::new(cells.pairs(), Totals::of(cells), model, settings.prior_ties)?;
+    let (at, iterations, converged) = problem.maximise(problem.start(), settings, watch)?;
     problem.report(&at, iterations, converged, watch)
+}
+
+/// Wins, losses and ties of every pair, by weight.
+pub(crate) type Outcomes = Vec<[f64; 3]>;
+
+/// The place of an outcome in [`Outcomes`].
+pub(crate) fn outcome_number(outcome: Outcome) -> usize {
+    OUTCOMES.iter().position(|&known| known == outcome).unwrap_or(0)
+}
+
+/// An answer without its covariance.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) log_strengths: Vec<f64>,
+    /// ln ν or ln κ.
+    pub(crate) tie: f64,
+    pub(crate) converged: bool,
+}
+
+/// Fit a tie model to outcomes that have a finite answer, from the answer to similar ones.
+///
+/// # Errors
+/// As [`fit_ties`].
+pub(crate) fn fit_outcomes(
+    pairs: &Pairs,
+    outcomes: Outcomes,
+    model: TieModel,
+    settings: &Settings,
+    (estimate, tie): (&[f64], f64),
+    watch: &Watch,
+) -> Result<Answer, CoreError> {
+    let problem = Problem::new(pairs, Totals { weight: outcomes, square: Vec::new() }, model, settings.prior_ties)?;
+    let mut at = problem.start();
+    at.theta.copy_from_slice(estimate);
+    if problem.further == 1 && tie.is_finite() {
+        at.tie = tie;
+    }
+    let (at, _, converged) = problem.maximise(at, settings, watch)?;
+    Ok(Answer { log_strengths: at.theta, tie: at.tie, converged })
 }
 
 /// Whether a tie model without a prior has a finite answer, given that the graph of wins is strongly connected.
@@ -105,13 +119,16 @@ pub fn fit_ties(cells: &Cells, model: TieModel, settings: &Settings, watch: &Wat
 /// # Errors
 /// [`CoreError::Cancelled`].
 pub fn has_decisive_cycle(cells: &Cells, watch: &Watch) -> Result<bool, CoreError> {
-    let totals = Totals::of(cells);
-    let pairs = cells.pairs();
-    if totals.weight.iter().any(|[won, lost, _]| *won > 0.0 && *lost > 0.0) {
+    is_decisive(cells.pairs(), &Totals::of(cells).weight, watch)
+}
+
+/// As [`has_decisive_cycle`].
+pub(crate) fn is_decisive(pairs: &Pairs, outcomes: &Outcomes, watch: &Watch) -> Result<bool, CoreError> {
+    if outcomes.iter().any(|[won, lost, _]| *won > 0.0 && *lost > 0.0) {
         return Ok(true);
     }
     let mut arrows = Vec::new();
-    for (pair, [won, lost, tied]) in totals.weight.iter().enumerate() {
+    for (pair, [won, lost, tied]) in outcomes.iter().enumerate() {
         let ends = (pairs.first[pair], pairs.second[pair]);
         if *tied > 0.0 {
             arrows.extend([(ends.0, ends.1, 1_i64), (ends.1, ends.0, 1)]);
@@ -181,13 +198,32 @@ struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    fn new(cells: &'a Cells, model: TieModel, prior: f64) -> Result<Self, CoreError> {
-        let totals = Totals::of(cells);
+    fn new(pairs: &'a Pairs, totals: Totals, model: TieModel, prior: f64) -> Result<Self, CoreError> {
         let [won, lost, tied] = totals.sums();
         if won + lost == 0.0 {
             return Err(CoreError::BadArgument("every battle is a tie"));
         }
-        Ok(Self { pairs: cells.pairs(), totals, model, prior, further: usize::from(tied > 0.0) })
+        Ok(Self { pairs, totals, model, prior, further: usize::from(tied > 0.0) })
+    }
+
+    /// The point that no step improves by more than the tolerance, the steps to it, and whether it was reached.
+    fn maximise(&self, start: Point, settings: &Settings, watch: &Watch) -> Result<(Point, usize, bool), CoreError> {
+        let (mut at, mut iterations, mut converged) = (start, 0, false);
+        let mut value = self.value(&at);
+        while iterations < settings.max_iterations && !converged {
+            watch.check()?;
+            let Some(step) = self.step(&at, watch)? else {
+                break;
+            };
+            let reach = reach_of(&step);
+            if !reach.is_finite() {
+                break;
+            }
+            (at, value) = self.advance(&at, value, &step, reach);
+            iterations += 1;
+            converged = reach <= settings.tolerance;
+        }
+        Ok((at, iterations, converged))
     }
 
     /// Equal strengths, and the tie parameter that fits the share of ties among equals.
@@ -289,17 +325,14 @@ impl<'a> Problem<'a> {
 
     fn report(&self, at: &Point, iterations: usize, converged: bool, watch: &Watch) -> Result<TieFit, CoreError> {
         let (theta, tie) = self.gradient(at);
-        let system = self.system(at);
-        let solved = system.solve(&theta, &vec![tie; self.further], watch)?;
+        let solved = self.system(at).solve(&theta, &vec![tie; self.further], watch)?;
         let (projected, schur) = match (self.further, solved) {
             (1, Some(solved)) => (solved.projected, solved.schur[0]),
             (1, None) => (vec![0.0; self.pairs.models], f64::NAN),
             _ => (Vec::new(), f64::NAN),
         };
-        let mut meat = vec![0.0; self.pairs.len()];
-        let mut cross = vec![0.0; projected.len()];
         let (mut tie_meat, mut per_model) = (0.0, vec![0.0; self.pairs.models]);
-        for (pair, meat) in meat.iter_mut().enumerate() {
+        for pair in 0..self.pairs.len() {
             let (first, second) = (self.pairs.first[pair] as usize, self.pairs.second[pair] as usize);
             let gap = if self.further == 1 { projected[first] - projected[second] } else { 0.0 };
             for (outcome, term) in self.terms(at, pair).iter().enumerate() {
@@ -307,13 +340,8 @@ impl<'a> Problem<'a> {
                 per_model[first] += weight;
                 per_model[second] += weight;
                 if weight > 0.0 {
-                    *meat += square * term.in_d * term.in_d;
-                    if self.further == 1 {
-                        let own = term.in_t - gap * term.in_d;
-                        tie_meat += square * own * own;
-                        cross[first] += square * term.in_d * own;
-                        cross[second] -= square * term.in_d * own;
-                    }
+                    let own = term.in_t - gap * term.in_d;
+                    tie_meat += square * own * own;
                 }
             }
         }
@@ -328,11 +356,6 @@ impl<'a> Problem<'a> {
             gradient_norm: steepest.max(tie_slope),
             log_likelihood: self.log_likelihood(at),
             tie_variance: tie_meat / (schur * schur),
-            curvature: system.strengths.weight,
-            meat,
-            projected,
-            cross,
-            schur,
         })
     }
 }
@@ -343,7 +366,7 @@ impl Totals {
         let mut totals = Self { weight: vec![[0.0; 3]; pairs], square: vec![[0.0; 3]; pairs] };
         for pair in 0..pairs {
             for cell in cells.of_pair(pair) {
-                let outcome = OUTCOMES.iter().position(|&o| o == cell.outcome).unwrap_or(0);
+                let outcome = outcome_number(cell.outcome);
                 totals.weight[pair][outcome] += cell.count as f64 * cell.weight;
                 totals.square[pair][outcome] += cell.count as f64 * cell.weight * cell.weight;
             }

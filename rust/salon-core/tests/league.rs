@@ -3,7 +3,8 @@
 use salon_core::aggregate::{Aggregator, Batch};
 use salon_core::bootstrap::{Plan, bootstrap};
 use salon_core::bradley_terry::{Fit, Likelihood, Settings};
-use salon_core::cells::{Cells, Outcome};
+use salon_core::cells::{Cells, Outcome, PairScores};
+use salon_core::elimination::Elimination;
 use salon_core::error::CoreError;
 use salon_core::graph::Graph;
 use salon_core::random::Stream;
@@ -106,7 +107,60 @@ fn the_table_and_the_sorted_rows_count_alike() {
     let batch = Batch { first: &rows[0], second: &rows[1], outcome: &rows[2], weight: Some(&weights), cluster: None };
     aggregator.add(&batch, &MENU).unwrap();
     let sorted = aggregator.finish(40, &(0..40).collect::<Vec<_>>(), 0, &[]).unwrap();
-    assert_eq!(table.cells(), sorted.cells());
+    assert!(table.iter().eq(sorted.iter()));
+}
+
+#[test]
+fn the_lists_of_pairs_and_the_sorted_rows_count_alike() {
+    // 6 models make long lists: among 4 clusters they count, among 100,000 they do not.
+    for (models, clusters) in [(6, 4), (6, 100_000), (40, 300)] {
+        let rows = columns(models, 60_000, 8);
+        let mut stream = Stream::new(9, u64::from(clusters));
+        let cluster: Vec<u32> = (0..60_000).map(|_| stream.below(u64::from(clusters)) as u32).collect();
+        let model_number: Vec<u32> = (0..models).rev().collect();
+        let cluster_number: Vec<u32> = (0..clusters).rev().collect();
+        let weights = vec![1.0; 60_000];
+        let counted = |weight: Option<&[f64]>, last: [u32; 2]| {
+            let mut aggregator = Aggregator::default();
+            for chunk in 0..6 {
+                let part = chunk * 10_000..(chunk + 1) * 10_000;
+                let batch = Batch {
+                    first: &rows[0][part.clone()],
+                    second: &rows[1][part.clone()],
+                    outcome: &rows[2][part.clone()],
+                    weight: weight.map(|weight| &weight[part.clone()]),
+                    cluster: Some(&cluster[part.clone()]),
+                };
+                aggregator.add(&batch, &MENU).unwrap();
+            }
+            let [first, second] = [&last[..1], &last[1..]];
+            let weight = weight.map(|weight| &weight[..1]);
+            aggregator.add(&Batch { first, second, outcome: &[0], weight, cluster: Some(&[0]) }, &MENU).unwrap();
+            let numbers: Vec<u32> = model_number.iter().copied().chain(models..5000).collect();
+            aggregator.finish(5000, &numbers, clusters as usize, &cluster_number).unwrap()
+        };
+        // The last battle makes one of them leave its lists for rows.
+        for last in [[1, 0], [0, 4999]] {
+            assert!(counted(None, last).iter().eq(counted(Some(&weights), last).iter()));
+        }
+    }
+}
+
+#[test]
+fn lists_without_numbers_for_their_codes_are_errors() {
+    let batch = Batch { first: &[0, 1], second: &[1, 2], outcome: &[0, 2], weight: None, cluster: Some(&[0, 1]) };
+    let finished = |model_number: &[u32], cluster_number: &[u32]| {
+        let mut aggregator = Aggregator::default();
+        aggregator.add(&batch, &MENU).unwrap();
+        aggregator.finish(3, model_number, 2, cluster_number)
+    };
+    assert!(finished(&[0, 1, 2], &[0, 1]).is_ok());
+    for (models, clusters) in [(&[0, 1][..], &[0, 1][..]), (&[0, 1, 3], &[0, 1]), (&[0, 1, 1], &[0, 1])] {
+        assert!(matches!(finished(models, clusters), Err(CoreError::BadArgument(_))));
+    }
+    for clusters in [&[0][..], &[0, 2]] {
+        assert!(matches!(finished(&[0, 1, 2], clusters), Err(CoreError::BadArgument(_))));
+    }
 }
 
 #[test]
@@ -115,7 +169,7 @@ fn renumbering_models_turns_outcomes_around() {
     let mut aggregator = Aggregator::default();
     aggregator.add(&batch, &MENU).unwrap();
     let cells = aggregator.finish(3, &[2, 1, 0], 0, &[]).unwrap();
-    let seen: Vec<_> = cells.cells().iter().map(|cell| (cell.first, cell.second, cell.outcome)).collect();
+    let seen: Vec<_> = cells.iter().map(|cell| (cell.first, cell.second, cell.outcome)).collect();
     assert_eq!(seen, [(0, 1, Outcome::Tie), (1, 2, Outcome::Loss)]);
 }
 
@@ -221,6 +275,40 @@ fn the_bootstrap_is_the_same_on_any_number_of_threads() {
         let one = bits(run(1));
         assert_eq!(one, bits(run(2)));
         assert_eq!(one, bits(run(7)));
+    }
+}
+
+#[test]
+fn replicates_fitted_together_are_those_fitted_alone() {
+    // A ring, in which each model met four others.
+    let mut ring = columns(90, 9_000, 6);
+    ring[1] = ring[0].iter().zip((1..=2).cycle()).map(|(first, steps)| (first + steps) % 90).collect();
+    // Most models never met, twice; all did; and all did with so many models that there is no dense Newton step.
+    for (models, rows, prior_ties, is_sparse) in [
+        (90, columns(90, 150, 3), 1.0, true),
+        (90, ring, 0.0, true),
+        (12, columns(12, 4_000, 3), 0.0, false),
+        (260, columns(260, 15_000, 3), 0.5, false),
+    ] {
+        let cells = cells_of(models, &rows, None, 0);
+        assert_eq!(Elimination::plan(cells.pairs()).is_some(), is_sparse);
+        let settings = Settings { prior_ties, ..SETTINGS };
+        let estimate = fit(&cells, &settings).log_strengths;
+        let plan = Plan { replicates: 11, seed: 4, by_cluster: false, baseline: 0, threads: 2 };
+        let all = bootstrap(&cells, &estimate, &settings, &plan, &Watch::default()).unwrap();
+        assert_eq!(all.unconverged, 0);
+        let mut compared = 0;
+        for (index, row) in all.log_strengths.chunks(models as usize).enumerate() {
+            let mut scores = [PairScores::zeros(cells.pairs().len())];
+            Resampler::new(&cells, false).draw(plan.seed, index as u64, &mut scores);
+            let alone = Likelihood::new(cells.pairs(), &scores[0], prior_ties);
+            let alone = alone.maximise(&estimate, &settings, &Watch::default()).unwrap().log_strengths;
+            for (together, alone) in row.iter().zip(alone).filter(|(together, _)| together.is_finite()) {
+                assert!((together - alone).abs() < 1e-7, "{together} {alone}");
+                compared += 1;
+            }
+        }
+        assert!(compared > models as usize);
     }
 }
 

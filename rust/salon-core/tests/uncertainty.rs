@@ -110,7 +110,7 @@ fn contributions_are_fits_with_all_other_battles_drawn_on_any_number_of_threads(
         let mut scores = cells.scores();
         scores.score = scores.matches.iter().map(|met| 0.5 * met).collect();
         for pair in 0..cells.pairs().len() {
-            for cell in cells.of_pair(pair).iter().filter(|cell| cell.cluster as usize == cluster) {
+            for cell in cells.of_pair(pair).filter(|cell| cell.cluster as usize == cluster) {
                 scores.score[pair] += cell.count as f64 * (cell.outcome.score() - 0.5);
             }
         }
@@ -145,8 +145,8 @@ fn parts_hold_every_battle_once_and_renumber_models_and_clusters() {
     assert_eq!(parts.iter().map(|part| part.cells.battles()).sum::<u64>(), 700);
     for (number, part) in parts.iter().enumerate() {
         assert!(part.clusters.iter().all(|&cluster| group[cluster as usize] as usize == number));
-        let own = cells.cells().iter().filter(|cell| group[cell.cluster as usize] as usize == number);
-        for (cell, whole) in part.cells.cells().iter().zip(own) {
+        let own = cells.iter().filter(|cell| group[cell.cluster as usize] as usize == number);
+        for (cell, whole) in part.cells.iter().zip(own) {
             assert_eq!(
                 (part.models[cell.first as usize], part.models[cell.second as usize]),
                 (whole.first, whole.second)

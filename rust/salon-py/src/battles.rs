@@ -128,7 +128,7 @@ impl Cells {
         Bound<'py, PyArray1<u64>>,
         Bound<'py, PyArray1<f64>>,
     ) {
-        let cells = self.inner.cells();
+        let cells = &self.inner;
         (
             cells.iter().map(|cell| cell.first).collect::<Vec<_>>().into_pyarray(py),
             cells.iter().map(|cell| cell.second).collect::<Vec<_>>().into_pyarray(py),

@@ -7,6 +7,7 @@
 
 mod battles;
 mod door;
+mod intervals;
 mod models;
 mod ratings;
 mod scheduling;
@@ -40,6 +41,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::fit_contextual, module)?)?;
     module.add_function(wrap_pyfunction!(models::unexplained, module)?)?;
     module.add_function(wrap_pyfunction!(models::merge_cells, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::parameter_products, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::parameter_third_moments, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::largest_gaps, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::recounted, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::resampled_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::bootstrap_ties, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::bootstrap_contextual, module)?)?;
     module.add_function(wrap_pyfunction!(scheduling::schedule, module)?)?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use salon_core::bradley_terry::{Likelihood, Settings};
 use salon_core::cells::Outcome;
 use salon_core::contextual::{self, ContextualFit as CoreContextualFit, Rows};
+use salon_core::elimination::Elimination;
 use salon_core::merge::merged;
 use salon_core::online_elo::{OnlineElo as CoreOnlineElo, Rules};
 use salon_core::ties::{self, TieFit as CoreTieFit, TieModel};
@@ -66,13 +67,6 @@ impl TieFit {
     #[getter]
     fn log_likelihood(&self) -> f64 {
         self.inner.log_likelihood
-    }
-
-    /// Per pair: curvature, squared scores; per model: Y, cross products (empty without ties); and S.
-    fn parts<'py>(&self, py: Python<'py>) -> (Array<'py>, Array<'py>, Array<'py>, Array<'py>, f64) {
-        let part = |values: &[f64]| PyArray1::from_slice(py, values);
-        let inner = &self.inner;
-        (part(&inner.curvature), part(&inner.meat), part(&inner.projected), part(&inner.cross), inner.schur)
     }
 }
 
@@ -137,36 +131,6 @@ impl ContextualFit {
     #[getter]
     fn log_likelihood(&self) -> f64 {
         self.inner.log_likelihood
-    }
-
-    /// The pairs that met, as columns: first, second; in ascending order.
-    fn met<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>) {
-        let pairs = &self.inner.pairs;
-        (PyArray1::from_slice(py, &pairs.first), PyArray1::from_slice(py, &pairs.second))
-    }
-
-    /// Per pair: curvature, squared scores; shape (covariates, models): Y, cross products; (covariates, covariates): S.
-    #[allow(clippy::type_complexity)]
-    fn parts<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(
-        Array<'py>,
-        Array<'py>,
-        Bound<'py, PyArray2<f64>>,
-        Bound<'py, PyArray2<f64>>,
-        Bound<'py, PyArray2<f64>>,
-    )> {
-        let inner = &self.inner;
-        let (size, models) = (inner.coefficients.len(), inner.log_strengths.len());
-        let part = |values: &[f64]| PyArray1::from_slice(py, values);
-        Ok((
-            part(&inner.curvature),
-            part(&inner.meat),
-            part(&inner.projected).reshape([size, models])?,
-            part(&inner.cross).reshape([size, models])?,
-            part(&inner.schur).reshape([size, size])?,
-        ))
     }
 }
 
@@ -251,9 +215,19 @@ pub fn fit_from(
     let cells = &cells.inner;
     let inner = through(py, None, |watch| {
         let scores = cells.scores();
-        Likelihood::new(cells.pairs(), &scores, prior_ties).maximise(start, &settings, watch)
+        let elimination = Elimination::plan(cells.pairs());
+        let likelihood = Likelihood::new(cells.pairs(), &scores, prior_ties).eliminated(elimination.as_ref());
+        likelihood.maximise(start, &settings, watch)
     })?;
     Ok(Fit { inner })
+}
+
+pub(crate) fn tie_model(name: &str) -> PyResult<TieModel> {
+    match name {
+        "davidson" => Ok(TieModel::Davidson),
+        "rao-kupper" => Ok(TieModel::RaoKupper),
+        _ => Err(PyValueError::new_err("unknown tie model")),
+    }
 }
 
 /// Fit a tie model: `model` is "davidson" or "rao-kupper".
@@ -268,11 +242,7 @@ pub fn fit_ties(
     max_iterations: usize,
 ) -> PyResult<TieFit> {
     let settings: Settings = settings(prior_ties, tolerance, max_iterations)?;
-    let model = match model {
-        "davidson" => TieModel::Davidson,
-        "rao-kupper" => TieModel::RaoKupper,
-        _ => return Err(PyValueError::new_err("unknown tie model")),
-    };
+    let model = tie_model(model)?;
     if !cells.all_present() {
         return Err(PyValueError::new_err("a model has no battle"));
     }
@@ -300,7 +270,7 @@ pub struct RowArrays<'py>(
 );
 
 impl RowArrays<'_> {
-    fn rows(&self, models: usize) -> PyResult<Rows<'_>> {
+    pub(crate) fn rows(&self, models: usize) -> PyResult<Rows<'_>> {
         if self.5.shape()[0] != self.0.len() {
             return Err(PyValueError::new_err("covariates must have one row per battle"));
         }

@@ -5,6 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use salon_core::bootstrap::{Plan, Replicates as CoreReplicates, bootstrap as core_bootstrap};
 use salon_core::bradley_terry::{Fit as CoreFit, Likelihood, Settings};
+use salon_core::elimination::Elimination;
 
 use crate::battles::Cells;
 use crate::door::through;
@@ -45,8 +46,8 @@ impl Fit {
 /// The bootstrap distribution of a fit.
 #[pyclass(frozen, module = "salon_ranking._core")]
 pub struct Replicates {
-    inner: CoreReplicates,
-    models: usize,
+    pub(crate) inner: CoreReplicates,
+    pub(crate) models: usize,
 }
 
 #[pymethods]
@@ -89,7 +90,8 @@ pub fn fit(py: Python<'_>, cells: &Cells, prior_ties: f64, tolerance: f64, max_i
     let cells = &cells.inner;
     let inner = through(py, None, |watch| {
         let scores = cells.scores();
-        let likelihood = Likelihood::new(cells.pairs(), &scores, prior_ties);
+        let elimination = Elimination::plan(cells.pairs());
+        let likelihood = Likelihood::new(cells.pairs(), &scores, prior_ties).eliminated(elimination.as_ref());
         likelihood.maximise(&vec![0.0; cells.pairs().models], &settings, watch)
     })?;
     Ok(Fit { inner })

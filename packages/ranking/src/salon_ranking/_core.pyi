@@ -136,9 +136,6 @@ class TieFit:
     def gradient_norm(self) -> float: ...
     @property
     def log_likelihood(self) -> float: ...
-    def parts(
-        self,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]: ...
 
 @final
 class ContextualFit:
@@ -160,10 +157,6 @@ class ContextualFit:
     def gradient_norm(self) -> float: ...
     @property
     def log_likelihood(self) -> float: ...
-    def met(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
-    def parts(
-        self,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
 
 @final
 class OnlineElo:
@@ -227,3 +220,55 @@ def schedule(
     prompt: NDArray[np.uint32] | None = None,
     samples: NDArray[np.uint32] | None = None,
 ) -> list[NDArray[np.uint32]]: ...
+def parameter_products(
+    models: int,
+    scores: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    group: NDArray[np.uint32] | None = None,
+) -> NDArray[np.float64]: ...
+def parameter_third_moments(
+    models: int,
+    scores: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    kernel: NDArray[np.float64],
+    group: NDArray[np.uint32] | None = None,
+) -> NDArray[np.float64]: ...
+def largest_gaps(deviations: NDArray[np.float64], inverse: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def recounted(cells: Cells, count: NDArray[np.uint64]) -> Cells: ...
+def resampled_rows(
+    count: NDArray[np.uint64], groups: Sequence[NDArray[np.uint32]], seed: int, index: int
+) -> NDArray[np.float64]: ...
+def bootstrap_ties(
+    cells: Cells,
+    model: str,
+    estimate: NDArray[np.float64],
+    tie: float,
+    baseline: int,
+    replicates: int,
+    seed: int,
+    by_cluster: bool,
+    threads: int,
+    prior_ties: float,
+    tolerance: float,
+    max_iterations: int,
+    progress: Callable[[int], object] | None = None,
+) -> Replicates: ...
+def bootstrap_contextual(
+    rows: tuple[
+        NDArray[np.uint32],
+        NDArray[np.uint32],
+        NDArray[np.float64],
+        NDArray[np.float64],
+        NDArray[np.float64],
+        NDArray[np.float64],
+    ],
+    estimate: NDArray[np.float64],
+    coefficients: NDArray[np.float64],
+    groups: Sequence[NDArray[np.uint32]],
+    baseline: int,
+    replicates: int,
+    seed: int,
+    threads: int,
+    prior_ties: float,
+    tolerance: float,
+    max_iterations: int,
+    progress: Callable[[int], object] | None = None,
+) -> Replicates: ...

@@ -204,7 +204,8 @@ def check_options(**values: float) -> None:
 
 def _default_baseline(log_strengths: Floats, matches: Floats) -> int:
     settled = np.flatnonzero(matches >= np.median(matches))
-    return int(settled[np.argmin(log_strengths[settled])])
+    # Rounded, so that among equals it is the first by name, whatever the last digits are.
+    return int(settled[np.argmin(log_strengths[settled].round(9))])
 
 
 def _unratable(battles: Battles, component: NDArray[np.int64]) -> UnratableError:

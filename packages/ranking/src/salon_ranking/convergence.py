@@ -1,12 +1,9 @@
 """How intervals shrink with matches: their width at fractions of the battles, by the sandwich formula.
 
-The covariance of Bradley-Terry strengths at the answer is A⁻¹BA⁻¹, A the curvature Σ w p(1 - p) and B the spread of the
-scores Σ w² (s - p)², both on the difference of the two models; with clusters, B sums the scores of a cluster first (Huber
-1967; White 1982; Liang & Zeger 1986). One fit per fraction and no resampling, so it is quick.
+One fit per fraction and no resampling, so it is quick; the formula is in ``sandwich.py``.
 """
 
-from dataclasses import dataclass
-from statistics import NormalDist
+import math
 
 import numpy as np
 import polars as pl
@@ -15,42 +12,15 @@ from numpy.typing import NDArray
 from salon_ranking import _core
 from salon_ranking.battles import Battles
 from salon_ranking.bradley_terry import MAX_ITERATIONS, POINTS_PER_UNIT, TOLERANCE
-from salon_ranking.errors import OptionError, UnknownModelError
+from salon_ranking.errors import OptionError, UnknownModelError, UnratableError
+from salon_ranking.sandwich import assembled, degrees_of_freedom, groups_of, inverse_information, prior_curvature
+from salon_ranking.student import two_sided_quantile
 
 Floats = NDArray[np.float64]
 
 MOST_MODELS = 1000
 """Models that the dense covariance is made for."""
 FRACTIONS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
-_MOST_CLUSTER_SCORES = 1 << 27
-_SCORE = np.array([1.0, 0.0, 0.5])
-_MENU = [0, 1, 2]
-
-
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """Cells as columns, with how many of each cell's battles are kept."""
-
-    models: int
-    first: NDArray[np.uint32]
-    second: NDArray[np.uint32]
-    outcome: NDArray[np.uint8]
-    cluster: NDArray[np.uint32]
-    weight: Floats
-    count: NDArray[np.int64]
-
-    def fit(self, prior_ties: float) -> Floats | None:
-        """θ; None when it would not be finite, or a model is left without a battle."""
-        kept = self.count > 0
-        if len(np.union1d(self.first[kept], self.second[kept])) < self.models:
-            return None
-        aggregator = _core.Aggregator()
-        first, second = (np.ascontiguousarray(column[kept]) for column in (self.first, self.second))
-        aggregator.add(first, second, self.outcome[kept].astype(np.uint32), _MENU, (self.count * self.weight)[kept])
-        cells = aggregator.finish(self.models, np.arange(self.models, dtype=np.uint32))
-        if prior_ties == 0.0 and cells.components().any():
-            return None
-        return _core.fit(cells, prior_ties, TOLERANCE, MAX_ITERATIONS).log_strengths
 
 
 def convergence(
@@ -87,47 +57,39 @@ def convergence(
     models = len(battles.models)
     rows: list[tuple[float, int, float, float, float]] = []
     if 2 <= models <= MOST_MODELS:
-        first, second, outcome, cluster, count, weight = battles.cells.columns()
-        cells = _Cells(models, first, second, outcome, cluster, weight, count.astype(np.int64))
+        cells = battles.cells
         base = battles.models.index(baseline)
         random, larger = np.random.default_rng(seed), 1.0
         for fraction in sorted(fractions, reverse=True):
             cells = _thinned(cells, fraction / larger, random, by_cluster)
             larger = fraction
-            theta = cells.fit(prior_ties)
+            theta = _fitted(cells, prior_ties)
             if theta is None:
                 break  # and smaller parts have even less to go by
-            widths = np.delete(interval_widths(_covariance(cells, theta, by_cluster, prior_ties), base, confidence), base)
-            kept = int(cells.count.sum())
+            try:
+                matrix, degrees = _covariance(cells, theta, by_cluster, prior_ties)
+            except UnratableError:
+                break
+            widths = np.delete(interval_widths(matrix, base, confidence, degrees), base)
+            kept = cells.battles
             rows.append((fraction, kept, 2.0 * kept / models, float(widths.mean()), float(widths.max())))
     columns = {"fraction": pl.Float64, "battles": pl.Int64, "matches_per_model": pl.Float64}
     return pl.DataFrame(rows[::-1], schema={**columns, "mean_width": pl.Float64, "widest": pl.Float64}, orient="row")
 
 
-def interval_widths(covariance: Floats, baseline: int, confidence: float) -> Floats:
-    """Widths in Elo points of normal intervals of every rating with the baseline's fixed; 0 for the baseline.
+def interval_widths(covariance: Floats, baseline: int, confidence: float, degrees: float = math.inf) -> Floats:
+    """Widths in Elo points of intervals of every rating with the baseline's fixed; 0 for the baseline.
+
+    ``degrees`` of freedom of Student's t; infinite for the normal distribution.
 
     Example:
         >>> interval_widths(np.eye(2) * 0.01, 1, 0.95).round(1).tolist()
         [96.3, 0.0]
     """
     variance = np.diag(covariance) + covariance[baseline, baseline] - 2.0 * covariance[baseline]
-    quantile = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
+    quantile = two_sided_quantile(1.0 - confidence, degrees)
     widths: Floats = 2.0 * quantile * POINTS_PER_UNIT * np.sqrt(np.maximum(variance, 0.0))
     return widths
-
-
-def sandwich(curvature: Floats, spread: Floats, prior: Floats) -> Floats:
-    """A⁻¹BA⁻¹ of Laplacians A and B given by their pairs; shapes (models, models), symmetric, zero diagonals.
-
-    Args:
-        curvature: per pair, Σ w p(1 - p).
-        spread: per pair, Σ w² (s - p)²; or, when its diagonal is not zero, B itself.
-        prior: additions to A's diagonal, shape (models,).
-    """
-    bread = bread_of(curvature, prior)
-    meat = spread if np.diag(spread).any() else laplacian(spread)
-    return bread @ meat @ bread
 
 
 def laplacian(pairs: Floats) -> Floats:
@@ -144,41 +106,31 @@ def bread_of(curvature: Floats, prior: Floats) -> Floats:
     return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
 
-def _covariance(cells: _Cells, theta: Floats, by_cluster: bool, prior_ties: float) -> Floats:
-    models = cells.models
-    p = 1.0 / (1.0 + np.exp(theta[cells.second] - theta[cells.first]))
-    matches = cells.count * cells.weight
-    score = cells.weight * (_SCORE[cells.outcome] - p)
-
-    def by_pair(values: Floats) -> Floats:
-        pairs = np.bincount(cells.first.astype(np.int64) * models + cells.second, values, models * models)
-        square = pairs.astype(np.float64).reshape(models, models)
-        return square + square.T
-
-    against = 1.0 / (1.0 + np.exp(-theta))
-    prior = prior_ties * against * (1.0 - against)
-    if by_cluster:
-        clusters = int(cells.cluster.max(initial=0)) + 1
-        sums = np.zeros(clusters * models)
-        for model, sign in ((cells.first, 1.0), (cells.second, -1.0)):
-            at = cells.cluster.astype(np.int64) * models + model
-            sums += np.bincount(at, sign * cells.count * score, clusters * models)
-        scores = sums.reshape(clusters, models)
-        spread: Floats = scores.T @ scores
-    else:
-        spread = by_pair(cells.count * score**2)
-    return sandwich(by_pair(matches * p * (1.0 - p)), spread, prior)
+def _fitted(cells: _core.Cells, prior_ties: float) -> Floats | None:
+    """θ; None when it would not be finite, or a model is left without a battle."""
+    if not cells.records()[0].all() or (prior_ties == 0.0 and cells.components().any()):
+        return None
+    return _core.fit(cells, prior_ties, TOLERANCE, MAX_ITERATIONS).log_strengths
 
 
-def _thinned(cells: _Cells, share: float, random: np.random.Generator, by_cluster: bool) -> _Cells:
+def _covariance(cells: _core.Cells, theta: Floats, by_cluster: bool, prior_ties: float) -> tuple[Floats, float]:
+    """The sandwich of a part of the battles, and its degrees of freedom, by the clusters that are left."""
+    present = np.unique(cells.columns()[3]) if by_cluster else np.empty(0, dtype=np.uint32)
+    groups = groups_of(cells) if by_cluster else ()
+    counts = tuple(len(np.unique(group[present])) for group in groups)
+    bread = inverse_information(cells, theta, prior_ties)
+    products = [_core.score_products(cells, theta, group) for group in groups or (None,)]
+    return assembled(bread, products, counts, prior_curvature(theta, prior_ties)), degrees_of_freedom(counts)
+
+
+def _thinned(cells: _core.Cells, share: float, random: np.random.Generator, by_cluster: bool) -> _core.Cells:
     if share >= 1.0:
         return cells
+    _, _, _, cluster, count, _ = cells.columns()
     if by_cluster:
-        kept = random.random(int(cells.cluster.max(initial=0)) + 1) < share
-        count = np.where(kept[cells.cluster], cells.count, 0)
-    else:
-        count = random.binomial(cells.count, share)
-    return _Cells(cells.models, cells.first, cells.second, cells.outcome, cells.cluster, cells.weight, count)
+        kept = random.random(cells.clusters) < share
+        return _core.recounted(cells, np.where(kept[cluster], count, np.uint64(0)))
+    return _core.recounted(cells, random.binomial(count.astype(np.int64), share).astype(np.uint64))
 
 
 def _check(battles: Battles, baseline: str, confidence: float, by_cluster: bool, fractions: tuple[float, ...]) -> None:
@@ -190,5 +142,3 @@ def _check(battles: Battles, baseline: str, confidence: float, by_cluster: bool,
         raise OptionError("fractions must lie above 0 and be at most 1, not", value=fractions)
     if by_cluster and battles.cluster_by is None:
         raise OptionError("there is nothing to cluster by", source=battles.source, hint="Name the column: cluster_by=…")
-    if by_cluster and battles.cells.clusters * len(battles.models) > _MOST_CLUSTER_SCORES:
-        raise OptionError(f"clusters x models must stay below {_MOST_CLUSTER_SCORES:,}", source=battles.source)

@@ -7,7 +7,7 @@ import polars as pl
 from salon_ranking.bradley_terry import Solver
 from salon_ranking.excluded import ExcludedRaters
 from salon_ranking.report.numbers import counted
-from salon_ranking.spread import Interval
+from salon_ranking.spread import Interval, method_of
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import LeaderboardRow
 
@@ -67,12 +67,7 @@ class Leaderboard:
     @property
     def ci_method(self) -> str | None:
         """How the intervals were made; None without intervals."""
-        if self.interval == "sandwich":
-            return "sandwich" if self.cluster is None else f"sandwich clustered by {self.cluster}"
-        if self.replicates == 0:
-            return None
-        kind = "BCa" if self.interval == "bca" else self.interval
-        return f"{kind} bootstrap over battles" if self.cluster is None else f"{kind} bootstrap clustered by {self.cluster}"
+        return method_of(self.interval, self.cluster, self.replicates)
 
     @property
     def components(self) -> int:

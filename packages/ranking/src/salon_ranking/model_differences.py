@@ -1,15 +1,14 @@
 """``differences``: how far apart any two models are, and which of these gaps are more than chance.
 
-The interval of a difference is of the kind that is asked for: percentiles of θ*_i - θ*_j, or normal with the sandwich's
-standard error; the baseline plays no part. The p-value is two-sided and normal, 2Φ(-|difference| / standard error), with the
-standard deviation of the replicates or the sandwich's error: a share of replicates could not get below 1/B, and no
-correction could ever find it small enough. Holm's correction (1979) holds the chance of even one wrong claim below
-1 - confidence.
+The interval of a difference is of the kind that is asked for: percentiles of θ*_i - θ*_j, or symmetric with the sandwich's
+standard error; the baseline plays no part. The p-value is two-sided, 2Φ(-|difference| / standard error) (Student's t with
+clusters), with the standard deviation of the replicates or the sandwich's error: a share of replicates could not get below
+1/B, and no correction could ever find it small enough. Holm's correction (1979) holds the chance of even one wrong claim
+below 1 - confidence.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import polars as pl
@@ -142,6 +141,8 @@ def _pairs(battles: Battles, spread: Spread, confidence: float) -> Iterator[pl.D
     for place, model in enumerate(order[:-1]):
         weaker = order[place + 1 :]
         low, high = spread.difference_interval(int(model), confidence)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (spread.estimate[model] - spread.estimate[weaker]) / errors[model, weaker]
         yield pl.DataFrame(
             {
                 "model_a": [names[model]] * len(weaker),
@@ -150,19 +151,13 @@ def _pairs(battles: Battles, spread: Spread, confidence: float) -> Iterator[pl.D
                 "ci_low": POINTS_PER_UNIT * low[weaker],
                 "ci_high": POINTS_PER_UNIT * high[weaker],
                 "std_error": POINTS_PER_UNIT * errors[model, weaker],
+                "p_value": spread.p_values(ratio),
             }
         )
 
 
 def _corrected(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    difference, error = table["difference"].to_numpy(), table["std_error"].to_numpy()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.abs(difference) / error
-    p_values = np.array([2.0 * NormalDist().cdf(-float(value)) for value in ratio], dtype=np.float64)
-    corrected = holm(p_values)
-    added = table.with_columns(
-        pl.Series("p_value", p_values, dtype=pl.Float64),
-        pl.Series("p_holm", corrected, dtype=pl.Float64),
-    )
+    corrected = holm(table["p_value"].cast(pl.Float64).to_numpy())
+    added = table.with_columns(pl.Series("p_holm", corrected, dtype=pl.Float64))
     unknown = added.with_columns(pl.col(pl.Float64).fill_nan(None))
     return unknown.with_columns((pl.col("p_holm") < 1.0 - confidence).alias("significant"))

@@ -104,7 +104,10 @@ def rank_by_model(request: Request, ballot: Ballot, stage: Stage) -> ModelResult
         confidence=request.confidence,
         seed=request.seed,
         threads=request.threads,
-        progress=stage("random orders"),
+        progress=stage("bootstrap" if request.choice.method == "bradley-terry" else "random orders"),
+        interval=request.interval or "sandwich",  # type: ignore[arg-type]
+        cluster=bool(request.cluster),
+        replicates=request.replicates,
     )
     if ballot.exclusion is None:
         return result
@@ -151,7 +154,7 @@ def _boards(request: Request, rated: Battles, progress: Progress) -> tuple[Leade
         "cluster": bool(request.cluster),
         "prior_ties": request.prior_ties,
         "components": request.components,
-        "interval": request.interval,
+        "interval": request.interval or "percentile",
         "ranks": request.ranks,
         "threads": request.threads,
         "progress": progress,

@@ -26,7 +26,7 @@ class Request:
     confidence: float
     prior_ties: float
     components: str
-    interval: str
+    interval: str | None
     ranks: bool
     listing: bool
     explain: str | None
@@ -97,11 +97,9 @@ def _check_model(request: Request) -> None:
     """Options that only plain Bradley-Terry ratings know."""
     options = {
         "--by": request.by,
-        "--cluster": request.cluster,
         "--components": request.components == "separate",
         "--records": request.records,
         "--store": request.store,
-        "--interval": request.interval != "percentile",
         "--ranks": request.ranks,
         "--side-by-side": request.side_by_side,
         **_of_one_board(request),
@@ -110,3 +108,6 @@ def _check_model(request: Request) -> None:
         if given:
             hint = "Leave it out, or leave out --method, --ties, --covariate and --position-bias."
             raise OptionError(f"{option} needs plain Bradley-Terry ratings", hint=hint)
+    if request.choice.method != "bradley-terry" and (request.cluster or request.interval):
+        option = "--cluster" if request.cluster else "--interval"
+        raise OptionError(f"{option} needs ratings that have intervals", hint="Leave it out, or leave out --method.")

@@ -24,13 +24,13 @@ from salon_ranking.bradley_terry import (
 )
 from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard import RANK_DIGITS, Leaderboard
-from salon_ranking.sandwich import accelerations, check_size, covariance
-from salon_ranking.spread import Interval, Spread, rank_intervals
+from salon_ranking.sandwich import accelerations, check_size, counts_of, covariance, degrees_of_freedom, groups_of, two_way
+from salon_ranking.spread import Interval, Spread, rank_intervals, stretched
 
 Progress = Callable[[int, int], object]
 """Called now and then with the replicates that are done and their number."""
 
-_MOST_NUMBERS = 1 << 29
+MOST_NUMBERS = 1 << 29
 NORMAL_DRAWS = 1000
 """Draws for the rank intervals of a sandwich when no replicates are asked for."""
 
@@ -174,31 +174,32 @@ def spreads(
         base = [battles.models[number] for number in league.members].index(base_name)
         estimate = np.ascontiguousarray(ratings.log_strengths[league.members])
         cells, prior = league.cells, options.prior_ties
+        counts = counts_of(groups_of(cells)) if options.cluster else ()
+        degrees = degrees_of_freedom(counts)
         if options.interval == "sandwich":
             matrix = covariance(cells, estimate, prior, options.cluster)
-            yield Spread(league.members, base, estimate, covariance=matrix)
-        elif options.cluster and _one_cluster(cells):
+            yield Spread(league.members, base, estimate, covariance=matrix, degrees=degrees)
+        elif options.cluster and min(counts[:2]) < 2:
             # Drawn again and again, one cluster would always give the same ratings: that says nothing.
             yield Spread(league.members, base, estimate, replicates=np.empty((0, len(estimate))))
         else:
             drawn = _resample(league, base, ratings, options, threads or processors(), progress)
             skew = accelerations(cells, estimate, prior, base, options.cluster) if options.interval == "bca" else None
+            replicates = drawn.log_strengths
+            if len(counts) == 3:
+                replicates = two_way(cells, estimate, prior).carried_over(replicates, estimate, len(estimate))
+            elif counts:
+                replicates = stretched(replicates, estimate, counts[0])
             yield Spread(
                 league.members,
                 base,
                 estimate,
-                replicates=drawn.log_strengths,
+                replicates=replicates,
                 acceleration=skew,
                 degenerate=drawn.degenerate,
                 unconverged=drawn.unconverged,
+                degrees=degrees,
             )
-
-
-def _one_cluster(cells: _core.Cells) -> bool:
-    crossing = _core.crossing(cells)
-    if crossing is None:
-        return cells.clusters < 2
-    return any(not column.any() for column in crossing)
 
 
 def check(battles: Battles, options: Options, threads: int | None) -> None:
@@ -209,6 +210,8 @@ def check(battles: Battles, options: Options, threads: int | None) -> None:
         raise OptionError("BCa intervals are for one column of clusters, not", value=" and ".join(battles.cluster_by))
     if options.interval != "percentile":
         check_size(len(battles.models), f"{options.interval} intervals")
+    elif options.cluster and not isinstance(battles.cluster_by, str | None):
+        check_size(len(battles.models), "intervals clustered by two columns")
     if not 0.0 < options.confidence < 1.0:
         raise OptionError("confidence must lie between 0 and 1, not", value=options.confidence)
     if options.replicates < 0:
@@ -219,9 +222,9 @@ def check(battles: Battles, options: Options, threads: int | None) -> None:
         raise OptionError("threads must be 1 or more, not", value=threads)
     if options.cluster and battles.cluster_by is None:
         raise OptionError("there is nothing to cluster by", source=battles.source, hint="Name the column: cluster_by=…")
-    if options.replicates * len(battles.models) > _MOST_NUMBERS:
-        most = _MOST_NUMBERS // len(battles.models)
-        problem = f"replicates x models must stay below {_MOST_NUMBERS:,}; with {len(battles.models):,} models that is at most"
+    if options.replicates * len(battles.models) > MOST_NUMBERS:
+        most = MOST_NUMBERS // len(battles.models)
+        problem = f"replicates x models must stay below {MOST_NUMBERS:,}; with {len(battles.models):,} models that is at most"
         raise OptionError(problem, value=most)
 
 

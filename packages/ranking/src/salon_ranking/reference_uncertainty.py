@@ -51,6 +51,32 @@ def grouped_scores(cells: _core.Cells, log_strengths: Floats, group: NDArray[np.
     return summed
 
 
+def two_way_covariance(cells: _core.Cells, log_strengths: Floats, bread: Floats) -> Floats:
+    """As ``sandwich.covariance`` of crossed clusters without a prior, where V₁ + V₂ - V₁₂ needs no floor: one term per pair of
+    battles that share a value of either column.
+    """
+    score, cluster = scores(cells, log_strengths)
+    crossing = _core.crossing(cells)
+    if crossing is None:
+        raise ValueError("the clusters are no crossings")
+    columns = (*crossing, np.arange(cells.clusters, dtype=np.uint32))
+    middle = np.zeros((cells.models, cells.models))
+    for column, sign in zip(columns, (1.0, 1.0, -1.0), strict=True):
+        value = np.asarray(column)[cluster]
+        together = (value[:, None] == value[None, :]).astype(np.float64)
+        count = int(np.max(column)) + 1
+        middle += sign * count / (count - 1) * score.T @ together @ score
+    return bread @ middle @ bread
+
+
+def largest_gaps(deviations: Floats, inverse: Floats) -> Floats:
+    """As ``_core.largest_gaps``."""
+    gaps = (deviations[:, :, None] - deviations[:, None, :]) * inverse
+    counted = (inverse > 0.0) & ~np.eye(len(inverse), dtype=bool) & ~np.isnan(gaps)
+    largest: Floats = np.where(counted, gaps, -np.inf).max(axis=(1, 2))
+    return largest
+
+
 def contributions(cells: _core.Cells, prior_ties: float, tolerance: float, max_iterations: int) -> Floats:
     """As ``_core.contributions``: one fit from scratch per cluster, shape (clusters, models)."""
     first, second, outcome, cluster, count, weight = cells.columns()

@@ -71,7 +71,7 @@ def _hashes(ids: pl.LazyFrame, column: str, share: int, shares: int) -> NDArray[
     hashes = ids.filter(pl.col(column).is_not_null()).select(pl.col(column).hash().alias(_HASH))
     if shares > 1:
         hashes = hashes.filter(pl.col(_HASH) % shares == share)
-    found = np.concatenate([np.empty(0, dtype=np.uint64), *_batches(hashes)])
+    found: NDArray[np.uint64] = np.concatenate([np.empty(0, dtype=np.uint64), *_batches(hashes)])
     found.sort()
     return found
 

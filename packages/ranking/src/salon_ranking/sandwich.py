@@ -5,16 +5,22 @@ With H the curvature of the log-likelihood at the estimate (a prior included) an
     V = H⁻¹ (Σ s sᵀ) H⁻¹
 
 (Huber 1967; White 1982, doi:10.2307/1912526). Clustered, the sum runs over clusters, s is the sum of a cluster's scores,
-and the middle is multiplied by G/(G - 1) for G clusters (Liang & Zeger 1986, doi:10.1093/biomet/73.1.13). For two columns,
-V = V₁ + V₂ - V₁₂, with V₁₂ by their crossings (Cameron, Gelbach & Miller 2011, doi:10.1198/jbes.2010.07136); where that has
-negative eigenvalues, they are set to 0, as the authors advise. ``reference_uncertainty.py`` is the readable twin.
+and the middle is multiplied by G/(G - 1) for G clusters (Liang & Zeger 1986, doi:10.1093/biomet/73.1.13). Two columns:
+``two_way.py``. A prior is an observation that is not there: its curvature Λ adds to H, and to the middle what it would vary
+by if it were right, which is Λ again. Where battles are few V is then the curvature's inverse, the covariance of the
+posterior; without that term a model known by its prior alone would look certain. ``reference_uncertainty.py`` is the readable
+twin.
 """
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking.errors import OptionError, UnratableError
+from salon_ranking.two_way import TwoWay
 
 Floats = NDArray[np.float64]
 
@@ -41,33 +47,94 @@ def inverse_information(cells: _core.Cells, log_strengths: Floats, prior_ties: f
         UnratableError: the curvature cannot be inverted: some weights are too small beside the others, or some chances too
             close to 1, for the precision of numbers.
     """
-    information = _core.information(cells, log_strengths, prior_ties)
-    ones = np.full_like(information, 1.0 / len(information))
-    lift = float(np.trace(information)) / len(information) if prior_ties == 0.0 else 0.0
-    inverse = _inverse(information + lift * ones)
+    return inverse_curvature(_core.information(cells, log_strengths, prior_ties), len(log_strengths), prior_ties)
+
+
+def inverse_curvature(curvature: Floats, strengths: int, prior_ties: float) -> Floats:
+    """The inverse of a curvature whose first ``strengths`` parameters are, without a prior, known up to a constant.
+
+    Raises:
+        UnratableError: as :func:`inverse_information`.
+    """
+    ones = np.zeros_like(curvature)
+    ones[:strengths, :strengths] = 1.0 / strengths
+    lift = float(np.trace(curvature)) / len(curvature) if prior_ties == 0.0 else 0.0
+    inverse = _inverse(curvature + lift * ones)
     return _symmetric(inverse - ones / lift if lift else inverse)
 
 
 def covariance(cells: _core.Cells, log_strengths: Floats, prior_ties: float, clustered: bool) -> Floats:
     """The sandwich covariance of log-strengths, shape (models, models); NaN when all battles lie in one cluster.
 
-    A prior is no observation: it adds to H alone. Where it outweighs a model's battles, V is far too small for that model.
-
     Args:
         log_strengths: the fit to all battles, shape (models,).
         clustered: by the cells' clusters, by both columns where they are crossings; else by single battles.
     """
     bread = inverse_information(cells, log_strengths, prior_ties)
-    if not clustered:
-        return bread @ _core.score_products(cells, log_strengths) @ bread
-    groupings = [np.arange(cells.clusters, dtype=np.uint32)]
+    groups = groups_of(cells) if clustered else ()
+    products = [_core.score_products(cells, log_strengths, group) for group in groups or (None,)]
+    return assembled(bread, products, counts_of(groups), prior_curvature(log_strengths, prior_ties))
+
+
+def two_way(cells: _core.Cells, log_strengths: Floats, prior_ties: float) -> TwoWay:
+    """The three covariances of cells whose clusters are crossings."""
+    bread = inverse_information(cells, log_strengths, prior_ties)
+    groups = groups_of(cells)
+    products = [_core.score_products(cells, log_strengths, group) for group in groups]
+    return three_ways(bread, products, counts_of(groups))
+
+
+def groups_of(cells: _core.Cells) -> tuple[NDArray[np.uint32], ...]:
+    """The groups of the cells' clusters: themselves, or the values of the first column, of the second, and the crossings."""
     crossing = _core.crossing(cells)
-    if crossing is not None:
-        groupings = [*crossing, *groupings]
-    middles = [_middle(cells, log_strengths, group) for group in groupings]
-    if crossing is None:
-        return _symmetric(bread @ middles[0] @ bread)
-    return _without_negative(bread @ (middles[0] + middles[1] - middles[2]) @ bread)
+    own = np.arange(cells.clusters, dtype=np.uint32)
+    return (own,) if crossing is None else (*crossing, own)
+
+
+def counts_of(groups: Sequence[NDArray[np.uint32]]) -> tuple[int, ...]:
+    """How many groups each grouping has."""
+    return tuple(int(group.max(initial=0)) + 1 for group in groups)
+
+
+def degrees_of_freedom(counts: Sequence[int]) -> float:
+    """Of an error made from clusters: one less than there are (of two columns, than the rarer one has); else infinite.
+
+    Cameron & Miller 2015, doi:10.3368/jhr.50.2.317, sections VI.D and V.A.
+    """
+    return max(min(counts[:2]) - 1.0, 1.0) if counts else math.inf
+
+
+def prior_curvature(log_strengths: Floats, prior_ties: float) -> Floats:
+    """Λ, what a prior adds to the diagonal of the curvature, one per model."""
+    share = 0.5 * (1.0 + np.tanh(0.5 * log_strengths))
+    added: Floats = prior_ties * share * (1.0 - share)
+    return added
+
+
+def assembled(bread: Floats, products: Sequence[Floats], counts: Sequence[int], prior: Floats) -> Floats:
+    """The covariance from sums of products of scores: of battles (no counts), of one grouping, or of two and their crossings.
+
+    Args:
+        bread: H⁻¹, shape (n, n).
+        products: shape (n, n) each, one per grouping; one without.
+        counts: groups of each grouping; empty without.
+        prior: Λ, one per strength; strengths come first.
+    """
+    further = np.zeros(len(bread))
+    further[: len(prior)] = prior
+    from_prior = (bread * further) @ bread
+    if len(counts) == 3:
+        return _symmetric(three_ways(bread, products, counts).covariance + from_prior)
+    factor = _correction(counts[0]) if counts else 1.0
+    return _symmetric(factor * (bread @ products[0] @ bread) + from_prior)
+
+
+def three_ways(bread: Floats, products: Sequence[Floats], counts: Sequence[int]) -> TwoWay:
+    """Covariances by the first column, the second, and the crossings."""
+    parts = [
+        _symmetric(_correction(count) * (bread @ product @ bread)) for product, count in zip(products, counts, strict=True)
+    ]
+    return TwoWay(parts[0], parts[1], parts[2], (counts[0], counts[1], counts[2]))
 
 
 def accelerations(cells: _core.Cells, log_strengths: Floats, prior_ties: float, base: int, clustered: bool) -> Floats:
@@ -99,17 +166,8 @@ def _inverse(matrix: Floats) -> NDArray[np.floating]:
     return inverse
 
 
-def _middle(cells: _core.Cells, log_strengths: Floats, group: NDArray[np.uint32]) -> Floats:
-    count = int(group.max(initial=0)) + 1
-    factor = count / (count - 1) if count > 1 else np.nan
-    return factor * _core.score_products(cells, log_strengths, group)
-
-
-def _without_negative(matrix: Floats) -> Floats:
-    if not np.isfinite(matrix).all():
-        return matrix
-    values, vectors = np.linalg.eigh(_symmetric(matrix))
-    return _symmetric((vectors * np.maximum(values, 0.0)) @ vectors.T)
+def _correction(count: int) -> float:
+    return count / (count - 1) if count > 1 else np.nan
 
 
 def _symmetric(matrix: NDArray[np.floating]) -> Floats:

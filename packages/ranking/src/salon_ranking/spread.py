@@ -4,6 +4,7 @@ A :class:`Spread` answers for every kind of interval alike: intervals of ratings
 the largest of all studentized differences gets, which simultaneous statements need.
 """
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, TypeAlias
@@ -11,11 +12,23 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from salon_ranking import _core
 from salon_ranking.intervals import bca_interval, percentile_interval
+from salon_ranking.student import two_sided_quantile, two_sided_tail
 
 Floats = NDArray[np.float64]
 Interval: TypeAlias = Literal["percentile", "bca", "sandwich"]
-"""Quantiles of replicates; the same, corrected for bias and skewness; or normal, from an analytic covariance."""
+"""Quantiles of replicates; the same, corrected for bias and skewness; or from an analytic covariance."""
+
+
+def method_of(interval: Interval, cluster: str | None, replicates: int) -> str | None:
+    """How intervals were made, in words; None without intervals. ``cluster`` is the column, or two joined by "and"."""
+    if interval == "sandwich":
+        return "sandwich" if cluster is None else f"sandwich clustered by {cluster}"
+    if replicates == 0:
+        return None
+    kind = "BCa" if interval == "bca" else interval
+    return f"{kind} bootstrap over battles" if cluster is None else f"{kind} bootstrap clustered by {cluster}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +44,9 @@ class Spread:
         covariance: shape (n, n); None unless for a sandwich.
         degenerate: replicates without a finite estimate.
         unconverged: replicates whose fit did not reach the tolerance.
+        degrees: degrees of freedom of Student's t that intervals reach by; infinite, the normal distribution, unless there
+            are clusters. Percentiles are taken as far out as the normal quantiles that reach as far (the expanded percentile
+            interval of Hesterberg 2015, doi:10.1080/00031305.2015.1089789).
     """
 
     members: NDArray[np.int64]
@@ -41,6 +57,18 @@ class Spread:
     covariance: Floats | None = None
     degenerate: int = 0
     unconverged: int = 0
+    degrees: float = math.inf
+
+    def reach(self, confidence: float) -> float:
+        """How many standard errors an interval reaches to each side."""
+        return two_sided_quantile(1.0 - confidence, self.degrees)
+
+    def p_values(self, ratio: Floats) -> Floats:
+        """Two-sided p-values of estimates that lie ``ratio`` standard errors from 0; NaN for NaN."""
+        return two_sided_tail(np.abs(ratio), self.degrees)
+
+    def _level(self, confidence: float) -> float:
+        return 1.0 - 2.0 * NormalDist().cdf(-self.reach(confidence))
 
     def interval(self, confidence: float) -> tuple[Floats, Floats, NDArray[np.int64]]:
         """Ends of the intervals of θ - θ_base, and the replicates used for each; shape (n,) each.
@@ -49,20 +77,28 @@ class Spread:
         """
         centre = self.estimate - self.estimate[self.base]
         if self.replicates is None:
-            reach = NormalDist().inv_cdf(0.5 + confidence / 2.0) * self.difference_errors()[self.base]
+            reach = self.reach(confidence) * self.difference_errors()[self.base]
             return centre - reach, centre + reach, np.zeros(len(centre), dtype=np.int64)
         relative = self.replicates - self.replicates[:, [self.base]]
         if self.acceleration is not None:
-            return bca_interval(relative, centre, self.acceleration, confidence)
-        return percentile_interval(relative, confidence)
+            return bca_interval(relative, centre, self.acceleration, self._level(confidence))
+        return percentile_interval(relative, self._level(confidence))
+
+    def errors(self) -> Floats:
+        """Standard errors of θ - θ_base, shape (n,): 0 for the baseline, NaN with fewer than two replicates."""
+        if self.covariance is not None:
+            errors: Floats = self.difference_errors()[self.base]
+            return errors
+        drawn = np.empty((0, len(self.estimate))) if self.replicates is None else self.replicates
+        return _deviation(drawn - drawn[:, [self.base]])
 
     def difference_interval(self, model: int, confidence: float) -> tuple[Floats, Floats]:
-        """Ends of the intervals of θ_model - θ, one by one, shape (n,): percentile of the replicates, or normal."""
+        """Ends of the intervals of θ_model - θ, one by one, shape (n,): percentile, or symmetric."""
         if self.replicates is None:
-            reach = NormalDist().inv_cdf(0.5 + confidence / 2.0) * self.difference_errors()[model]
+            reach = self.reach(confidence) * self.difference_errors()[model]
             centre = self.estimate[model] - self.estimate
             return centre - reach, centre + reach
-        low, high, _ = percentile_interval(self.replicates[:, [model]] - self.replicates, confidence)
+        low, high, _ = percentile_interval(self.replicates[:, [model]] - self.replicates, self._level(confidence))
         return low, high
 
     def difference_errors(self) -> Floats:
@@ -82,19 +118,42 @@ class Spread:
     def critical_value(self, confidence: float, draws: int, seed: int) -> float:
         """The quantile of max over pairs of |(θ*_i - θ*_j) - (θ_i - θ_j)| / se_ij; NaN when nothing is known.
 
-        θ* are the replicates; for a sandwich, ``draws`` normal vectors with its covariance.
+        θ* are the replicates; for a sandwich, ``draws`` normal vectors with its covariance. With few clusters the quantile is
+        the one of Student's t that has the same tail.
+        """
+        return self._critical(self.deviations(draws, seed), _inverse_of(self.difference_errors()), confidence)
+
+    def certain(self, confidence: float, draws: int, seed: int) -> NDArray[np.bool_]:
+        """[i, j]: θ_i > θ_j for certain. The chance of even one false entry is below 1 - confidence.
+
+        Step-down (Romano & Wolf 2005, doi:10.1111/j.1468-0262.2005.00615.x): all ordered pairs are held against the quantile
+        of the largest of their studentized differences; those that exceed it are certain and leave the maximum, whose quantile
+        falls, until no further pair exceeds it.
         """
         errors = self.difference_errors()
-        drawn = self._deviations(draws, seed)
-        largest = np.full(len(drawn), -np.inf)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            for model in range(len(self.estimate) - 1):
-                gaps = np.abs(drawn[:, [model]] - drawn[:, model + 1 :]) / errors[model, model + 1 :]
-                largest = np.fmax(largest, np.fmax.reduce(gaps, axis=1))
-        known = largest[np.isfinite(largest)]
-        return float(np.quantile(known, confidence)) if known.size else float("nan")
+        gaps = self.estimate[:, None] - self.estimate[None, :]
+        drawn, inverse = self.deviations(draws, seed), _inverse_of(errors)
+        found = np.zeros_like(gaps, dtype=np.bool_)
+        while True:
+            critical = self._critical(drawn, np.where(found, 0.0, inverse), confidence)
+            now = found | (gaps > np.nan_to_num(critical * errors, nan=np.inf))
+            np.fill_diagonal(now, False)
+            if not (now & ~found).any():
+                return found
+            found = now
 
-    def _deviations(self, draws: int, seed: int) -> Floats:
+    def _critical(self, drawn: Floats, inverse: Floats, confidence: float) -> float:
+        largest = _core.largest_gaps(np.ascontiguousarray(drawn), np.ascontiguousarray(inverse))
+        known = largest[np.isfinite(largest)]
+        if not known.size:
+            return float("nan")
+        quantile = float(np.quantile(known, confidence))
+        if math.isinf(self.degrees) or quantile <= 0.0:
+            return quantile
+        return two_sided_quantile(float(two_sided_tail(np.array([quantile]), math.inf)[0]), self.degrees)
+
+    def deviations(self, draws: int, seed: int) -> Floats:
+        """Draws of what the estimate misses the truth by, up to a constant, shape (draws, n); none when nothing is known."""
         if self.replicates is not None:
             return self.replicates - self.estimate
         if self.covariance is None or not np.isfinite(self.covariance).all():
@@ -105,6 +164,12 @@ class Spread:
         return np.asarray(normal @ root.T)
 
 
+def _inverse_of(errors: Floats) -> Floats:
+    """1 over each error; 0 where that is not known."""
+    known = np.isfinite(errors) & (errors > 0.0)
+    return np.where(known, 1.0 / np.where(known, errors, 1.0), 0.0)
+
+
 def _deviation(values: Floats) -> Floats:
     """Standard deviation of every column, NaN left out; NaN for fewer than two values."""
     count = np.count_nonzero(~np.isnan(values), axis=0)
@@ -113,13 +178,21 @@ def _deviation(values: Floats) -> Floats:
     return np.where(count > 1, np.sqrt(squares / np.maximum(count - 1, 1)), np.nan)
 
 
+def stretched(replicates: Floats, estimate: Floats, clusters: int) -> Floats:
+    """Replicates of a cluster bootstrap with their deviations √(G/(G - 1)) as large, for G clusters.
+
+    Draws with replacement vary by (G - 1)/G of what samples do; the sandwich has the same factor (Liang & Zeger 1986).
+    """
+    moved: Floats = estimate + math.sqrt(clusters / (clusters - 1.0)) * (replicates - estimate)
+    return moved
+
+
 def rank_intervals(spread: Spread, confidence: float, draws: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Best and worst rank of every model, which hold all true ranks at once with probability ``confidence``.
 
-    All differences get simultaneous intervals, θ_i - θ_j ± c·se_ij, with c the quantile of the largest studentized
-    difference; as many models as are certainly above i, plus one, is its best rank, and as many as are not certainly below
-    it is its worst (Mogstad, Romano, Shaikh & Wilhelm 2024, doi:10.1093/restud/rdad006). A pair without a standard error is
-    certain of nothing.
+    As many models as are certainly above i (:meth:`Spread.certain`), plus one, is its best rank, and as many as are not
+    certainly below it is its worst (Mogstad, Romano, Shaikh & Wilhelm 2024, doi:10.1093/restud/rdad006). A pair without a
+    standard error is certain of nothing.
 
     Returns:
         Two arrays of shape (n,), from 1 to n.
@@ -129,8 +202,5 @@ def rank_intervals(spread: Spread, confidence: float, draws: int, seed: int) -> 
         >>> [ends.tolist() for ends in rank_intervals(apart, 0.95, draws=1000, seed=0)]
         [[1, 2, 2], [1, 3, 3]]
     """
-    reach = np.nan_to_num(spread.critical_value(confidence, draws, seed) * spread.difference_errors(), nan=np.inf)
-    gaps = spread.estimate[:, None] - spread.estimate[None, :]
-    below = gaps > reach  # [i, j]: j is certainly below i
-    np.fill_diagonal(below, False)
-    return 1 + below.sum(axis=0), len(gaps) - below.sum(axis=1)
+    certain = spread.certain(confidence, draws, seed)
+    return 1 + certain.sum(axis=0), len(certain) - certain.sum(axis=1)

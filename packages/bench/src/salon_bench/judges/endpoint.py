@@ -76,8 +76,7 @@ class Endpoint:
         began = perf_counter()
         try:
             session = self._open_session()
-            body = pieces[0] if len(pieces) == 1 else _Pieces(pieces)
-            async with session.post(self._url, data=body, timeout=patience, allow_redirects=False) as response:
+            async with session.post(self._url, data=_Pieces(pieces), timeout=patience, allow_redirects=False) as response:
                 content = await _read(response, limits.most_reply_bytes)
                 latency = (perf_counter() - began) * 1000
                 return self._attempt(response, content, latency)
@@ -117,12 +116,14 @@ class Endpoint:
             problem = f"HTTP {status}: redirects are not followed (to {target}); correct base_url"
             return self._refused(CallStatus.REJECTED, problem, status, latency_ms)
         error = read_error(content)
+        retry = status in RETRIED_STATUSES and error.code not in _FINAL_CODES
         return self._refused(
             CallStatus.REJECTED,
             f"HTTP {status}: {error.problem}",
             status,
             latency_ms,
-            retry=status in RETRIED_STATUSES and error.code not in _FINAL_CODES,
+            retry=retry,
+            congested=retry and status in CONGESTED_STATUSES,
             retry_after=retry_after_s(response.headers, self._clock.wall()),
         )
 
@@ -132,7 +133,8 @@ class Endpoint:
             code = int(found.code) if found.code.isdecimal() and len(found.code) == 3 else 200
             if code >= 400:
                 problem, retry = f"HTTP 200 with error {code}: {found.problem}", code in RETRIED_STATUSES
-                return self._refused(CallStatus.REJECTED, problem, code, latency_ms, retry=retry)
+                congested = code in CONGESTED_STATUSES
+                return self._refused(CallStatus.REJECTED, problem, 200, latency_ms, retry=retry, congested=congested)
             problem = f"HTTP 200, but no chat completion: {found.problem}"
             return self._refused(CallStatus.UNREACHABLE, problem, 200, latency_ms, retry=True)
         read, written = found.prompt_tokens, found.completion_tokens
@@ -156,11 +158,11 @@ class Endpoint:
         latency_ms: float,
         *,
         retry: bool = False,
+        congested: bool = False,
         retry_after: float | None = None,
     ) -> Attempt:
         shown = printable(self._secrets.hide(problem))
         reply = Reply("", status, self._version, latency_ms=latency_ms, http_status=_recordable(http_status), error=shown)
-        congested = http_status in CONGESTED_STATUSES and retry
         return Attempt(reply, retry, Outcome.CONGESTED if congested else Outcome.UNKNOWN, retry_after)
 
     def _failed(self, status: CallStatus, problem: str, began: float) -> Attempt:

@@ -185,6 +185,8 @@ class ChatSettings(JudgeSettings):
             raise ValueError("must hold no user name or password; use api_key_env or secret_headers")
         if parts.query or parts.fragment:
             raise ValueError("must hold no query and no fragment; use secret_headers for keys")
+        if value.rstrip("/").endswith("/chat/completions"):
+            raise ValueError("must end before /chat/completions, usually with /v1")
         return value.rstrip("/")
 
     @field_validator("headers")

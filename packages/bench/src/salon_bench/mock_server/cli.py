@@ -1,5 +1,6 @@
 """``salon bench mock-server``: the mock server as a command."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import rich_click as click
@@ -35,7 +36,7 @@ def mock_server(
 ) -> None:
     """Serve scripted replies as an OpenAI-compatible server would, to try out judges and runs without a model.
 
-    Prints its URL when it is ready and serves until Ctrl-C. GET /stats tells what was asked, answered and paid.
+    Prints its URL when it is ready and serves until Ctrl-C or SIGTERM. GET /stats tells what was asked, answered and paid.
 
     Faults: 429, 500, 503, hang, slow_loris, cut, cut_reply, truncated_json, wrong_type, empty, malformed, refusal, length.
 
@@ -50,6 +51,7 @@ def mock_server(
       {"image_sha256": "9f86d0…", "reply": "no"}
     """
     import asyncio
+    import signal
 
     from salon_bench.mock_server import FaultRates, Latency, MockServer, Script, drawn, echo, fixed, read_lines
 
@@ -67,11 +69,12 @@ def mock_server(
     )
 
     async def serve() -> None:
+        end = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end.set)
         async with MockServer(script, host=host, port=port) as server:
             click.echo(server.url)
-            await asyncio.Event().wait()
+            await end.wait()
 
-    try:
+    with suppress(KeyboardInterrupt):
         asyncio.run(serve())
-    except KeyboardInterrupt:
-        click.echo("Stopped.", err=True)
+    click.echo("Stopped.", err=True)

@@ -86,6 +86,11 @@ class MockServer:
                 connection.cut()
             await self._server.wait_closed()
 
+    def play(self, script: Script) -> None:
+        """Do what another script says from now on; the counts go on."""
+        self._performance = Performance(script)
+        self._rendered.clear()
+
     def answer(self, request: Request, connection: Connection) -> None:
         """Answer one request on its connection, now or after the script's latency."""
         route = (request.method, request.path.rstrip("/").rsplit("/v1", 1)[-1])

@@ -2,29 +2,33 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_bench.running.options import FORMAT, STORE, work_options
 from salon_taxonomy.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
     from salon_bench.running.plan import Planned
     from salon_bench.running.progress import Watcher
-    from salon_bench.running.runner import Outcome, Runner
-    from salon_bench.running.standing import Standing
-    from salon_bench.running.summaries import SubjectSummary
+    from salon_bench.running.runner import Runner
     from salon_bench.suites.suite import Suite
     from salon_taxonomy.protocols import Judge
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _COMMANDS = {
+    "assessor": "salon_bench.assessor.cli:assessor",
     "batch": "salon_bench.judges.cli:batch",
     "cache": "salon_bench.judges.cli:cache",
+    "magicbench": "salon_bench.suites.magicbench.cli:magicbench",
     "mock-server": "salon_bench.mock_server.cli:mock_server",
+    "runs": "salon_bench.running.listing.cli:runs",
+    "status": "salon_bench.running.listing.cli:status",
+    "suites": "salon_bench.running.listing.cli:suites_",
 }
 """Commands that stand in a file of their own; imported when they are called."""
 
@@ -47,46 +51,6 @@ class BenchGroup(click.RichGroup):
         return super().get_command(ctx, cmd_name)
 
 
-_STORE = click.option(
-    "--store",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("results"),
-    show_default=True,
-    help="The directory of results.",
-)
-_FORMAT = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="For people, or for programs.",
-)
-
-
-def _work_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of everything that asks a judge: how much at once, how far, and what to show meanwhile."""
-    options = (
-        click.option(
-            "--concurrency", type=click.IntRange(1, 4096), help="Questions in flight. Default: what the judge allows."
-        ),
-        click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent."),
-        click.option("--max-tokens", type=int, help="Ask nothing more once so many tokens were read and written."),
-        click.option("--max-calls", type=int, help="Ask at most so many questions."),
-        click.option("--deadline", type=float, metavar="SECONDS", help="Ask nothing more after this time."),
-        click.option(
-            "--allow-incomplete",
-            is_flag=True,
-            help="Exit with 0 though work is left; questions without a reply are unscored for good.",
-        ),
-        click.option("--log-json", metavar="FILE", help="Append the log as JSON lines; - is standard error."),
-        click.option("--quiet", is_flag=True, help="No progress bar."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 @click.group(cls=BenchGroup, context_settings=_HELP)
 def bench() -> None:
     """Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.
@@ -98,25 +62,6 @@ def bench() -> None:
       salon bench runs
       salon bench resume RUN
     """
-
-
-@bench.command("suites")
-@_FORMAT
-def suites_(form: str) -> None:
-    """List the suites of all installed packages.
-
-    \b
-    Example:
-      salon bench suites
-      salon bench suites --format json
-    """
-    from salon_bench.suites.registry import suites
-
-    found = suites()
-    if form == "json":
-        _json([{name: getattr(each, name) for name in type(each).__slots__} for each in found])
-        return
-    _table(["suite", "package", "what it is"], [[each.name, each.package, each.problem or each.summary] for each in found])
 
 
 @bench.command("run")
@@ -150,9 +95,9 @@ def suites_(form: str) -> None:
 )
 @click.option("--extractor", metavar="SPEC", help="A model that restates replies which still cannot be read.")
 @click.option("--resume", is_flag=True, help="Go on with the run if it was begun before.")
-@_STORE
-@_work_options
-@_FORMAT
+@STORE
+@work_options
+@FORMAT
 def run(
     suite_name: str,
     names: tuple[str, ...],
@@ -208,19 +153,17 @@ def run(
         )
         plans.append((planned_run, judge, helper))
     reports = [_judged(each, judge, helper, store, resume=resume, work=work) for each, judge, helper in plans]
-    if len(plans) > 1:
-        reports.append(
-            _panel([each for each, _, _ in plans], suite, store, complete=all(report["complete"] for report in reports))
-        )
+    if len(plans) > 1 and all(report["complete"] for report in reports):
+        reports.append(_panel([each for each, _, _ in plans], suite, store))
     _show(reports, form)
     _exit(reports, store, allowed=work["allow_incomplete"])
 
 
 @bench.command("resume")
 @click.argument("run_id", metavar="RUN")
-@_STORE
-@_work_options
-@_FORMAT
+@STORE
+@work_options
+@FORMAT
 def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
     """Go on with a RUN that was stopped or killed: replies that stand are read, the others are asked for.
 
@@ -246,8 +189,8 @@ def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
 
 @bench.command("rescore")
 @click.argument("run_id", metavar="RUN")
-@_STORE
-@_FORMAT
+@STORE
+@FORMAT
 def rescore_(run_id: str, store: Path, form: str) -> None:
     """Read the stored replies of a RUN again with the suite as it is installed now; nobody is asked.
 
@@ -262,6 +205,7 @@ def rescore_(run_id: str, store: Path, form: str) -> None:
 
     from salon_bench.running.again import planned_again, stored_plan
     from salon_bench.running.folding import fold_apart
+    from salon_bench.running.reporting import report_of
     from salon_bench.running.rescoring import AbsentJudge, rescore
 
     _, plan = stored_plan(store, run_id)
@@ -269,59 +213,10 @@ def rescore_(run_id: str, store: Path, form: str) -> None:
     again = planned_again(plan, AbsentJudge(plan.judge, plan.judge_alone), helper)
     done = asyncio.run(rescore(again, run_id, store, fold=fold_apart))
     changes = {name: getattr(done.changes, name) for name in type(done.changes).__slots__}
-    report = {**_report(again.suite, store, done.run_id, done.outcome), "rescored": run_id, "changes": changes}
+    report = {**report_of(again.suite, store, done.run_id, done.outcome), "rescored": run_id, "changes": changes}
     _show([report], form)
     if form == "table":
         click.echo(f"Against {run_id}: {done.changes}")
-
-
-@bench.command("runs")
-@_STORE
-@_FORMAT
-def runs(store: Path, form: str) -> None:
-    """List the runs of a store, oldest first, with the version of judge and suite that made each.
-
-    \b
-    Example:
-      salon bench runs
-      salon bench runs --store other-results --format json
-    """
-    from salon_bench.running.standing import standings
-
-    found = standings(store)
-    if form == "json":
-        _json([_fields(each) for each in found])
-        return
-    _table(["run", "suite", "subject", "judge", "version", "state", "cases"], [_line(each) for each in found])
-
-
-@bench.command("status")
-@click.argument("run_id", metavar="[RUN]", required=False)
-@_STORE
-@_FORMAT
-def status(run_id: str | None, store: Path, form: str) -> None:
-    """Say how far a RUN is, or all that are not finished.
-
-    \b
-    Example:
-      salon bench status
-      salon bench status prism-our-model-qwen-1a2b3c4d --format json
-    """
-    from salon_bench.running.standing import State, standing, standings
-
-    open_ = [each for each in standings(store) if each.state in (State.RUNNING, State.UNFINISHED)] if run_id is None else []
-    found = open_ if run_id is None else [standing(store, run_id)]
-    if form == "json":
-        _json([_fields(each) for each in found])
-        return
-    if not found:
-        click.echo("Every run is finished.", err=True)
-    for each in found:
-        cases = f"{each.cases_done or 0} of {each.cases_total or '?'} cases"
-        click.echo(f"{each.run_id}: {each.state.value}, {cases}, {each.calls or 0} calls")
-        for words in (None if each.cost_usd is None else f"${each.cost_usd:.4f}", each.detail):
-            if words:
-                click.echo(f"  {words}")
 
 
 # ------------------------------------------------------------------------------------------------------------- one start
@@ -344,6 +239,7 @@ def _judged(
     from salon_bench.running.folding import fold_apart
     from salon_bench.running.interrupting import stop_on_signals
     from salon_bench.running.limits import Limits
+    from salon_bench.running.reporting import report_of
     from salon_bench.running.runner import Pace
     from salon_bench.running.start import FinishedError, execute
 
@@ -380,7 +276,7 @@ def _judged(
             raise IncompleteError(
                 f"stopped at once; go on with: salon bench resume {planned.plan.run_id} --store {store}"
             ) from None
-    return _report(planned.suite, store, planned.plan.run_id, outcome)
+    return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 
 @contextmanager
@@ -406,43 +302,21 @@ def _watching(work: Mapping[str, Any]) -> "Iterator[Watcher]":
         yield Watchers(tuple(watchers))
 
 
-def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path, *, complete: bool) -> dict[str, Any]:
+def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str, Any]:
+    """Combine the finished runs of several judges, and report."""
     from salon_bench.running.panel import judge_together
+    from salon_bench.running.reporting import report_of
 
     panel = judge_together([each.plan for each in plans], store)
-    report = {**_report(suite, store, panel.run_id, None), "agreement": panel.agreement, "complete": complete}
-    return {**report, "stopped": None if complete else "a member has work left"}
+    return {**report_of(suite, store, panel.run_id, None), "agreement": panel.agreement}
 
 
 # ---------------------------------------------------------------------------------------------------------------- output
 
 
-def _report(suite: "Suite", store: Path, run_id: str, outcome: "Outcome | None") -> dict[str, Any]:
-    """Everything that is printed about a run; ``outcome`` is None for one that was finished before."""
-    from salon_bench.running.summaries import summaries
-    from salon_bench.running.watching import progress_fields
-
-    return {
-        "run_id": run_id,
-        "complete": outcome is None or outcome.complete,
-        "stopped": None if outcome is None else outcome.stopped,
-        "progress": None if outcome is None else progress_fields(outcome.progress),
-        "subjects": [_numbers(each) for each in summaries(suite, store, run_id)],
-    }
-
-
-def _numbers(each: "SubjectSummary") -> dict[str, Any]:
-    table = each.summary.table.to_dicts()
-    return {
-        "subject": each.subject,
-        "scored": each.scored,
-        "unscored": each.unscored,
-        "table": table,
-        "notes": list(each.summary.notes),
-    }
-
-
 def _show(reports: list[dict[str, Any]], form: str) -> None:
+    from salon_bench.running.reporting import cell, remark
+
     if form == "json":
         _json(reports)
         return
@@ -450,22 +324,14 @@ def _show(reports: list[dict[str, Any]], form: str) -> None:
         click.echo(f"Run {report['run_id']}")
         for each in report["subjects"]:
             click.echo(f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored")
-            lines = [[_cell(row[name]) for name in row] for row in each["table"]]
+            lines = [[cell(row[name]) for name in row] for row in each["table"]]
             _table(list(each["table"][0]) if each["table"] else [], lines)
             for note in each["notes"]:
                 click.echo(note)
         for line in report.get("agreement", ()):
             click.echo(line["sentence"])
         if report["progress"]:
-            click.echo(_remark(report["progress"]), err=True)
-
-
-def _remark(progress: Mapping[str, Any]) -> str:
-    cost = "" if progress["cost_usd"] is None else f", ${progress['cost_usd']:.4f}"
-    why = ", ".join(f"{count} {reason}" for reason, count in progress["reasons"].items())
-    again = f", {progress['re_asked']} asked again" if progress["re_asked"] else ""
-    extra = f"; no verdict: {why}" if why else ""
-    return f"{progress['done']} cases in {progress['seconds']:.1f} s, {progress['calls']} calls{again}{cost}{extra}"
+            click.echo(remark(report["progress"]), err=True)
 
 
 def _exit(reports: list[dict[str, Any]], store: Path, *, allowed: bool) -> None:
@@ -481,42 +347,13 @@ def _exit(reports: list[dict[str, Any]], store: Path, *, allowed: bool) -> None:
                 raise IncompleteError(f"work is left: {left}\n{hint}")
 
 
-def _fields(each: "Standing") -> dict[str, Any]:
-    plain = {name: getattr(each, name) for name in type(each).__slots__ if name not in ("settings", "finished")}
-    plain["settings"] = json.loads(each.settings) if each.settings and each.settings.startswith("{") else each.settings
-    return plain
-
-
-def _line(each: "Standing") -> list[str]:
-    cases = "" if each.cases_done is None else f"{each.cases_done}/{each.cases_total}"
-    return [
-        each.run_id,
-        each.suite,
-        each.subject_model or "",
-        each.judge or "",
-        each.judge_version or "",
-        each.state.value,
-        cases,
-    ]
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
 def _json(content: object) -> None:
     click.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
 
 def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """Print a table whose cells are taken literally."""
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table(*header, box=None)
-    for line in lines:
-        table.add_row(*(Text("".join(c if c.isprintable() else "\ufffd" for c in cell)) for cell in line))
-    (Console() if sys.stdout.isatty() else Console(width=180)).print(table)
+    from salon_bench.running.reporting import table_of
+
+    (Console() if sys.stdout.isatty() else Console(width=180)).print(table_of(header, lines))

@@ -8,7 +8,7 @@ suite.examine ── Inquiry ──► stored reply? ── no ──► judge.a
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from salon_bench.judges.faithful import RULE as FAITHFUL
 from salon_bench.judges.faithful import faithful
@@ -20,7 +20,7 @@ from salon_bench.suites.templates import foreign
 from salon_taxonomy.answers.outcome import Parsed, Unparsed
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Judge, Question, Reply
+from salon_taxonomy.protocols import Judge, Question, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish, JudgeCall, Record
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -36,6 +36,8 @@ EXTRACTION: Final = (
 )
 """The words for a second model that is to read a reply which the parser cannot. It sees no picture."""
 
+N = TypeVar("N", int, float)
+_MOST: Final = 2**53
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _OK_HTTP: Final = range(100, 600)
 
@@ -240,6 +242,17 @@ def _read(reply: Reply, inquiry: Inquiry[Any]) -> Parsed[Any] | Unparsed | Unsco
 
 
 def _plain(reply: Reply) -> Reply:
-    """The reply as it can be stored, so that a stored reply reads as the live one did: no lone surrogates."""
-    text = reply.text
-    return reply if text.isascii() or not _SURROGATES.search(text) else replace(reply, text=_SURROGATES.sub("\ufffd", text))
+    """The reply as it can be stored, so that a stored reply reads as the live one did: no lone surrogates, no absurd counts."""
+    if reply.earlier:
+        reply = replace(reply, earlier=tuple(_plain(each) for each in reply.earlier))
+    if not reply.text.isascii() and _SURROGATES.search(reply.text):
+        reply = replace(reply, text=_SURROGATES.sub("\ufffd", reply.text))
+    usage = reply.usage
+    sane = Usage(_within(usage.prompt_tokens), _within(usage.completion_tokens), _within(usage.cost_usd))
+    latency = _within(reply.latency_ms)
+    return reply if (sane, latency) == (usage, reply.latency_ms) else replace(reply, usage=sane, latency_ms=latency)
+
+
+def _within(number: N | None) -> N | None:
+    """A count or amount that a column can hold; None for one that cannot be meant."""
+    return number if number is not None and 0 <= number < _MOST else None

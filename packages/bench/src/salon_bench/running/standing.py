@@ -1,5 +1,6 @@
 """How the runs of a store stand: which are finished, which were left, which are being worked on now."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -7,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.running.ledger import may_have_parts
-from salon_store.journal import LockedFile, journal_path
+from salon_store.journal import LockedFile, journal_path, read_journal
 from salon_store.layout import Layout
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import RunEventKind
+from salon_taxonomy.records import Record, RunEventKind
 
 if TYPE_CHECKING:
     import polars as pl
+
+_SEGMENT = re.compile(r"~[0-9]+$")
+"""The end of the name of a journal that holds replies and rows, not what is noted of the run (``ledger.py``)."""
 
 
 class State(StrEnum):
@@ -54,7 +58,7 @@ class Standing:
 
 
 def standings(store: Path) -> list[Standing]:
-    """All runs of a store that have a row, oldest first; those that were only just begun have none yet.
+    """All runs of a store, oldest first, those in journals that nobody has folded yet included.
 
     Raises:
         SalonError: for a directory that is no store.
@@ -64,7 +68,9 @@ def standings(store: Path) -> list[Standing]:
     from salon_store import ResultStore
 
     opened = ResultStore.open(store, create=False, read_only=True)
-    events = opened.read("run_events").sort("at")
+    waiting = [_noted(path) for path in opened.journals_waiting() if not _SEGMENT.search(path.stem)]
+    runs, events = (_with(opened.read(table), table, [rows[table] for rows in waiting]) for table in ("runs", "run_events"))
+    events = events.sort("at")
     spent = events.group_by("run_id").agg(
         pl.col("calls").sum(), pl.col("cost_usd").sum(), pl.col("cost_usd").count().alias("priced")
     )
@@ -73,10 +79,31 @@ def standings(store: Path) -> list[Standing]:
         .last()
         .select("run_id", "kind", "at", "cases_done", "cases_total", "detail")
     )
-    joined = opened.read("runs").join(latest, on="run_id", how="left").join(spent, on="run_id", how="left")
+    joined = runs.join(latest, on="run_id", how="left").join(spent, on="run_id", how="left")
     return [
         _standing(store, row) for row in joined.sort("started_at", "run_id", nulls_last=False).collect().iter_rows(named=True)
     ]
+
+
+def _noted(path: Path) -> dict[str, list[Record]]:
+    """What a journal says of its run; nothing when it was folded meanwhile."""
+    try:
+        found = read_journal(path).records
+    except FileNotFoundError:
+        found = {}
+    return {table: found.get(table, []) for table in ("runs", "run_events")}
+
+
+def _with(stored: "pl.LazyFrame", table: str, waiting: list[list[Record]]) -> "pl.LazyFrame":
+    """The rows of a table and of journals, each key once."""
+    import polars as pl
+
+    from salon_store.checks import frame_of
+    from salon_store.schemas import table_schema
+
+    schema = table_schema(table)
+    more = frame_of([row for rows in waiting for row in rows], schema)
+    return pl.concat([stored, more.lazy()]).unique(schema.key, keep="first", maintain_order=True)
 
 
 def standing(store: Path, run_id: str) -> Standing:

@@ -28,6 +28,7 @@ from salon_ranking.pairwise.errors import (
 )
 from salon_ranking.pairwise.matrices import as_matrix, win_rates
 from salon_ranking.pairwise.online import OnlineElo, online_elo
+from salon_ranking.pairwise.rating_intervals import RatingIntervals
 from salon_ranking.pairwise.ties import Chances, TieRatings, fit_ties
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "OnlineElo",
     "OrderError",
     "PositionBias",
+    "RatingIntervals",
     "Scores",
     "TieRatings",
     "acceptability",

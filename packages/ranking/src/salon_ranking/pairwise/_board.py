@@ -10,28 +10,28 @@ from numpy.typing import NDArray
 from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError, OptionError, UnknownModelError
 from salon_ranking.leaderboard import RANK_DIGITS
+from salon_ranking.pairwise.rating_intervals import RatingIntervals
 
 Floats = NDArray[np.float64]
 
 
-def ranked_table(battles: Battles, ratings: Floats, errors: Floats, confidence: float) -> pl.DataFrame:
-    """One row per model, best first, in the columns of ``Leaderboard.table`` with a ``standard_error``.
-
-    Intervals are rating ± z·standard_error; null where there is no standard error.
+def ranked_table(battles: Battles, ratings: Floats, intervals: RatingIntervals) -> pl.DataFrame:
+    """One row per model, best first, in the columns of ``Leaderboard.table`` with a ``standard_error``; null where there is
+    none.
     """
     matches, wins, ties, losses = battles.cells.records()
-    reach = normal_quantile(confidence) * errors
     columns = {
         "model": pl.Series(battles.models, dtype=pl.String),
         "rating": ratings,
-        "standard_error": errors,
-        "ci_low": ratings - reach,
-        "ci_high": ratings + reach,
+        "standard_error": intervals.standard_errors,
+        "ci_low": intervals.ci_low,
+        "ci_high": intervals.ci_high,
         "matches": matches,
         "wins": wins,
         "ties": ties,
         "losses": losses,
         "win_rate": (wins + 0.5 * ties) / matches,
+        "replicates_used": intervals.replicates_used,
     }
     place = pl.col("rating").round(RANK_DIGITS).rank("min", descending=True).cast(pl.Int64).alias("rank")
     frame = pl.DataFrame(columns).with_columns(pl.col("standard_error", "ci_low", "ci_high").fill_nan(None))

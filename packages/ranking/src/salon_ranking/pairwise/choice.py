@@ -19,6 +19,7 @@ from salon_ranking.pairwise.covariates import POSITION
 from salon_ranking.pairwise.diagnostics import cycle_report, goodness_of_fit
 from salon_ranking.pairwise.online import online_elo
 from salon_ranking.pairwise.ties import TieRatings, fit_ties
+from salon_ranking.spread import Interval
 from salon_ranking.table_files import check_path, replacing, write_frame
 
 Method: TypeAlias = Literal["bradley-terry", "elo", "newman", "pagerank", "rank-centrality"]
@@ -79,8 +80,14 @@ def rank_with(
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
+    interval: Interval = "sandwich",
+    cluster: bool = False,
+    replicates: int = 1000,
 ) -> ModelResult:
     """Rank by a model that is not plain Bradley-Terry.
+
+    Args:
+        interval, cluster, replicates: of tie models and of models with covariates, as for :func:`salon_ranking.rank`.
 
     Raises:
         OptionError: the choices exclude each other; or as the model's own function.
@@ -92,6 +99,8 @@ def rank_with(
         ['x', 'y']
     """
     check_choice(choice)
+    if choice.method != "bradley-terry" and (cluster or interval != "sandwich"):
+        raise OptionError(f"{choice.method} has no intervals of this kind", value=interval, hint="Leave kind and clusters out.")
     battles, acceptable = settle_both_bad(battles, choice.both_bad, confidence=confidence)
     further = {} if acceptable is None else {"acceptability": acceptable}
     if choice.method == "elo":
@@ -122,9 +131,27 @@ def rank_with(
             baseline=baseline,
             prior_ties=prior_ties,
             confidence=confidence,
+            interval=interval,
+            cluster=cluster,
+            replicates=replicates,
+            seed=seed,
+            threads=threads,
+            progress=progress,
         )
         return ModelResult(found.header, found.table, _bias(found), {"coefficients": found.coefficients, **further})
-    tied = fit_ties(battles, choice.ties, baseline=baseline, prior_ties=prior_ties, confidence=confidence)
+    tied = fit_ties(
+        battles,
+        choice.ties,
+        baseline=baseline,
+        prior_ties=prior_ties,
+        confidence=confidence,
+        interval=interval,
+        cluster=cluster,
+        replicates=replicates,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
     found_out = diagnosis(battles, tied) if choice.diagnose else ModelResult("", pl.DataFrame())
     return ModelResult(tied.header, tied.table, {**_tie_numbers(tied), **found_out.numbers}, {**further, **found_out.further})
 
@@ -215,6 +242,8 @@ def _tie_numbers(tied: TieRatings) -> dict[str, float | None]:
     return {
         "tie_parameter": tied.tie_parameter,
         "tie_standard_error": _finite(tied.tie_standard_error),
+        "tie_ci_low": _finite(tied.tie_ci_low),
+        "tie_ci_high": _finite(tied.tie_ci_high),
         "log_likelihood": tied.log_likelihood,
     }
 

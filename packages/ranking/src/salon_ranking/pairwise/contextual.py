@@ -16,14 +16,26 @@ from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking._index import reading
-from salon_ranking.battles import Battles
+from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.bradley_terry import POINTS_PER_UNIT, TOLERANCE, Solver, check_options, elo, leagues_of
 from salon_ranking.errors import OptionError
-from salon_ranking.pairwise import reference
-from salon_ranking.pairwise._board import baseline_number, check_battles, normal_quantile, ranked_table, two_sided
-from salon_ranking.pairwise._sandwich import Parts, strength_errors
+from salon_ranking.pairwise import reference, reference_parameters
+from salon_ranking.pairwise._board import baseline_number, check_battles, normal_quantile, ranked_table
 from salon_ranking.pairwise.covariates import POSITION, SHOWN_LEFT, Covariate, Term, terms_of
 from salon_ranking.pairwise.errors import CovariateCollinearityError, CovariateError, CovariateSeparationError
+from salon_ranking.pairwise.parameters import (
+    MOST_MODELS,
+    Asked,
+    Groups,
+    Replicates,
+    Scores,
+    curvature_of,
+    grouped,
+    spreads_of,
+)
+from salon_ranking.pairwise.rating_intervals import RatingIntervals, further_spread, rating_intervals, unknown_spread
+from salon_ranking.ranking import Progress
+from salon_ranking.spread import Interval, Spread
 from salon_taxonomy.records import Winner
 
 Floats = NDArray[np.float64]
@@ -59,11 +71,11 @@ class ContextualRatings:
 
     Attributes:
         ratings: Elo points at equal covariates, the baseline at ``baseline_rating``.
-        standard_errors: sandwich, beside the baseline, in Elo points; NaN above 2,000 models.
+        intervals: of the ratings, and how they and everything about the coefficients were made.
         coefficients: one row per term: ``term``, ``estimate`` (log-odds for one unit, or one standard deviation where
             ``scale`` is not 1), ``standard_error``, ``z``, ``p_value`` (two-sided Wald test that it is 0), ``ci_low``,
             ``ci_high``, ``scale`` (what the column was divided by), ``elo`` (the estimate in Elo points).
-        covariance: of the estimates, shape (terms, terms).
+        covariance: of the estimates, shape (terms, terms): a sandwich, or of the replicates.
         position_bias: the test of ``side_a_shown``; None when it is not among the covariates.
         standardized: whether numbers were divided by their standard deviation.
     """
@@ -72,7 +84,7 @@ class ContextualRatings:
     covariates: tuple[Covariate, ...]
     log_strengths: Floats
     ratings: Floats
-    standard_errors: Floats
+    intervals: RatingIntervals
     coefficients: pl.DataFrame
     covariance: Floats
     position_bias: PositionBias | None
@@ -86,13 +98,18 @@ class ContextualRatings:
     solver: Solver
     prior_ties: float
     tolerance: float
-    confidence: float
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Of the ratings beside the baseline, in Elo points; 0 for the baseline itself. A sandwich has none (NaN) above 2,000
+        models."""
+        return self.intervals.standard_errors
 
     @cached_property
     def table(self) -> pl.DataFrame:
         """One row per model, best first: rank, model, rating, standard_error, ci_low, ci_high, matches, wins, ties, losses,
-        win_rate."""
-        return ranked_table(self.battles, self.ratings, self.standard_errors, self.confidence)
+        win_rate, replicates_used."""
+        return ranked_table(self.battles, self.ratings, self.intervals)
 
     @property
     def header(self) -> str:
@@ -108,7 +125,7 @@ class ContextualRatings:
         if self.prior_ties:
             parts.append(f"prior: drawn battles per model against a mean opponent: {self.prior_ties:g}")
         parts.append(f"{self.baseline} fixed at {self.baseline_rating:g}")
-        parts.append(f"{100 * self.confidence:.4g} % interval: sandwich, normal")
+        parts.append(self.intervals.sentence)
         if not self.converged:
             parts.append(f"NOT CONVERGED after {self.iterations} iterations (gradient {self.gradient_norm:.1e})")
         return "; ".join(parts) + "."
@@ -126,6 +143,12 @@ def fit_contextual(
     solver: Solver = "rust",
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
+    interval: Interval = "sandwich",
+    cluster: bool = False,
+    replicates: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> ContextualRatings:
     """Rate all models at equal covariates, and say how much each covariate does.
 
@@ -137,6 +160,8 @@ def fit_contextual(
         baseline: the model whose rating is fixed; by default the lowest rated of those with at least the median of matches.
         prior_ties: drawn battles of every model against one opponent of mean strength; coefficients have no prior.
         solver: ``"reference"`` is the NumPy twin of the Rust core (dense: for hundreds of battles).
+        interval: ``"sandwich"``, ``"percentile"`` or ``"bca"``, of ratings and coefficients; this and what follows are as for
+            :func:`salon_ranking.rank`.
 
     Raises:
         BattleError: there are no battles.
@@ -158,13 +183,15 @@ def fit_contextual(
     check_options(baseline_rating=baseline_rating, prior_ties=prior_ties, tolerance=tolerance, max_iterations=max_iterations)
     if solver not in ("rust", "reference"):
         raise OptionError("unknown solver", value=solver, allowed=("rust", "reference"))
-    z = normal_quantile(confidence)
+    normal_quantile(confidence)  # refuses what is no confidence
+    asked = Asked(interval, cluster, replicates, seed, confidence, threads, progress)
+    asked.check(battles)
     check_battles(battles, baseline)
     leagues_of(battles, prior_ties, "refuse")
     wanted = tuple(Covariate.parse(one) if isinstance(one, str) else one for one in covariates)
     if not wanted:
         raise OptionError("at least one covariate is needed", hint="Without covariates, use fit or rank.")
-    terms, rows = _rows(battles, wanted, standardize)
+    terms, rows, codes = _rows(battles, wanted, standardize, cluster)
     count = len(battles.models)
     _check_determined(battles, terms, rows)
     solve = _core.fit_contextual if solver == "rust" else reference.fit_contextual
@@ -172,15 +199,17 @@ def fit_contextual(
     if not found.converged and (not found.determined or found.largest_log_odds > _CERTAIN):
         raise _separated(battles, terms, found.coefficients)
     base = baseline_number(battles, baseline, found.log_strengths)
-    coefficients = _coefficient_table(terms, found.coefficients, np.sqrt(np.diag(found.covariance)), z)
+    fitting = _Fitting(rows, codes, found, base, prior_ties, solver, tolerance, max_iterations)
+    strengths, effects = fitting.spreads(asked)
+    coefficients = _coefficient_table(terms, effects, confidence)
     return ContextualRatings(
         battles=battles,
         covariates=wanted,
         log_strengths=found.log_strengths,
         ratings=elo(found.log_strengths, base, baseline_rating),
-        standard_errors=POINTS_PER_UNIT * _errors(found, base, prior_ties),
+        intervals=rating_intervals(battles, strengths, baseline_rating, asked),
         coefficients=coefficients,
-        covariance=found.covariance,
+        covariance=_covariance(effects),
         position_bias=_position_bias(wanted, coefficients, confidence),
         standardized=standardize and not all(term.is_category for term in terms),
         baseline=battles.models[base],
@@ -192,12 +221,17 @@ def fit_contextual(
         solver=solver,
         prior_ties=prior_ties,
         tolerance=tolerance,
-        confidence=confidence,
     )
 
 
-def _rows(battles: Battles, covariates: Sequence[Covariate], standardize: bool) -> tuple[list[Term], Rows]:
-    """The terms of the design, and the battles as arrays; alike battles are counted where there are only categories."""
+def _rows(
+    battles: Battles, covariates: Sequence[Covariate], standardize: bool, cluster: bool
+) -> tuple[list[Term], Rows, Groups]:
+    """The terms of the design, the battles as arrays, and their values to cluster by as codes.
+
+    Alike battles are counted where there are only categories. Rows stand in order, so that draws do not depend on theirs.
+    """
+    clusters = cluster_columns(battles.cluster_by) if cluster else ()
     columns = list(dict.fromkeys(name for covariate in covariates for name in covariate.columns))
     number = pl.Enum(battles.models)
     scores = {label.value: score for label, score in _SCORES.items()}
@@ -214,24 +248,31 @@ def _rows(battles: Battles, covariates: Sequence[Covariate], standardize: bool) 
                 pl.col("model_a", "model_b").cast(pl.String).cast(number).to_physical().cast(pl.UInt32).name.prefix("__"),
                 pl.col("winner").cast(pl.String).replace_strict(scores, return_dtype=pl.Float64).alias("__score"),
                 weight.alias("__weight"),
+                *(
+                    pl.col(name).cast(pl.String).rank("dense").cast(pl.UInt32).alias(f"__cluster{number}")
+                    for number, name in enumerate(clusters)
+                ),
                 *columns,
             )
             .filter(pl.col("__weight") > 0.0)
             .collect()
         )
     terms = [term for one in covariates for term in terms_of(frame, one, battles.source, standardize)]
-    kept = ["__model_a", "__model_b", "__score", "__weight"]
+    groups = [f"__cluster{number}" for number in range(len(clusters))]
+    kept = ["__model_a", "__model_b", "__score", "__weight", *groups]
     names = [f"__x{number}" for number in range(len(terms))]
     design = frame.select(kept).with_columns([pl.Series(name, term.values) for name, term in zip(names, terms, strict=True)])
     if all(term.is_category for term in terms):
         design = design.group_by([*kept, *names], maintain_order=True).len("__count")
     else:
         design = design.with_columns(__count=pl.lit(1.0))
+    design = design.sort(pl.all())
     x = np.ascontiguousarray(design.select(names).to_numpy(), dtype=np.float64)
     arrays = [
         np.ascontiguousarray(design[name].to_numpy()) for name in ("__model_a", "__model_b", "__score", "__count", "__weight")
     ]
-    return terms, (arrays[0], arrays[1], arrays[2], arrays[3].astype(np.float64), arrays[4], x)
+    codes = tuple(np.ascontiguousarray(design[name].to_numpy() - 1, dtype=np.uint32) for name in groups)
+    return terms, (arrays[0], arrays[1], arrays[2], arrays[3].astype(np.float64), arrays[4], x), codes
 
 
 def _check_determined(battles: Battles, terms: Sequence[Term], rows: Rows) -> None:
@@ -258,31 +299,85 @@ def _separated(battles: Battles, terms: Sequence[Term], estimates: Floats) -> Co
     )
 
 
-def _errors(found: "_core.ContextualFit | reference.ContextualFit", baseline: int, prior_ties: float) -> Floats:
-    if isinstance(found, reference.ContextualFit):
-        return found.errors_beside(baseline)
-    curvature, meat, projected, cross, schur = found.parts()
-    first, second = found.met()
-    share = 0.5 * (1.0 + np.tanh(0.5 * found.log_strengths))
-    extra = prior_ties * share * (1.0 - share)
-    return strength_errors(Parts(first, second, curvature, extra, meat, projected, cross, schur, found.covariance), baseline)
+@dataclass(frozen=True, eq=False)
+class _Fitting:
+    """A fit, and how to fit again."""
+
+    rows: Rows
+    codes: Groups
+    found: "_core.ContextualFit | reference.ContextualFit"
+    base: int
+    prior_ties: float
+    solver: Solver
+    tolerance: float
+    max_iterations: int
+
+    def draw(self, asked: Asked) -> Replicates:
+        """θ and β of every replicate."""
+        how = (self.prior_ties, self.tolerance, self.max_iterations)
+        plan = (list(self.codes), self.base, asked.replicates, asked.seed)
+        theta = self.found.log_strengths
+        if self.solver == "reference":
+            return reference_parameters.bootstrap_contextual(self.rows, len(theta), *plan, *how)
+        return _core.bootstrap_contextual(self.rows, theta, self.found.coefficients, *plan, asked.workers, *how, asked.told())
+
+    def scores(self, groups: Groups) -> Scores:
+        """Slopes and curvature in θ and β."""
+        first, second, score, count, weight, x = self.rows
+        log_odds = self.found.log_strengths[first] - self.found.log_strengths[second] + x @ self.found.coefficients
+        p = 0.5 * (1.0 + np.tanh(0.5 * log_odds))
+        slope, bend = weight * (score - p), count * weight * p * (1.0 - p)
+        border = bend[:, None] * x
+        curvature = curvature_of(len(self.found.log_strengths), first, second, bend, border, x.T @ border)
+        return Scores((first, second, slope, np.ascontiguousarray(slope[:, None] * x), count), curvature, groups)
+
+    def spreads(self, asked: Asked) -> tuple[Spread, Spread]:
+        """The uncertainty of strengths and of coefficients."""
+        theta, beta = self.found.log_strengths, self.found.coefficients
+        if asked.interval == "sandwich" and len(theta) > MOST_MODELS:
+            return unknown_spread(theta, self.base), further_spread(beta, self.found.covariance)
+        groups, counts = grouped(self.codes)
+        return spreads_of(
+            np.append(theta, beta),
+            len(theta),
+            self.base,
+            self.prior_ties,
+            asked,
+            self.solver,
+            lambda: self.scores(groups),
+            counts,
+            lambda: self.draw(asked),
+        )
 
 
-def _coefficient_table(terms: Sequence[Term], estimate: Floats, error: Floats, z: float) -> pl.DataFrame:
-    wald = estimate / error
+def _coefficient_table(terms: Sequence[Term], effects: Spread, confidence: float) -> pl.DataFrame:
+    low, high, _ = effects.interval(confidence)
+    estimate, error = effects.estimate[:-1], effects.errors()[:-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wald = estimate / error
     return pl.DataFrame(
         {
             "term": [term.name for term in terms],
             "estimate": estimate,
             "standard_error": error,
             "z": wald,
-            "p_value": [two_sided(value) for value in wald],
-            "ci_low": estimate - z * error,
-            "ci_high": estimate + z * error,
+            "p_value": effects.p_values(wald),
+            "ci_low": low[:-1],
+            "ci_high": high[:-1],
             "scale": [term.scale for term in terms],
             "elo": POINTS_PER_UNIT * estimate,
         }
     )
+
+
+def _covariance(effects: Spread) -> Floats:
+    if effects.covariance is not None:
+        return effects.covariance[:-1, :-1]
+    drawn = np.empty((0, len(effects.estimate))) if effects.replicates is None else effects.replicates
+    known = drawn[~np.isnan(drawn).any(axis=1), :-1]
+    size = len(effects.estimate) - 1
+    covariance = np.cov(known, rowvar=False) if len(known) > 1 else np.full((size, size), np.nan)
+    return np.asarray(covariance, dtype=np.float64).reshape(size, size)
 
 
 def _position_bias(covariates: Sequence[Covariate], table: pl.DataFrame, confidence: float) -> PositionBias | None:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking.errors import OptionError
-from salon_ranking.pairwise._sandwich import errors_beside
 
 Floats = NDArray[np.float64]
 Curve = Callable[[Floats], tuple[float, Floats, Floats]]
 """Parameters to log-likelihood, gradient and negative Hessian."""
+
+TieRows = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8], Floats, Floats]
 
 _FULL_STEP = 1e-6
 _MOST_NUMBERS = 1 << 28
@@ -34,11 +35,6 @@ class TieFit:
     gradient_norm: float
     log_likelihood: float
     covariance: Floats
-
-    def errors_beside(self, baseline: int) -> Floats:
-        """Standard errors of θ - θ_baseline."""
-        count = len(self.log_strengths)
-        return errors_beside(self.covariance[:count, :count], baseline)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,20 +57,22 @@ class ContextualFit:
         count = len(self.log_strengths)
         return self.all_covariance[count:, count:]
 
-    def errors_beside(self, baseline: int) -> Floats:
-        """Standard errors of θ - θ_baseline."""
-        count = len(self.log_strengths)
-        return errors_beside(self.all_covariance[:count, :count], baseline)
-
 
 def fit_ties(cells: _core.Cells, model: str, prior_ties: float, tolerance: float, max_iterations: int) -> TieFit:
     """As ``_core.fit_ties``."""
     first, second, outcome, _, count, weight = cells.columns()
-    models, mass = cells.models, count * weight
+    columns = (first, second, outcome, count.astype(np.float64), weight)
+    return fit_tie_rows(cells.models, columns, model, prior_ties, tolerance, max_iterations)
+
+
+def fit_tie_rows(models: int, columns: TieRows, model: str, prior_ties: float, tolerance: float, max_iterations: int) -> TieFit:
+    """As :func:`fit_ties`, of rows: first and second model, outcome (0, 1 or 2), battles and the weight of each."""
+    first, second, outcome, count, weight = columns
+    mass = count * weight
     tied = bool((outcome == 2).any())
     gaps = _signs(models, first, second)
     fixed = -np.inf if model == "davidson" else 0.0
-    terms = _davidson if model == "davidson" else _rao_kupper
+    terms = davidson if model == "davidson" else rao_kupper
 
     def parts(x: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
         return terms(gaps @ x[:models], float(x[models]) if tied else fixed, outcome)
@@ -100,14 +98,16 @@ def fit_ties(cells: _core.Cells, model: str, prior_ties: float, tolerance: float
     value, in_d, in_t, *_ = parts(x)
     scores = np.column_stack([gaps * in_d[:, None], in_t[:, None]])[:, : len(x)]
     bread = np.linalg.pinv(curve(x)[2], rcond=1e-13, hermitian=True)
-    covariance = bread @ (scores.T @ ((count * weight**2)[:, None] * scores)) @ bread
+    middle = scores.T @ ((count * weight**2)[:, None] * scores)
+    middle[:models, :models] += _prior(x[:models], prior_ties)[2]
+    covariance = bread @ middle @ bread
     return TieFit(
         log_strengths=x[:models],
         tie=float(x[models]) if tied else fixed,
         tie_variance=float(covariance[models, models]) if tied else np.nan,
         iterations=iterations,
         converged=converged,
-        gradient_norm=float(np.abs(curve(x)[1][:models] / cells.records()[0]).max()),
+        gradient_norm=float(np.abs(curve(x)[1][:models] / (np.abs(gaps).T @ mass).clip(1e-300)).max()),
         log_likelihood=float(mass @ value),
         covariance=covariance,
     )
@@ -140,6 +140,8 @@ def fit_contextual(
     log_odds = design @ x
     residuals = weight * (score - _logistic(log_odds))
     bread = np.linalg.pinv(curve(x)[2], rcond=1e-13, hermitian=True)
+    middle = design.T @ ((count * residuals**2)[:, None] * design)
+    middle[:models, :models] += _prior(x[:models], prior_ties)[2]
     return ContextualFit(
         log_strengths=x[:models],
         coefficients=x[models:],
@@ -149,7 +151,7 @@ def fit_contextual(
         largest_log_odds=float(np.abs(log_odds).max()),
         gradient_norm=float(np.abs(curve(x)[1]).max() / mass.sum()),
         log_likelihood=_log_likelihood(log_odds, score, mass),
-        all_covariance=bread @ (design.T @ ((count * residuals**2)[:, None] * design)) @ bread,
+        all_covariance=bread @ middle @ bread,
     )
 
 
@@ -192,7 +194,7 @@ def _maximise(
     return x, iteration, converged
 
 
-def _davidson(d: Floats, t: float, outcome: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+def davidson(d: Floats, t: float, outcome: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
     """Log-probability of each outcome, its slopes in d and t, and its negative second derivatives dd, dt, tt."""
     utility = np.stack([d / 2, -d / 2, np.full_like(d, t)])
     log_p = utility - np.logaddexp.reduce(utility, axis=0)
@@ -203,8 +205,8 @@ def _davidson(d: Floats, t: float, outcome: NDArray[np.uint8]) -> tuple[Floats, 
     return value, own - mean, (outcome == 2) - p[2], (p[0] + p[1]) / 4 - mean**2, -mean * p[2], p[2] * (1 - p[2])
 
 
-def _rao_kupper(d: Floats, t: float, outcome: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    """As :func:`_davidson`. P(tie) = σ(d + t) - σ(d - t)."""
+def rao_kupper(d: Floats, t: float, outcome: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+    """As :func:`davidson`. P(tie) = σ(d + t) - σ(d - t)."""
     upper, lower = _logistic(d + t), _logistic(d - t)
     f_upper, f_lower = upper * (1 - upper), lower * (1 - lower)  # densities
     g_upper, g_lower = f_upper * (1 - 2 * upper), f_lower * (1 - 2 * lower)  # their slopes

@@ -20,11 +20,23 @@ from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking.battles import Battles
-from salon_ranking.bradley_terry import MAX_ITERATIONS, POINTS_PER_UNIT, TOLERANCE, Solver, check_options, elo, leagues_of
+from salon_ranking.bradley_terry import MAX_ITERATIONS, TOLERANCE, Solver, check_options, elo, leagues_of
 from salon_ranking.errors import OptionError, UnknownModelError, UnratableError
-from salon_ranking.pairwise import reference
-from salon_ranking.pairwise._board import baseline_number, check_battles, ranked_table
-from salon_ranking.pairwise._sandwich import Parts, strength_errors
+from salon_ranking.pairwise import reference, reference_parameters
+from salon_ranking.pairwise._board import baseline_number, check_battles, normal_quantile, ranked_table
+from salon_ranking.pairwise.parameters import (
+    MOST_MODELS,
+    Asked,
+    Groups,
+    Replicates,
+    Scores,
+    curvature_of,
+    grouped,
+    spreads_of,
+)
+from salon_ranking.pairwise.rating_intervals import RatingIntervals, further_spread, rating_intervals, unknown_spread
+from salon_ranking.ranking import Progress
+from salon_ranking.spread import Interval, Spread
 
 Floats = NDArray[np.float64]
 TieModel: TypeAlias = Literal["davidson", "rao-kupper"]
@@ -46,24 +58,25 @@ class TieRatings:
         model: which tie model.
         log_strengths: θ, mean 0 without a prior.
         ratings: Elo points, the baseline at ``baseline_rating``.
-        standard_errors: sandwich standard errors of the ratings beside the baseline, in Elo points; 0 for the baseline
-            itself, NaN above 2,000 models.
+        intervals: of the ratings, and how they and everything about the tie parameter were made.
         tie_parameter: ν (0 or more) or κ (1 or more).
-        tie_standard_error: sandwich standard error of ``tie_parameter``; NaN when there are no ties, as the
-            estimate then lies on the border of its range.
+        tie_standard_error: of ``tie_parameter``; NaN when there are no ties, as the estimate then lies on the border of its
+            range.
+        tie_ci_low, tie_ci_high: its interval; NaN likewise.
         log_likelihood: at the answer, with the weights and without the prior.
         gradient_norm: largest slope of the log-likelihood per match.
         prior_ties: as for :func:`fit_ties`; 0: none.
-        confidence: the coverage of the intervals in ``table``.
     """
 
     battles: Battles
     model: TieModel
     log_strengths: Floats
     ratings: Floats
-    standard_errors: Floats
+    intervals: RatingIntervals
     tie_parameter: float
     tie_standard_error: float
+    tie_ci_low: float
+    tie_ci_high: float
     baseline: str
     baseline_rating: float
     log_likelihood: float
@@ -73,13 +86,18 @@ class TieRatings:
     solver: Solver
     prior_ties: float
     tolerance: float
-    confidence: float
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Of the ratings beside the baseline, in Elo points; 0 for the baseline itself. A sandwich has none (NaN) above 2,000
+        models."""
+        return self.intervals.standard_errors
 
     @cached_property
     def table(self) -> pl.DataFrame:
         """One row per model, best first: rank, model, rating, standard_error, ci_low, ci_high, matches, wins, ties, losses,
-        win_rate."""
-        return ranked_table(self.battles, self.ratings, self.standard_errors, self.confidence)
+        win_rate, replicates_used."""
+        return ranked_table(self.battles, self.ratings, self.intervals)
 
     @property
     def header(self) -> str:
@@ -95,7 +113,7 @@ class TieRatings:
         if self.prior_ties:
             parts.append(f"prior: drawn battles per model against a mean opponent: {self.prior_ties:g}")
         parts.append(f"{self.baseline} fixed at {self.baseline_rating:g}")
-        parts.append(f"{100 * self.confidence:.4g} % interval: sandwich, normal")
+        parts.append(self.intervals.sentence)
         if not self.converged:
             parts.append(f"NOT CONVERGED after {self.iterations} iterations (gradient {self.gradient_norm:.1e})")
         return "; ".join(parts) + "."
@@ -126,6 +144,12 @@ def fit_ties(
     solver: Solver = "rust",
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
+    interval: Interval = "sandwich",
+    cluster: bool = False,
+    replicates: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> TieRatings:
     """Rate all models together with a parameter for ties.
 
@@ -136,6 +160,8 @@ def fit_ties(
             against one fixed opponent of mean strength. It does not count as ties, so the tie parameter is left alone.
         confidence: the intervals' coverage, between 0 and 1.
         solver: ``"reference"`` is the NumPy twin of the Rust core.
+        interval: ``"sandwich"``, ``"percentile"`` or ``"bca"``, of the ratings and of the tie parameter; this and what
+            follows are as for :func:`salon_ranking.rank`.
 
     Raises:
         BattleError: there are no battles.
@@ -157,21 +183,28 @@ def fit_ties(
     for name, given, known in (("tie model", model, TieModel), ("solver", solver, Solver)):
         if given not in get_args(known):
             raise OptionError(f"unknown {name}", value=given, allowed=get_args(known))
+    normal_quantile(confidence)  # refuses what is no confidence
+    asked = Asked(interval, cluster, replicates, seed, confidence, threads, progress)
+    asked.check(battles)
     check_battles(battles, baseline)
     leagues_of(battles, prior_ties, "refuse")
     _check_ties(battles, prior_ties)
     solve = _core.fit_ties if solver == "rust" else reference.fit_ties
     found = solve(battles.cells, model, prior_ties, tolerance, max_iterations)
     base = baseline_number(battles, baseline, found.log_strengths)
-    tie = math.exp(found.tie)
-    ratings = TieRatings(
+    fitting = _Fitting(battles.cells, model, found, base, prior_ties, solver, tolerance, max_iterations)
+    strengths, tie = fitting.spreads(asked)
+    low, high, _ = tie.interval(confidence)
+    return TieRatings(
         battles=battles,
         model=model,
         log_strengths=found.log_strengths,
         ratings=elo(found.log_strengths, base, baseline_rating),
-        standard_errors=POINTS_PER_UNIT * _errors(battles, found, base, prior_ties),
-        tie_parameter=tie,
-        tie_standard_error=tie * math.sqrt(found.tie_variance),
+        intervals=rating_intervals(battles, strengths, baseline_rating, asked),
+        tie_parameter=math.exp(found.tie),
+        tie_standard_error=float(tie.errors()[0]) if fitting.tied else math.nan,
+        tie_ci_low=float(low[0]) if fitting.tied else math.nan,
+        tie_ci_high=float(high[0]) if fitting.tied else math.nan,
         baseline=battles.models[base],
         baseline_rating=baseline_rating,
         log_likelihood=found.log_likelihood,
@@ -181,10 +214,7 @@ def fit_ties(
         solver=solver,
         prior_ties=prior_ties,
         tolerance=tolerance,
-        confidence=confidence,
     )
-    ratings.table  # noqa: B018 - checks the confidence now, not when the table is looked at
-    return ratings
 
 
 def outcome_chances(model: TieModel, gap: Floats, tie: float) -> tuple[Floats, Floats, Floats]:
@@ -217,24 +247,92 @@ def _check_ties(battles: Battles, prior_ties: float) -> None:
         raise UnratableError(problem, source=battles.source, hint=f"{hint}, or give a prior (--prior-ties 1).")
 
 
-def _errors(battles: Battles, found: "_core.TieFit | reference.TieFit", baseline: int, prior_ties: float) -> Floats:
-    """Standard errors of the log-strengths beside the baseline."""
-    if isinstance(found, reference.TieFit):
-        return found.errors_beside(baseline)
-    curvature, meat, projected, cross, schur = found.parts()
-    count = len(battles.models)
-    further = len(projected) // count
-    first, second = battles.cells.met()
-    share = 0.5 * (1.0 + np.tanh(0.5 * found.log_strengths))
-    parts = Parts(
-        first=first,
-        second=second,
-        curvature=curvature,
-        extra=prior_ties * share * (1.0 - share),
-        meat=meat,
-        projected=projected.reshape(further, count),
-        cross=cross.reshape(further, count),
-        schur=np.full((further, further), schur),
-        covariance=np.full((further, further), found.tie_variance),
-    )
-    return strength_errors(parts, baseline)
+@dataclass(frozen=True, eq=False)
+class _Fitting:
+    """A fit, and how to fit again."""
+
+    cells: _core.Cells
+    model: TieModel
+    found: "_core.TieFit | reference.TieFit"
+    base: int
+    prior_ties: float
+    solver: Solver
+    tolerance: float
+    max_iterations: int
+
+    @property
+    def tied(self) -> bool:
+        """Whether there are ties, and so a tie parameter."""
+        return bool(self.cells.records()[2].any())
+
+    @property
+    def estimate(self) -> Floats:
+        """θ, and last the tie parameter, if there is one."""
+        return np.append(self.found.log_strengths, [math.exp(self.found.tie)] * int(self.tied))
+
+    def draw(self, asked: Asked) -> Replicates:
+        """The parameters of ``estimate`` in every replicate."""
+        number, seed, cluster = asked.replicates, asked.seed, asked.cluster
+        prior, tolerance, most = self.prior_ties, self.tolerance, self.max_iterations
+        if self.solver == "reference":
+            drawn: Replicates = reference_parameters.bootstrap_ties(
+                self.cells, self.model, self.base, number, seed, cluster, prior, tolerance, most
+            )
+        else:
+            theta, tie, threads = self.found.log_strengths, self.found.tie, asked.workers
+            drawn = _core.bootstrap_ties(
+                self.cells,
+                self.model,
+                theta,
+                tie,
+                self.base,
+                number,
+                seed,
+                cluster,
+                threads,
+                prior,
+                tolerance,
+                most,
+                asked.told(),
+            )
+        kept = np.ascontiguousarray(drawn.log_strengths[:, : len(self.estimate)])
+        return reference_parameters.Replicates(kept, drawn.degenerate, drawn.unconverged)
+
+    def scores(self, groups: Groups) -> Scores:
+        """Slopes and curvature in θ and in the tie parameter itself (not in its logarithm)."""
+        first, second, outcome, _, count, weight = self.cells.columns()
+        terms = reference.davidson if self.model == "davidson" else reference.rao_kupper
+        gap = self.found.log_strengths[first] - self.found.log_strengths[second]
+        _, in_d, in_t, dd, dt, tt = terms(gap, self.found.tie, outcome)
+        mass, size = count * weight, int(self.tied)
+        per_unit = 1.0 / math.exp(self.found.tie) if self.tied else 0.0
+        border = np.ascontiguousarray((mass * dt * per_unit)[:, None][:, :size])
+        corner = np.array([[mass @ tt * per_unit**2]])[:size, :size]
+        further = np.ascontiguousarray((weight * in_t * per_unit)[:, None][:, :size])
+        rows = (first, second, weight * in_d, further, count.astype(np.float64))
+        return Scores(rows, curvature_of(self.cells.models, first, second, mass * dd, border, corner), groups)
+
+    def spreads(self, asked: Asked) -> tuple[Spread, Spread]:
+        """The uncertainty of strengths and of the tie parameter."""
+        models, theta = self.cells.models, self.found.log_strengths
+        if asked.interval == "sandwich" and models > MOST_MODELS:
+            variance = np.full((int(self.tied), int(self.tied)), self.found.tie_variance * math.exp(2.0 * self.found.tie))
+            return unknown_spread(theta, self.base), further_spread(self.estimate[models:], variance)
+        groups, counts = grouped(_cluster_codes(self.cells) if asked.cluster else ())
+        return spreads_of(
+            self.estimate,
+            models,
+            self.base,
+            self.prior_ties,
+            asked,
+            self.solver,
+            lambda: self.scores(groups),
+            counts,
+            lambda: self.draw(asked),
+        )
+
+
+def _cluster_codes(cells: _core.Cells) -> Groups:
+    """Of every cell: its cluster, or the values of both columns."""
+    cluster, crossing = cells.columns()[3], _core.crossing(cells)
+    return (cluster,) if crossing is None else (crossing[0][cluster], crossing[1][cluster])

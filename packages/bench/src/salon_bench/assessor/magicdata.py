@@ -1,0 +1,102 @@
+"""MagicData340K, from the user's own copy: which image, what was asked for, what people found wrong with it.
+
+The released files are JSON Lines with ``images`` (a path), ``response`` (the labels as JSON text; in the chain-of-thought
+part a whole reply) and the text that the generator was given; Parquet with the same columns is read as well. Salon ships
+none of it. A row that cannot be used is a value of its own, with its number and reason, so that one bad row among hundreds
+of thousands neither ends the work nor vanishes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from salon_bench.assessor.label_file import TRUTH_COLUMNS, image_id, labels_in
+from salon_bench.suites.table_rows import TableRow, table_rows
+from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed
+from salon_taxonomy.errors import InputError
+
+SPLITS: Final = ("train", "test", "cot")
+"""The parts of the data set, as tables call them; the paper writes CoT."""
+_PROMPT_COLUMNS: Final = ("prompt", "prompt_t2i", "query", "caption")
+
+
+@dataclass(frozen=True, slots=True)
+class MagicDataRow:
+    """One annotated image.
+
+    Attributes:
+        image: its path as the file has it.
+        prompt: what the generator was told; None when the file does not say.
+        answer: the labels.
+        reasoning: of a chain-of-thought row; None in others.
+        split: one of :data:`SPLITS`; None when neither the row nor the file's name says.
+    """
+
+    image: str
+    prompt: str | None
+    answer: MagicMirrorAnswer
+    reasoning: str | None
+    split: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableRow:
+    """A row that cannot be used: where it stands, in which split, and why."""
+
+    source: Path
+    number: int
+    split: str | None
+    problem: str
+
+
+def magicdata_rows(path: Path, *, split: str | None = None) -> Iterator[MagicDataRow | UnreadableRow]:
+    """Read a file of the data set row by row; memory does not grow with it.
+
+    Args:
+        path: the file.
+        split: which part it is; default: the row's column ``split``, else what the file's name holds (``train``, ``test``,
+            ``cot``).
+
+    Raises:
+        InputError: the file itself cannot be read on: it is missing, broken, or a line of it is no object.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "magic_mirror_data_test.jsonl"
+        >>> _ = path.write_text('{"images": "1.png", "response": "{\\\\"Whether Normal\\\\": true}"}\\n{"images": "2.png"}\\n')
+        >>> first, second = magicdata_rows(path)
+        >>> first.split, first.answer.normal, second.number, second.problem.partition(":")[0]
+        ('test', True, 2, "row 2, column 'response'")
+    """
+    if split is not None and split not in SPLITS:
+        raise InputError("unknown split", value=split, allowed=SPLITS)
+    named = split or _split_in(path.stem)
+    for row in table_rows(path):
+        part = _split_of(row) if split is None else split
+        yield _read(row, part or named)
+
+
+def _read(row: TableRow, split: str | None) -> MagicDataRow | UnreadableRow:
+    try:
+        image = image_id(row)
+        column = next((column for column in TRUTH_COLUMNS if column in row.cells), "response")
+        outcome = labels_in(row.cells.get(column))
+        if isinstance(outcome, Unparsed):
+            raise row.problem(f"are no labels ({outcome.detail})", column)
+        prompt = next((text for name in _PROMPT_COLUMNS if (text := row.optional_text(name))), None)
+    except InputError as error:
+        where = f"row {row.number}" + (f", column {error.column!r}" if error.column else "")
+        return UnreadableRow(row.source, row.number, split, f"{where}: {error.problem}")
+    return MagicDataRow(image, prompt, outcome.answer, outcome.reasoning, split)
+
+
+def _split_of(row: TableRow) -> str | None:
+    value = row.cells.get("split")
+    return value.strip().lower() if isinstance(value, str) and value.strip().lower() in SPLITS else None
+
+
+def _split_in(name: str) -> str | None:
+    """The one split that a file's name holds; None when it holds none or several."""
+    found = [split for split in SPLITS if split in name.lower()]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,45 @@
+"""Options that several commands of ``salon bench`` have in common."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import rich_click as click
+
+STORE = click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="The directory of results.",
+)
+FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
+)
+
+
+def work_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of everything that asks a judge: how much at once, how far, and what to show meanwhile."""
+    options = (
+        click.option(
+            "--concurrency", type=click.IntRange(1, 4096), help="Questions in flight. Default: what the judge allows."
+        ),
+        click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent."),
+        click.option("--max-tokens", type=int, help="Ask nothing more once so many tokens were read and written."),
+        click.option("--max-calls", type=int, help="Ask at most so many questions."),
+        click.option("--deadline", type=float, metavar="SECONDS", help="Ask nothing more after this time."),
+        click.option(
+            "--allow-incomplete",
+            is_flag=True,
+            help="Exit with 0 though work is left; questions without a reply are unscored for good.",
+        ),
+        click.option("--log-json", metavar="FILE", help="Append the log as JSON lines; - is standard error."),
+        click.option("--quiet", is_flag=True, help="No progress bar."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,32 @@
+"""MagicBench: how often are generated pictures physically wrong? Five scores and eight sub-scores per generator.
+
+* :data:`suite` (``magicbench``) counts as paper 000 (MagicMirror) says, :data:`released` (``magicbench-released``) as the
+  authors' script does; :class:`Fidelity` and :class:`CountingRules` say where the two differ.
+* :func:`read_prompts`: the released prompt file, or one of the same columns.
+* :mod:`~salon_bench.suites.magicbench.composition`: prompts of our own, offline or written by a language model.
+
+Source, licence, known flaws and deviations: the README beside this file.
+"""
+
+from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
+from salon_bench.suites.magicbench.prompt_file import read_prompts
+from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
+from salon_bench.suites.magicbench.suite import MagicBench
+
+suite = MagicBench()
+"""The entry point ``magicbench`` of the group ``salon.suites``."""
+released = MagicBench(Fidelity.RELEASED)
+"""The entry point ``magicbench-released``."""
+
+__all__ = [
+    "COUNTED_LABELS",
+    "CountingRules",
+    "Dimension",
+    "Fidelity",
+    "MagicBench",
+    "SubCategory",
+    "SubjectClass",
+    "read_prompts",
+    "released",
+    "suite",
+]

@@ -1,0 +1,161 @@
+"""Rows of a user's table, whatever kind of file it is: JSON, JSON Lines, CSV or Parquet.
+
+Every fault of the file is an ``InputError`` that names file, row or line, column and value; nothing else is ever raised for
+what stands in it. What the columns mean is for whoever reads the rows.
+"""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from salon_taxonomy.answers.reading import without_surrogates
+from salon_taxonomy.errors import InputError
+
+TABLE_ENDINGS = (".csv", ".json", ".jsonl", ".ndjson", ".parquet")
+"""The kinds of file that :func:`table_rows` reads."""
+
+_BATCH_ROWS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row, and where it stands.
+
+    Attributes:
+        source: the file.
+        number: 1-based, among the data rows.
+        cells: the columns as the file holds them; a CSV file holds texts alone.
+    """
+
+    source: Path
+    number: int
+    cells: Mapping[str, Any]
+
+    def text(self, column: str, *, allowed: tuple[str, ...] | None = None) -> str:
+        """A cell that must hold text, and not only white space; white space around it is taken off.
+
+        Raises:
+            InputError: when the column is missing, or holds no text, or none of ``allowed``.
+
+        Example:
+            >>> TableRow(Path("a.csv"), 1, {"subject": " a cat "}).text("subject")
+            'a cat'
+        """
+        value = self.cells.get(column)
+        if column not in self.cells:
+            raise InputError("the column is missing", source=self.source, row=self.number, column=column, allowed=self.cells)
+        if not isinstance(value, str) or not value.strip():
+            raise InputError("must hold text, not", source=self.source, row=self.number, column=column, value=_named(value))
+        if not value.isascii() and without_surrogates(value) != value:
+            raise self.problem("holds half a surrogate pair, which no encoding can carry:", column, value=value)
+        if allowed is not None and value.strip() not in allowed:
+            raise self.problem("unknown value", column, value=value, allowed=allowed)
+        return value.strip()
+
+    def optional_text(self, column: str) -> str | None:
+        """As :meth:`text`; None where the column is missing, null or blank."""
+        value = self.cells.get(column)
+        return None if value is None or (isinstance(value, str) and not value.strip()) else self.text(column)
+
+    def problem(
+        self,
+        problem: str,
+        column: str,
+        *,
+        value: object = None,
+        allowed: tuple[str, ...] | None = None,
+        hint: str | None = None,
+    ) -> InputError:
+        """The error that says what is wrong with one cell of this row."""
+        return InputError(problem, source=self.source, row=self.number, column=column, value=value, allowed=allowed, hint=hint)
+
+
+def table_rows(path: Path) -> Iterator[TableRow]:
+    """Read a table row by row; the whole of it is in memory only where its kind asks for that (``.json``).
+
+    Raises:
+        InputError: the file is missing or unreadable, its ending is unknown, or a row of it is no row.
+    """
+    ending = path.suffix.lower()
+    if ending not in TABLE_ENDINGS:
+        raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=TABLE_ENDINGS)
+    try:
+        if ending == ".parquet":
+            yield from _parquet(path)
+        else:
+            with path.open(encoding="utf-8-sig", newline="" if ending == ".csv" else None) as file:
+                yield from _READERS[ending](path, file)
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8", source=path, value=error.object[error.start : error.start + 8]) from error
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", source=path) from error
+
+
+def _json(path: Path, file: Any) -> Iterator[TableRow]:
+    rows = _loaded(file.read(), path)
+    if not isinstance(rows, list):
+        raise InputError("must hold a JSON array of objects, not", source=path, value=_named(rows))
+    for number, row in enumerate(rows, 1):
+        yield TableRow(path, number, _object(row, path, row=number))
+
+
+def _json_lines(path: Path, file: Any) -> Iterator[TableRow]:
+    number = 0
+    for line, text in enumerate(file, 1):
+        if text.strip():
+            number += 1
+            yield TableRow(path, number, _object(_loaded(text, path, line=line), path, line=line))
+
+
+def _csv(path: Path, file: Any) -> Iterator[TableRow]:
+    reader = csv.DictReader(file, strict=True)
+    try:
+        for number, row in enumerate(reader, 1):
+            if None in row or None in row.values():
+                cells = f"{len(reader.fieldnames or ())} columns"
+                raise InputError("has another number of cells than the header:", source=path, row=number, value=cells)
+            yield TableRow(path, number, row)
+    except csv.Error as error:
+        raise InputError(f"is no CSV ({error})", source=path, line=reader.line_num) from error
+
+
+def _parquet(path: Path) -> Iterator[TableRow]:
+    import polars as pl
+
+    if not path.is_file():
+        raise InputError("there is no such file", source=path)
+    try:
+        number = 0
+        for batch in pl.scan_parquet(path, glob=False).collect_batches(maintain_order=True, chunk_size=_BATCH_ROWS):
+            for cells in batch.iter_rows(named=True):
+                number += 1
+                yield TableRow(path, number, cells)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError("is no Parquet file:", source=path, value=reason) from error
+
+
+_READERS = {".json": _json, ".jsonl": _json_lines, ".ndjson": _json_lines, ".csv": _csv}
+
+
+def _loaded(text: str, path: Path, line: int | None = None) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise InputError("is nested too deeply", source=path, line=line) from error
+    except ValueError as error:
+        raise InputError(f"is no JSON ({error})", source=path, line=line) from error
+
+
+def _object(found: Any, path: Path, *, row: int | None = None, line: int | None = None) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
+        raise InputError("must be a JSON object, not", source=path, value=_named(found), row=row, line=line)
+    return found
+
+
+def _named(value: object) -> object:
+    """A value for a message: nested ones by their kind, so that a message stays short and always possible."""
+    return f"{type(value).__name__}" if isinstance(value, list | dict) else "nothing" if value is None else value
