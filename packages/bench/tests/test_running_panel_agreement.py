@@ -9,9 +9,8 @@ SCORE = {"suite": "s", "task": "t", "subject_model": "m", "generation_id": None,
 
 
 def scores(*values: float | None) -> pl.DataFrame:
-    return pl.DataFrame(
-        [{**SCORE, "prompt_id": str(n), "value": value} for n, value in enumerate(values)], infer_schema_length=None
-    )
+    rows = [{**SCORE, "prompt_id": str(n), "value": value} for n, value in enumerate(values)]
+    return pl.DataFrame(rows, schema_overrides={"value": pl.Float64})
 
 
 def labels(**given: bool) -> pl.DataFrame:
@@ -37,12 +36,8 @@ def test_an_alpha_that_does_not_exist_has_a_reason() -> None:
 
 def test_kappa_of_labels_counts_what_is_not_mentioned_as_withheld() -> None:
     one = labels(p=True, q=True, r=False, s=False)
-    mentioned = pl.concat(
-        [
-            labels(p=True, q=False),
-            pl.DataFrame({"taxonomy": ["x"] * 2, "label": ["foot"] * 2, "generation_id": ["r", "s"], "present": [True, False]}),
-        ]
-    )
+    foot = labels(r=True, s=False).with_columns(label=pl.lit("foot"))
+    mentioned = pl.concat([labels(p=True, q=False), foot])
     found = {each.label: each for each in label_agreement({"a": one, "b": mentioned})}
     # Hand: a gives p q, b gives p, of four: 3/4 agree, by chance (2·1 + 2·3)/16 = 1/2.
     assert found["hand"].kappa == pytest.approx((0.75 - 0.5) / 0.5)

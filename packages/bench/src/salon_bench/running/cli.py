@@ -308,7 +308,8 @@ def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str,
     from salon_bench.running.reporting import report_of
 
     panel = judge_together([each.plan for each in plans], store)
-    return {**report_of(suite, store, panel.run_id, None), "agreement": panel.agreement}
+    labels = [{name: getattr(each, name) for name in type(each).__slots__} for each in panel.labels]
+    return {**report_of(suite, store, panel.run_id, None), "agreement": panel.agreement, "label_agreement": labels}
 
 
 # ---------------------------------------------------------------------------------------------------------------- output
