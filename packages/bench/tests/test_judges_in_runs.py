@@ -85,6 +85,12 @@ def test_a_second_run_with_a_cache_pays_for_nothing_and_has_the_same_scores(pict
     assert reports[0]["subjects"] == reports[1]["subjects"]
     assert (reports[0]["progress"]["cached"], reports[1]["progress"]["cached"]) == (0, 6)
     assert set(rows_of(Path("two"), "judge_calls", reports[1]["run_id"])["cached"]) == {True}
+    for entry in Path("replies").glob("??/*.reply"):
+        entry.write_bytes(b"torn")
+    with serving(Script(rule=fixed("3"))) as server:
+        third = run(pictures, "--judge", f"cache:replies=vllm:mock@{server.url}", "--store", "three")
+    assert json.loads(third.stdout)[0]["subjects"] == reports[0]["subjects"]
+    assert "6 damaged entries of the cache were not used" in third.stderr
     shown = json.loads(salon("cache", "show", "replies", "--format", "json").stdout)
     assert shown["entries"] == 6
     assert "6 replies deleted" in salon("cache", "prune", "replies", "--most-mb", 0).stdout
@@ -107,6 +113,7 @@ def test_a_replay_that_lacks_replies_leaves_work_and_says_so(pictures: Path) -> 
     report = run(pictures, "--judge", "replay:calls.jsonl", "--store", "two")
     assert report.exit_code == 1
     assert json.loads(report.stdout)[0]["progress"]["reasons"] == {"abstained": 1}
+    assert "1 questions were not in the recording" in report.stderr
 
 
 # ----------------------------------------------------------------------------------------------------------- batch files
@@ -131,6 +138,7 @@ def test_a_run_goes_through_batch_files_step_by_step_to_the_rows_of_a_live_one(p
         live = json.loads(run(pictures, "--judge", f"openai:mock@{server.url}", "--store", "live").stdout)[0]
     first = run(pictures, "--judge", "batch:calls=openai:mock@https://api.example.com/v1")
     assert first.exit_code == 1
+    assert "requests-001.jsonl is to be submitted" in first.stderr
     run_id = json.loads(first.stdout)[0]["run_id"]
     assert run_id == live["run_id"]
     for number in (1, 2):  # the second question follows from the first
@@ -176,6 +184,9 @@ def test_only_runs_of_judges_behind_a_server_go_through_batch_files(pictures: Pa
 def test_ingesting_files_of_another_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "calls").mkdir()
     (tmp_path / "output.jsonl").write_text("prose\n{}\n")
+    assert "no folder of a batch" in salon("batch", "status", "calls").stderr
+    assert list((tmp_path / "calls").iterdir()) == []
+    (tmp_path / "calls" / "calls.jsonl").touch()
     result = salon("batch", "ingest", "calls", "output.jsonl")
     assert result.exit_code == 2
     assert "2 malformed" in result.stdout

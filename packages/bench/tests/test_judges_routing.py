@@ -60,6 +60,14 @@ def test_settings_without_proper_routes_are_refused(document: dict[str, object])
         restore_settings({"kind": "routed", **document})
 
 
+def test_routes_stand_outermost() -> None:
+    (routed,) = read_judges(["subject=vllm:small"])
+    inner = routed.model_dump(mode="json")
+    for outer in ({"kind": "cache", "path": "x", "judge": inner}, {"kind": "routed", "routes": {"a": inner}}):
+        with pytest.raises(InputError, match="cannot stand within"):
+            restore_settings(outer)
+
+
 def test_a_number_at_once_reaches_every_judge_within() -> None:
     (routed,) = read_judges(["subject=cache:replies=vllm:small", "vllm:large"])
     judge = open_settings(with_concurrency(routed, 7), {})

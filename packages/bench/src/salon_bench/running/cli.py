@@ -236,6 +236,7 @@ def _judged(
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
     import asyncio
 
+    from salon_bench.judges.remarks import remarks_of
     from salon_bench.running.folding import fold_apart
     from salon_bench.running.interrupting import stop_on_signals
     from salon_bench.running.limits import Limits
@@ -276,6 +277,8 @@ def _judged(
             raise IncompleteError(
                 f"stopped at once; go on with: salon bench resume {planned.plan.run_id} --store {store}"
             ) from None
+    for words in remarks_of(judge):
+        click.echo(words, err=True)
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 
