@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
+from number_suite import NumberSuite
 
 from salon_bench.judges import ChatSettings, CollectingJudge, RoutedJudge
 from salon_bench.judges.open_questions import write_open_questions
@@ -23,9 +23,6 @@ from salon_bench.suites import registry
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from number_suite import NumberSuite
 
 
 class Saying:

@@ -2,11 +2,11 @@
 
 import asyncio
 import io
-import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from tiny_llava import save_tiny_llava
 
 from salon_bench.judges import TransformersJudge, TransformersSettings, open_judge
 from salon_taxonomy.errors import InputError
@@ -14,9 +14,6 @@ from salon_taxonomy.protocols import Decoding, Media, Question, Reply
 from salon_taxonomy.records import CallStatus, Finish, MediaKind
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.verdict import Reason
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from tiny_llava import save_tiny_llava
 
 pytest.importorskip("torch", reason="the extra `transformers` is not installed")
 pytest.importorskip("transformers", reason="the extra `transformers` is not installed")
