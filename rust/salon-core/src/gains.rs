@@ -33,7 +33,7 @@ pub(crate) struct Candidate {
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> Ordering {
         let pair = |candidate: &Self| (candidate.lot, candidate.row, candidate.column);
-        self.gain.total_cmp(&other.gain).then(pair(self).cmp(&pair(other)))
+        self.gain.total_cmp(&other.gain).then_with(|| pair(self).cmp(&pair(other)))
     }
 }
 
