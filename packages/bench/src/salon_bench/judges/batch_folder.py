@@ -107,17 +107,26 @@ class BatchFolder:
 
     Args:
         path: made when there is none.
+        create: whether it may be made; else a folder that is none is an error.
         most_rows: of one request file.
         most_bytes: of one request file.
 
     Raises:
-        InputError: when another process holds the folder, or its log is damaged (names the line).
+        InputError: when another process holds the folder, its log is damaged (names the line), or it is none.
     """
 
     def __init__(
-        self, path: str | Path, *, most_rows: int = batch_requests.MOST_ROWS, most_bytes: int = batch_requests.MOST_BYTES
+        self,
+        path: str | Path,
+        *,
+        create: bool = True,
+        most_rows: int = batch_requests.MOST_ROWS,
+        most_bytes: int = batch_requests.MOST_BYTES,
     ) -> None:
         self.path = Path(path).absolute()
+        if not create and not (self.path / _LOG).is_file():
+            hint = "Name the one of --judge batch:FOLDER=JUDGE."
+            raise InputError(f"this is no folder of a batch (it holds no {_LOG})", source=path, hint=hint)
         self._log = LineFile(self.path / _LOG)
         try:
             self._requests: dict[str, _Request] = {}

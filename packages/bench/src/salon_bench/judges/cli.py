@@ -56,9 +56,9 @@ def show(folder: Path, form: str) -> None:
 
 @cache.command("prune")
 @_FOLDER
-@click.option("--most-mb", type=click.FloatRange(min=0), required=True, help="How much may stay, in millions of bytes.")
+@click.option("--most-mb", type=click.IntRange(min=0), required=True, help="How much may stay, in millions of bytes.")
 @_FORMAT
-def prune(folder: Path, most_mb: float, form: str) -> None:
+def prune(folder: Path, most_mb: int, form: str) -> None:
     """Delete the replies of FOLDER that were used longest ago until the others fit.
 
     \b
@@ -67,7 +67,7 @@ def prune(folder: Path, most_mb: float, form: str) -> None:
     """
     from salon_bench.judges.cache import ResponseCache
 
-    size = ResponseCache(folder).prune(int(most_mb * _MILLION))
+    size = ResponseCache(folder).prune(most_mb * _MILLION)
     if form == "json":
         _json({"deleted": size.entries, "bytes": size.size_bytes})
     else:
@@ -138,7 +138,7 @@ def ingest(folder: Path, files: tuple[Path, ...], form: str) -> None:
     """
     from salon_bench.judges.batch_folder import BatchFolder
 
-    opened = BatchFolder(folder)
+    opened = BatchFolder(folder, create=False)
     try:
         found = opened.ingest(files)
     finally:
@@ -160,7 +160,7 @@ def status(folder: Path, form: str) -> None:
     """
     from salon_bench.judges.batch_folder import BatchFolder
 
-    opened = BatchFolder(folder)
+    opened = BatchFolder(folder, create=False)
     try:
         counts, files = opened.counts(), opened.waiting_files()
     finally:

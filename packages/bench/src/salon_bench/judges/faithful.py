@@ -26,6 +26,8 @@ _LEAST_SHARE = 2 / 3
 _MOST_TEXT = 200_000
 _TRUE = frozenset({"true", "yes"})
 _FALSE = frozenset({"false", "no", "not", "abnormal", "wrong", "incorrect"})
+_GRAMMAR = frozenset({"boxed", "answer", "explanation", "edit", "prompt"})
+"""Words of the forms that suites ask for; they say nothing."""
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -57,8 +59,8 @@ def faithful(parse: Callable[[str], Outcome[A]], reply: str) -> Callable[[str], 
 def invention(answer: object, restated: str, reply: str) -> str | None:
     """The first thing of an answer that the reply does not say, shortened; None when it says all of it.
 
-    An answer without labels, numbers or texts ("nothing is wrong") is an answer too: then every word of the restatement
-    has to stand in the reply.
+    A bare yes or no ("nothing is wrong") is the easiest to invent: then every word of the restatement has to stand in the
+    reply, and the reply must not hold the other word too.
 
     Args:
         answer: as parsed from the restatement: numbers, texts, truth values, and whatever is made of them.
@@ -69,8 +71,10 @@ def invention(answer: object, restated: str, reply: str) -> str | None:
     leaves = list(_leaves(answer))
     told = [leaf for leaf in leaves if not isinstance(leaf, str) or leaf.strip()]
     missing = [_named(leaf) for leaf in told if not said.holds(leaf)]
-    if not told or all(isinstance(leaf, bool) for leaf in told):
-        missing += [word for word in _words(restated) if word not in {*said.words, "boxed"} and not said.holds_word(word)]
+    if all(isinstance(leaf, bool) for leaf in told):
+        heard = restated.rpartition("</think>")[2]
+        missing += [word for word in _words(heard) if word not in _GRAMMAR and not said.holds_word(word)]
+        missing += ["one of two"] if said.both_ways else []
     return missing[0][:60] if missing else None
 
 
@@ -84,6 +88,11 @@ class _Said:
         self._letters = frozenset(word for word in _WORD.findall(text) if len(word) == 1)
         self._running = f" {' '.join(words)} "
         self._numbers = {number for word in words if (number := _number(word)) is not None}
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether the reply says yes as well as no."""
+        return bool(self.words & _TRUE) and bool(self.words & _FALSE)
 
     def holds(self, leaf: object) -> bool:
         """Whether the reply says a truth value, a number, a label, or two thirds of the words of a longer text."""
@@ -101,6 +110,8 @@ class _Said:
 
     def holds_word(self, word: str) -> bool:
         """Whether the reply has the word, or another one for the same number or truth value."""
+        if word in self.words:
+            return True
         if word in _TRUE | _FALSE:
             return bool(self.words & (_TRUE if word in _TRUE else _FALSE))
         number = _number(word)

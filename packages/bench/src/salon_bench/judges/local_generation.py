@@ -116,7 +116,8 @@ class LocalModel:
         return text
 
     def _disarmed(self, text: str) -> str:
-        """The text with special tokens ("<image>", "<|im_end|>") broken into words."""
+        """The text with special tokens ("<image>", "<|im_end|>") broken into words, and without halves of surrogate pairs."""
+        text = text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         for token in self._special:
             if token in text:
                 text = text.replace(token, f"{token[0]}{_BREAK}{token[1:]}")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
+from itertools import count
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -54,6 +55,7 @@ class TransformersJudge:
             raise InputError(f"this judge needs the extra `transformers` ({', '.join(missing)} not found)", hint=hint)
         self.settings = settings
         self._batches = MicroBatches(self._answer, most=settings.batch, wait_s=settings.gather_ms / 1000)
+        self._alone = count()
         self._model: LocalModel | None = None
 
     @property
@@ -94,8 +96,8 @@ class TransformersJudge:
         greedy = decoding.temperature == 0
         if not greedy and decoding.seed is None:
             decoding = replace(decoding, seed=int(question.request_sha256()[:15], 16))
-        key = replace(decoding, seed=None) if greedy else (decoding, question.request_sha256())
-        return await self._batches.ask(key, (question, decoding))
+        company = replace(decoding, seed=None) if greedy else next(self._alone)
+        return await self._batches.ask(company, (question, decoding))
 
     async def __aenter__(self) -> Self:
         """The judge itself."""

@@ -204,7 +204,17 @@ def _wrapped_text(text: str, *, kind: str) -> dict[str, Any]:
 
 
 def _wrapped_completed(document: dict[str, Any], *, kind: str) -> dict[str, Any]:
-    return {**_with_path(document), "judge": restore_settings(within(document, kind))}
+    return {**_with_path(document), "judge": _unrouted(within(document, kind))}
+
+
+def _unrouted(document: dict[str, Any]) -> JudgeSettings:
+    """The settings of a judge within. Routes stand outermost, because a suite's steps are known to the run alone."""
+    settings = restore_settings(document)
+    if isinstance(settings, RoutedSettings):
+        raise InputError(
+            "routes cannot stand within another judge", key="kind", value="routed", hint="Put it around each route."
+        )
+    return settings
 
 
 def _wrapped_kind(name: str, opened: Callable[[WrappedSettings, Mapping[str, str]], ManagedJudge]) -> Kind:
@@ -237,7 +247,7 @@ def _routed_completed(document: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(routes, dict) or not all(isinstance(route, dict) for route in routes.values()):
         hint = "Write a table for each step: [routes.subject]."
         raise InputError("routed needs the settings of a judge for each step", key="routes", hint=hint)
-    return {**document, "routes": {step: restore_settings(route) for step, route in routes.items()}}
+    return {**document, "routes": {step: _unrouted(route) for step, route in routes.items()}}
 
 
 def _routed_text(text: str) -> dict[str, Any]:

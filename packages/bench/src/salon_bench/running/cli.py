@@ -242,6 +242,7 @@ def _judged(
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
     import asyncio
 
+    from salon_bench.judges.remarks import remarks_of
     from salon_bench.running.folding import fold_apart
     from salon_bench.running.interrupting import stop_on_signals
     from salon_bench.running.limits import Limits
@@ -282,6 +283,8 @@ def _judged(
             raise IncompleteError(
                 f"stopped at once; go on with: salon bench resume {planned.plan.run_id} --store {store}"
             ) from None
+    for words in remarks_of(judge):
+        click.echo(words, err=True)
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 
@@ -314,7 +317,8 @@ def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str,
     from salon_bench.running.reporting import report_of
 
     panel = judge_together([each.plan for each in plans], store)
-    return {**report_of(suite, store, panel.run_id, None), "agreement": panel.agreement}
+    labels = [{name: getattr(each, name) for name in type(each).__slots__} for each in panel.labels]
+    return {**report_of(suite, store, panel.run_id, None), "agreement": panel.agreement, "label_agreement": labels}
 
 
 # ---------------------------------------------------------------------------------------------------------------- output
