@@ -6,7 +6,7 @@ shape, and every expression that its templates print must go through ``data()`` 
 
 import importlib.util
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, nodes
 
-from salon_bench.suites import Case, Inquiry, Suite, SuitePrompt, rehearse, shape, suite_named
+from salon_bench.suites import Case, Generated, Generations, Inquiry, Suite, SuitePrompt, rehearse, shape, suite_named
 from salon_bench.suites.templates import Templates, foreign
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
@@ -25,7 +25,9 @@ SUITES = Path(importlib.util.find_spec("salon_bench.suites").origin).parent
 
 OURS = {
     "artifact_bench": {"count", "letters", "loop", "names"},
+    "prism": {"rubric", "bands", "loop"},
     "magicbench": {"kinds", "guidelines", "loop", "doing", "scene", "style", "shot"},
+    "magic_bench_377": {"point", "definition"},
 }
 """By suite: variables of its templates that hold our own words, never a prompt's, a subject's or a model's."""
 
@@ -40,8 +42,12 @@ PROMPT_FILES: dict[str, Callable[[str], str]] = {
             "level": "easy",
         }
     ),
+    "prism": lambda text: json.dumps({"prompt": text, "track": "text-rendering"}),
     "magicbench": lambda text: json.dumps(
         {"prompt_t2i": text, "subject": text, "class": "human", "detail_class": "human_single"}
+    ),
+    "magic_bench_377": lambda text: json.dumps(
+        {"prompt": text, "labels": ["Style"], "scenario": "Art", "test_points": [{"point": "Quantity", "demand": text}, "Text"]}
     ),
     "suite": lambda text: json.dumps({"images": "1.png", "response": '{"Whether Normal": true}', "prompt": text}),
 }
@@ -98,9 +104,11 @@ def asked(suite: Suite, case: Case) -> list[Inquiry[object]]:
         replies.append(next((reply for reply in REPLIES if isinstance(parse(reply), Parsed)), ""))
 
 
-def cases(suite: Suite, items: list[SuitePrompt]) -> Iterator[Case]:
-    for number, item in enumerate(items):
-        yield Case(f"case-{number}", suite.name, "m", item.prompt, facts=item.facts)
+def cases(suite: Suite, items: list[SuitePrompt]) -> Iterable[Case]:
+    """The suite's own cases about pictures of two models, none of which is looked at."""
+    nowhere = Path("nowhere")
+    files = [Generated(item.prompt.prompt_id, model, 0, nowhere / "a.png", nowhere) for item in items for model in "mn"]
+    return suite.cases(items, Generations(files))
 
 
 @pytest.mark.parametrize("name", sorted(BUNDLED))

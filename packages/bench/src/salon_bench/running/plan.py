@@ -150,7 +150,8 @@ def planned(
         extractor_settings: of that model.
 
     Raises:
-        InputError: for no subject or one twice, a limit below 1, and whatever is wrong with the files.
+        InputError: for no subject or one twice, a limit below 1, whatever is wrong with the files, and subjects that the suite
+            refuses at once (a comparison of one).
     """
     names = [subject.name for subject in subjects]
     if not names or len(set(names)) < len(names):
@@ -162,6 +163,7 @@ def planned(
     found = [_files_of(suite, subject, kept) for subject in subjects]
     files = [file for one in found for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
     generations = Generations(files, left_out=[path for one in found for path in one.left_out])
+    suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
     plan = RunPlan(
         suite=suite.name,
         suite_version=suite.version,

@@ -1,0 +1,45 @@
+"""Magic-Bench-377: what can a generator do, how good are its pictures, and whose do judges prefer? Test points, marks, battles.
+
+* :data:`suite` (``magic-bench-377``) checks the prompt's test points and marks every picture in three dimensions;
+* :data:`battles` (``magic-bench-377-battles``) compares two models' pictures, each pair in both orders; :data:`battles_strict`
+  and :data:`battles_each` treat contradicting orders differently (:class:`OrderRule`);
+* :func:`read_prompts` reads your copy of the prompts, :func:`coverage` sets its labels beside the shares of paper 004, Table 2;
+* :func:`draft` draws battles instead of taking all; :mod:`~.people` writes lists of checks for people and reads them back.
+
+Source, licence, known flaws and deviations: the README beside this file.
+"""
+
+from salon_bench.suites.magic_bench_377.comparison import MagicBench377Battles, OrderRule, combined
+from salon_bench.suites.magic_bench_377.label_coverage import Coverage, coverage
+from salon_bench.suites.magic_bench_377.pairing import Draft, Pair, draft, save_draft
+from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
+from salon_bench.suites.magic_bench_377.questions import Dimension
+from salon_bench.suites.magic_bench_377.suite import MagicBench377
+
+suite = MagicBench377()
+"""The entry point ``magic-bench-377`` of the group ``salon.suites``."""
+battles = MagicBench377Battles()
+"""The entry point ``magic-bench-377-battles``: contradicting orders are a tie."""
+battles_strict = MagicBench377Battles(OrderRule.UNSCORED)
+"""The entry point ``magic-bench-377-battles-strict``: contradicting orders are no verdict."""
+battles_each = MagicBench377Battles(OrderRule.EACH)
+"""The entry point ``magic-bench-377-battles-each``: each order is a battle of weight ½."""
+
+__all__ = [
+    "Coverage",
+    "Dimension",
+    "Draft",
+    "MagicBench377",
+    "MagicBench377Battles",
+    "OrderRule",
+    "Pair",
+    "battles",
+    "battles_each",
+    "battles_strict",
+    "combined",
+    "coverage",
+    "draft",
+    "read_prompts",
+    "save_draft",
+    "suite",
+]

@@ -1,0 +1,89 @@
+"""The labels of Magic-Bench-377, taken from the taxonomy ``mef``: capabilities, test points, scenarios, target shares.
+
+Paper 004 (MEF): capabilities and scenarios with their shares of prompts in Table 2, the 21 test points in Table 8.
+"""
+
+from functools import cache
+
+from salon_taxonomy import Label, Taxonomy
+
+_POINT_TAG = "test-point"
+_CAPABILITY_TIERS = ("item", "point")
+
+
+@cache
+def taxonomy() -> Taxonomy:
+    """The label tree ``mef``."""
+    return Taxonomy.load("mef")
+
+
+@cache
+def points() -> dict[str, Label]:
+    """The 21 test points of Table 8 by id, in the table's order.
+
+    Example:
+        >>> len(points()), list(points())[:3]
+        (21, ['text', 'quantity', 'facial-expression'])
+    """
+    return {label.id: label for label in taxonomy().walk() if _POINT_TAG in label.tags}
+
+
+@cache
+def scenarios() -> dict[str, Label]:
+    """The five application scenarios by id, in Table 2's order."""
+    return {label.id: label for label in taxonomy().tier("scenario")}
+
+
+@cache
+def target_shares() -> dict[str, int]:
+    """Whole percentages of the 377 prompts by label id (Table 2): 5 scenarios that make 100, and 13 capabilities that do not.
+
+    Example:
+        >>> shares = target_shares()
+        >>> len(shares), shares["film"], shares["style"], sum(shares[name] for name in scenarios())
+        (18, 20, 64, 100)
+    """
+    return {label.id: int(label.shares["prompts"]) for label in taxonomy().walk() if "prompts" in label.shares}
+
+
+def capability(text: str) -> Label | None:
+    """The capability or test point with this id, name or alias, whatever its case and punctuation; None: there is none.
+
+    Example:
+        >>> capability("layout and typography").name, capability("Hand Action").name, capability("Film")
+        ('Layout & Typography', 'Partial Action', None)
+    """
+    return _only(text, _CAPABILITY_TIERS)
+
+
+def point(text: str) -> Label | None:
+    """The test point with this id, name or alias; None: there is none."""
+    found = capability(text)
+    return found if found is not None and found.id in points() else None
+
+
+def scenario(text: str) -> Label | None:
+    """The scenario with this id or name; None: there is none."""
+    return _only(text, ("scenario",))
+
+
+def counted_as(label: Label) -> Label:
+    """The capability of Table 2 under which a label counts: itself, or the one that it is a test point of.
+
+    ``Text`` is a test point of ``Entity``, for which Table 2 has no share.
+
+    Example:
+        >>> counted_as(capability("Texture")).name, counted_as(capability("Negation")).name
+        ('Attribute', 'Negation')
+    """
+    while taxonomy().tier_of(label) == "point":
+        above = taxonomy().parent(label)
+        if above is None:
+            break
+        label = above
+    return label
+
+
+def _only(text: str, tiers: tuple[str, ...]) -> Label | None:
+    found = [label for tier in tiers for label in taxonomy().matches(text.strip(), tier=tier)]
+    return found[0] if len(found) == 1 else None

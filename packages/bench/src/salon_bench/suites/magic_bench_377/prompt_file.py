@@ -1,0 +1,163 @@
+"""The prompt file of Magic-Bench-377: ``prompt, labels, scenario``, and if wanted ``test_points, prompt_id, language``.
+
+CSV, JSON, JSON Lines and Parquet. In CSV several labels stand in one cell with semicolons between them, and so do test points,
+each with its demand after a colon: ``Quantity: exactly three gems; Negation: no box``.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from salon_bench.suites.magic_bench_377.labels import capability, point, points, scenario, scenarios, taxonomy
+from salon_bench.suites.magic_bench_377.pairing import listed_battles
+from salon_bench.suites.suite import SuitePrompt
+from salon_bench.suites.table_rows import TableRow, table_rows
+from salon_taxonomy import Label
+from salon_taxonomy.digest import Digestible
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Prompt
+
+SUITE = "magic-bench-377"
+LONGEST_PROMPT = 8000
+"""In characters; a longer text is no prompt. Demands of test points are held to the same."""
+MOST_LABELS = 4
+"""Capability labels of a prompt: from 1 to 4 (section 4.2)."""
+LANGUAGES = ("en", "zh")
+
+_LONGEST_ID = 200
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+
+
+def read_prompts(path: Path) -> list[SuitePrompt]:
+    """Read a prompt file.
+
+    A row without ``prompt_id`` is called by its number: ``mb377-001``, so its pictures are ``mb377-001.0.png``, …. A row
+    without ``language`` is Chinese (``zh``) when a Han character stands in the prompt, else English (``en``). Labels are
+    capabilities or test points, by name, id or alias. Without ``test_points`` those labels are checked that are test points.
+
+    Returns:
+        The prompts in the file's order. Facts: ``test_points``, pairs of a test point's id and its demand (empty: the prompt
+        itself says it), and ``battles``, where the file lists them (see :mod:`~.pairing`).
+
+    Raises:
+        InputError: the file cannot be read, has no row, lacks a column; a row has no prompt, no or more than four labels, an
+            unknown label, scenario, language or test point, one twice, or the id of another row.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "prompts.csv"
+        >>> _ = path.write_text("prompt,labels,scenario\\nA tank without fish.,Negation; Style,Art\\n")
+        >>> [prompt] = read_prompts(path)
+        >>> prompt.prompt.prompt_id, prompt.prompt.labels, prompt.facts["test_points"]
+        ('mb377-001', ('Negation', 'Style'), [['negation', '']])
+    """
+    prompts: list[SuitePrompt] = []
+    seen: dict[str, int] = {}
+    for row in table_rows(path):
+        found = _prompt(row)
+        prompt_id = found.prompt.prompt_id
+        if prompt_id in seen:
+            raise row.problem(f"is the id of row {seen[prompt_id]} already:", "prompt_id", value=prompt_id)
+        seen[prompt_id] = row.number
+        prompts.append(found)
+    if not prompts:
+        raise InputError("there is no prompt in the file", source=path)
+    return prompts
+
+
+def _prompt(row: TableRow) -> SuitePrompt:
+    text = row.text("prompt")
+    if len(text) > LONGEST_PROMPT:
+        raise row.problem(f"has more than {LONGEST_PROMPT} characters:", "prompt", value=text[:80])
+    prompt_id = row.optional_text("prompt_id") or f"mb377-{row.number:03d}"
+    if len(prompt_id) > _LONGEST_ID:
+        raise row.problem(f"has more than {_LONGEST_ID} characters:", "prompt_id", value=prompt_id[:80])
+    labels = _labels(row)
+    work = scenario(row.text("scenario"))
+    if work is None:
+        allowed = tuple(label.name for label in scenarios().values())
+        raise row.problem("unknown scenario", "scenario", value=row.cells["scenario"], allowed=allowed)
+    language = row.optional_text("language") or ("zh" if _HAN.search(text) else "en")
+    if language not in LANGUAGES:
+        raise row.problem("unknown language", "language", value=language, allowed=LANGUAGES)
+    prompt = Prompt(
+        prompt_id=prompt_id,
+        suite=SUITE,
+        text=text,
+        language=language,
+        scenario=work.name,
+        labels=tuple(label.name for label in labels),
+    )
+    checks: list[Digestible] = [*_checks(row, labels)]
+    facts: dict[str, Digestible] = {"test_points": checks}
+    battles = listed_battles(row)
+    if battles is not None:
+        facts["battles"] = [list(each) for each in battles]
+    return SuitePrompt(prompt, facts)
+
+
+def _labels(row: TableRow) -> list[Label]:
+    written = _items(row, "labels")
+    if not 1 <= len(written) <= MOST_LABELS:
+        raise row.problem(f"must hold 1 to {MOST_LABELS} capability labels, not", "labels", value=len(written))
+    labels: list[Label] = []
+    for name in written:
+        label = capability(name) if isinstance(name, str) else None
+        if label is None:
+            allowed = tuple(each.name for tier in ("item", "point") for each in taxonomy().tier(tier))
+            raise row.problem("unknown capability label", "labels", value=_shown(name), allowed=allowed)
+        if label in labels:
+            raise row.problem("the label is given twice:", "labels", value=label.name)
+        labels.append(label)
+    return labels
+
+
+def _checks(row: TableRow, labels: Sequence[Label]) -> list[list[str]]:
+    """Ids of test points and what each demands, in the row's order."""
+    if _blank(row.cells.get("test_points")):
+        return [[label.id, ""] for label in labels if label.id in points()]
+    found: dict[str, str] = {}
+    for item in _items(row, "test_points"):
+        name, demand = _point_and_demand(row, item)
+        found_point = point(name)
+        if found_point is None:
+            allowed = tuple(label.name for label in points().values())
+            raise row.problem("unknown test point", "test_points", value=_shown(name), allowed=allowed)
+        if found_point.id in found:
+            hint = "Write everything that is to be checked into one demand."
+            raise row.problem("the test point is given twice:", "test_points", value=found_point.name, hint=hint)
+        if len(demand) > LONGEST_PROMPT:
+            raise row.problem(f"has more than {LONGEST_PROMPT} characters:", "test_points", value=demand[:80])
+        found[found_point.id] = demand
+    return [[point_id, demand] for point_id, demand in found.items()]
+
+
+def _point_and_demand(row: TableRow, item: Any) -> tuple[str, str]:
+    if isinstance(item, dict):
+        name, demand = item.get("point"), item.get("demand")
+    elif isinstance(item, str):
+        head, _, tail = item.partition(":")
+        name, demand = head.strip(), tail.strip()
+    else:
+        name, demand = None, None
+    if not isinstance(name, str) or not isinstance(demand, str | None):
+        hint = 'Write "Quantity", "Quantity: three gems", or {"point": "Quantity", "demand": "three gems"}.'
+        raise row.problem("is no test point:", "test_points", value=_shown(item), hint=hint)
+    return name, (demand or "").strip()
+
+
+def _items(row: TableRow, column: str) -> list[Any]:
+    """The things that a cell lists: a list's, or those between semicolons."""
+    value = row.cells.get(column)
+    if isinstance(value, list):
+        return value
+    return [item.strip() for item in row.text(column).split(";") if item.strip()]
+
+
+def _blank(value: object) -> bool:
+    return value is None or value == [] or (isinstance(value, str) and not value.strip())
+
+
+def _shown(value: object) -> str:
+    return value[:80] if isinstance(value, str) else type(value).__name__

@@ -1,0 +1,82 @@
+"""The questions of Magic-Bench-377, built from the templates in ``prompts/``; the words are ours.
+
+Paper 004 (MEF): test points in appendix D, the three dimensions of marks in section 5.2 and Figure 15, battles in section 5.1
+and appendix E.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from salon_bench.suites.magic_bench_377.labels import points
+from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST, Shown
+from salon_bench.suites.templates import Templates
+from salon_taxonomy.digest import Digestible
+from salon_taxonomy.protocols import Decoding, Media, Question
+
+LONGEST_REPLY: Final = 1024
+"""Tokens of a reply at most."""
+
+
+class Dimension(StrEnum):
+    """The three dimensions of marks (section 5.2)."""
+
+    PROMPT_FOLLOWING = "Prompt Following"
+    STRUCTURAL_ACCURACY = "Structural Accuracy"
+    AESTHETIC_QUALITY = "Aesthetic Quality"
+
+    @property
+    def template(self) -> str:
+        """The name of its template.
+
+        Example:
+            >>> Dimension.PROMPT_FOLLOWING.template
+            'prompt_following'
+        """
+        return self.lower().replace(" ", "_")
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Renders the questions; one instance serves a whole run.
+
+    Attributes:
+        templates: with the names ``check``, ``battle`` and one for each dimension.
+    """
+
+    templates: Templates
+
+    def check(self, image: Media, *, prompt: str, point: str, demand: str) -> Question:
+        """Does the picture meet one demand in full?
+
+        Args:
+            image: the picture.
+            prompt: what the generator was told.
+            point: the id of the test point.
+            demand: what exactly must be there; empty where the prompt itself says it.
+        """
+        label = points()[point]
+        text = self.templates.render("check", prompt=prompt, demand=demand, point=label.name, definition=label.definition)
+        return _asked((image, text), "satisfied", {"type": "boolean"})
+
+    def mark(self, image: Media, dimension: Dimension, *, prompt: str) -> Question:
+        """Which mark from 1 to 5 does the picture deserve in one dimension?"""
+        text = self.templates.render(dimension.template, prompt=prompt)
+        return _asked((image, text), "score", {"type": "integer", "minimum": LOWEST, "maximum": HIGHEST})
+
+    def battle(self, left: Media, right: Media, *, prompt: str) -> Question:
+        """Which of two pictures is better?"""
+        text = self.templates.render("battle", prompt=prompt)
+        parts = ("Left picture:", left, "Right picture:", right, text)
+        return _asked(parts, "verdict", {"enum": [str(each) for each in Shown]})
+
+
+def _asked(parts: tuple[str | Media, ...], key: str, verdict: Mapping[str, Digestible]) -> Question:
+    schema: dict[str, Digestible] = {
+        "type": "object",
+        "properties": {"reason": {"type": "string"}, key: verdict},
+        "required": ["reason", key],
+        "additionalProperties": False,
+    }
+    return Question(parts, response_schema=schema, decoding=Decoding(max_tokens=LONGEST_REPLY))

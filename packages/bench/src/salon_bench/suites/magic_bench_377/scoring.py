@@ -1,0 +1,176 @@
+"""From rows about pictures and pairs to the numbers of one subject.
+
+Marks are averaged as MEF averages them (``salon_ranking.mos``: Eq. 3, intervals from Eq. 4's variance between the pictures of a
+prompt), test points are shares with Wilson's intervals, win rates are (W + T/2) / N with a bootstrap over prompts.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_bench.suites.magic_bench_377.comparison import SHOWINGS, WIN, OrderRule
+from salon_bench.suites.magic_bench_377.labels import points
+from salon_bench.suites.magic_bench_377.questions import Dimension
+from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
+from salon_bench.suites.magic_bench_377.suite import MOS, TEST_POINTS
+from salon_bench.suites.suite import Summary
+from salon_ranking.intervals import percentile_interval
+from salon_ranking.mos.ratings import Ratings
+from salon_ranking.mos.scores import mean_opinion_scores
+from salon_ranking.shares import sign_test, wilson_interval
+
+REPLICATES: Final = 1000
+SEED: Final = 0
+_CONFIDENCE: Final = 0.95
+_SCHEMA: Final = {
+    "metric": pl.String,
+    "group": pl.String,
+    "value": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "scored": pl.Int64,
+    "unscored": pl.Int64,
+}
+_AGAINST: Final = "against "
+
+
+def summarize_marks(scores: pl.DataFrame) -> Summary:
+    """Marks and test points of one subject.
+
+    Args:
+        scores: rows that :meth:`MagicBench377.examine` made, columns as in the store; other rows are left alone.
+
+    Returns:
+        ``Prompt Following``, ``Structural Accuracy``, ``Aesthetic Quality``: mean marks, 1 to 5. ``test points``: the share of
+        checks that are met, 0 to 1, of all (group null) and of each test point that was checked. A panel's value counts as
+        its majority's; an even split as no verdict.
+    """
+    rows = [*_marks(scores), *_checks(scores)]
+    notes = (
+        "Marks are means over prompts of means over pictures (1 to 5); their 95 % intervals know the spread between a prompt's "
+        "pictures alone, and there is none with one picture per prompt.",
+        "Test points are shares of checks that are met in full; 95 % intervals by Wilson, checks taken for independent.",
+        *_left_out(scores.filter(pl.col("task").is_in([MOS, TEST_POINTS]))),
+    )
+    return Summary(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), notes)
+
+
+def _marks(scores: pl.DataFrame) -> Iterator[tuple[object, ...]]:
+    mine = scores.filter(pl.col("task") == MOS)
+    if mine.is_empty():
+        return
+    frame = mine.with_row_index("rating_id").select(
+        "rating_id",
+        "prompt_id",
+        pl.col("generation_id").fill_null(pl.format("missing {}", "rating_id")),
+        "dimension",
+        "value",
+        "unscored_reason",
+        model=pl.lit("subject"),
+        scale_min=pl.lit(float(LOWEST)),
+        scale_max=pl.lit(float(HIGHEST)),
+        rater_id=pl.lit("judge"),
+    )
+    found = mean_opinion_scores(Ratings.from_frame(frame))
+    by_dimension = {row["dimension"]: row for row in found.iter_rows(named=True)}
+    for dimension in Dimension:
+        row = by_dimension.get(dimension)
+        if row is not None:
+            yield dimension, None, row["mean"], row["ci_low"], row["ci_high"], row["ratings"], row["unscored"]
+
+
+def _checks(scores: pl.DataFrame) -> Iterator[tuple[object, ...]]:
+    met = pl.when(pl.col("value") > 0.5).then(True).when(pl.col("value") < 0.5).then(False)
+    mine = scores.filter(pl.col("task") == TEST_POINTS).select("dimension", met=met)
+    if mine.is_empty():
+        return
+    yield _share("test points", None, mine["met"])
+    for label in points().values():
+        answers = mine.filter(pl.col("dimension") == label.name)["met"]
+        if len(answers):
+            yield _share("test points", label.name, answers)
+
+
+def summarize_battles(scores: pl.DataFrame, rule: OrderRule = OrderRule.TIE) -> Summary:
+    """Battles of one subject, and how its judge's verdicts depend on the side.
+
+    Args:
+        scores: rows that :meth:`MagicBench377Battles.examine` made, columns as in the store; other rows are left alone.
+        rule: what contradicting showings came to.
+
+    Returns:
+        ``win rate``: (W + T/2) / N over all opponents (group null) and against each. ``orders agree``: the share of battles
+        whose two showings have the same outcome. ``left wins``: of all showings with a winner, the share that the left
+        picture won; one half when sides mean nothing.
+    """
+    mine = scores.filter(pl.col("dimension").is_in([WIN, *SHOWINGS]) & pl.col("task").str.starts_with(_AGAINST))
+    won = mine.filter(pl.col("dimension") == WIN).with_columns(
+        opponent=pl.col("task").str.strip_prefix(_AGAINST).str.replace(r" #\d+$", "")
+    )
+    rows = [_win_rate(None, won)]
+    rows += [_win_rate(name, won.filter(pl.col("opponent") == name)) for name in won["opponent"].unique().sort()]
+    leaning = _leaning(mine)
+    agreed = leaning.select(pl.col("first") + pl.col("second") == 1.0).to_series()  # one picture's gain is the other's loss
+    left = mine.filter(pl.col("dimension").is_in(SHOWINGS) & (pl.col("value").is_null() | (pl.col("value") != 0.5)))
+    rows += [_share("orders agree", None, agreed), _share("left wins", None, left["value"] > 0.5)]
+    return Summary(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), (*_battle_notes(leaning, rule), *_left_out(mine)))
+
+
+def _leaning(mine: pl.DataFrame) -> pl.DataFrame:
+    """One row per battle: what the left picture got in the ``first`` and the ``second`` showing; null: no verdict."""
+    key = ["task", "prompt_id", "generation_id"]
+    columns = [pl.col("value").filter(pl.col("dimension") == name).first().alias(name) for name in SHOWINGS]
+    return mine.group_by(key).agg(columns).sort(key, nulls_last=True)
+
+
+def _battle_notes(leaning: pl.DataFrame, rule: OrderRule) -> Iterator[str]:
+    yield {
+        OrderRule.TIE: "Every pair was shown in both orders; contradicting orders are a tie.",
+        OrderRule.UNSCORED: "Every pair was shown in both orders; contradicting orders are no verdict (abstained).",
+        OrderRule.EACH: "Every pair was shown in both orders, and each is a battle of weight 1/2.",
+    }[rule]
+    lean = (leaning["first"] + leaning["second"] - 1.0).drop_nulls()
+    left, right = int((lean > 0).sum()), int((lean < 0).sum())
+    p = float(sign_test([left], [left + right])[0])
+    yield f"Position: {left} pairs lean to the left, whichever picture it is, {right} to the right; exact binomial p {p:.3g}."
+    yield f"Win rates: 95 % percentile bootstrap over prompts, {REPLICATES} replicates, seed {SEED}."
+    yield "Shares: 95 % intervals by Wilson, showings taken for independent."
+
+
+def _win_rate(opponent: str | None, won: pl.DataFrame) -> tuple[object, ...]:
+    scored = won.drop_nulls("value")
+    unscored = won.height - scored.height
+    if scored.is_empty():
+        return "win rate", opponent, None, None, None, 0, unscored
+    per_prompt = scored.group_by("prompt_id").agg(pl.col("value").sum(), pl.len()).sort("prompt_id")
+    low, high = _bootstrap(per_prompt["value"].to_numpy(), per_prompt["len"].to_numpy().astype(np.float64))
+    return "win rate", opponent, scored["value"].mean(), low, high, scored.height, unscored
+
+
+def _bootstrap(won: NDArray[np.float64], battles: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """Percentile interval of Σ won / Σ battles, prompts drawn with replacement; none from a single prompt."""
+    prompts = len(won)
+    if prompts < 2:
+        return None, None
+    times = np.random.default_rng(SEED).multinomial(prompts, np.full(prompts, 1 / prompts), size=REPLICATES)
+    low, high, _ = percentile_interval(((times @ won) / (times @ battles))[:, None], _CONFIDENCE)
+    return float(low[0]), float(high[0])
+
+
+def _share(metric: str, group: str | None, answers: pl.Series) -> tuple[object, ...]:
+    """A row about answers of yes, no and null (no verdict)."""
+    met, scored = int(answers.sum() or 0), int(answers.count())
+    low, high = (float(end[0]) for end in wilson_interval([met], [scored], _CONFIDENCE))
+    if not scored:
+        return metric, group, None, None, None, 0, len(answers)
+    return metric, group, met / scored, low, high, scored, len(answers) - scored
+
+
+def _left_out(scores: pl.DataFrame) -> Iterator[str]:
+    counted: Any = scores.drop_nulls("unscored_reason").group_by("unscored_reason").len()
+    if counted.height:
+        ordered = counted.sort(["len", "unscored_reason"], descending=[True, False])
+        yield "Rows without a verdict: " + ", ".join(f"{count} {reason}" for reason, count in ordered.iter_rows()) + "."

@@ -1,0 +1,145 @@
+"""Magic-Bench-377, picture by picture: is every test point met, and which marks does the picture deserve?
+
+    picture ─┬─ "check:<test point>", one for each of the prompt's ──► scores 0/1, task test_points ──► salon test-points
+             └─ "mark:<dimension>", three of them ──► ratings 1–5, and scores of task mos ──► salon mos, salon weights
+
+Paper 004 (MEF), sections 5.2 and 6.3, appendices D and E. One question at a time: no mark rubs off on another.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from salon_bench.media import PicturePolicy
+from salon_bench.suites.magic_bench_377.labels import points
+from salon_bench.suites.magic_bench_377.prompt_file import SUITE, read_prompts
+from salon_bench.suites.magic_bench_377.questions import Dimension, Questions
+from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST, parse_check, parse_mark
+from salon_bench.suites.suite import Case, Examination, Inquiry, Judging, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.templates import Templates
+from salon_taxonomy.digest import digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Rating, Record
+from salon_taxonomy.verdict import Scored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon_bench.suites.generations import Generations
+
+TEST_POINTS: Final = "test_points"
+"""The task of rows of ``scores`` that hold a test point: ``salon test-points STORE --task test_points``."""
+MOS: Final = "mos"
+"""The task of rows of ``scores`` that hold a mark."""
+PICTURES: Final = PicturePolicy(longest_side=1536)
+"""How judges are shown pictures: written words stay legible, and most generators' pictures stay as they are."""
+
+_RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning
+_FOLDER = Path(__file__).with_name("prompts")
+_NAME_LENGTH = 400
+
+
+class MagicBench377:
+    """The suite ``magic-bench-377``: test points and marks."""
+
+    steps = (*(f"check:{point}" for point in points()), *(f"mark:{each.template}" for each in Dimension))
+    """The steps that :meth:`examine` may ask; each may have a judge of its own."""
+
+    @property
+    def name(self) -> str:
+        """``magic-bench-377``."""
+        return SUITE
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of templates, test points, rules and parsers."""
+        names = ("check", *(each.template for each in Dimension))
+        templates = {name: self.questions.templates.texts[name] for name in names}
+        labels = {point: [label.name, label.definition] for point, label in points().items()}
+        return digest(SUITE, {"templates": templates, "points": labels, "rules": _RULES_VERSION})
+
+    @property
+    def pictures(self) -> PicturePolicy:
+        """The longest side is 1536 pixels at most."""
+        return PICTURES
+
+    @cached_property
+    def questions(self) -> Questions:
+        """The questions, with their templates compiled once."""
+        return Questions(Templates(_FOLDER))
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """The prompts of a file; there is none that ships with Salon.
+
+        Raises:
+            InputError: without a file, or when it is wrong.
+        """
+        return required_prompts(source)
+
+    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
+        """One case per prompt, model and picture; the paper has four pictures per prompt."""
+        return one_picture_cases(self.name, prompts, generations)
+
+    def examine(self, case: Case) -> Examination:
+        """Ask for every test point of the prompt, then for the three marks."""
+        rows: list[Record] = []
+        text = case.prompt.text
+        checks: Any = case.facts[TEST_POINTS]
+        for point, demand in checks:
+            question = self.questions.check(case.image, prompt=text, point=point, demand=demand)
+            met: Verdict[bool] = yield Inquiry(f"check:{point}", question, parse_check)
+            value = Scored(float(met.value)) if isinstance(met, Scored) else met
+            rows.append(case.score(TEST_POINTS, points()[point].name, value))
+        for dimension in Dimension:
+            question = self.questions.mark(case.image, dimension, prompt=text)
+            mark: Verdict[int] = yield Inquiry(f"mark:{dimension.template}", question, parse_mark)
+            rows.append(case.score(MOS, dimension, Scored(float(mark.value)) if isinstance(mark, Scored) else mark))
+            if isinstance(mark, Scored):
+                rows.append(_rating(case, dimension, mark.value))
+        return rows
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """Mean marks and shares of test points met (see :func:`~.scoring.summarize_marks`)."""
+        from salon_bench.suites.magic_bench_377.scoring import summarize_marks
+
+        return summarize_marks(scores)
+
+
+def required_prompts(source: Path | None) -> Sequence[SuitePrompt]:
+    """The prompts of a file.
+
+    Raises:
+        InputError: without a file, or when it is wrong.
+    """
+    if source is None:
+        hint = "Give your copy with --prompts: columns prompt, labels, scenario, and if wanted test_points."
+        raise InputError("Magic-Bench-377 needs a file of prompts", hint=hint)
+    return read_prompts(source)
+
+
+def rater(judging: Judging) -> str:
+    """The name under which a judge rates and votes: with its version, so that those of two versions are two raters.
+
+    Example:
+        >>> rater(Judging("run", "qwen", "0123456789abcdef"))
+        'qwen@01234567'
+    """
+    return f"{judging.judge[: _NAME_LENGTH - 9]}@{judging.judge_version[:8]}"
+
+
+def _rating(case: Case, dimension: Dimension, mark: int) -> Rating:
+    """A row of ``ratings``. Its key is rater, picture and dimension: a second run by the same judge adds no second rating."""
+    name = rater(case.judging)
+    generation = case.generation_id or case.case_id
+    return Rating(
+        rating_id=digest("rating", {"rater": name, "generation": generation, "dimension": str(dimension)}),
+        prompt_id=case.prompt.prompt_id,
+        generation_id=generation,
+        model=case.subject_model,
+        dimension=dimension,
+        value=float(mark),
+        scale_min=float(LOWEST),
+        scale_max=float(HIGHEST),
+        rater_id=name,
+    )

@@ -1,0 +1,41 @@
+"""PRISM-Bench: seven tracks of prompts, judged for alignment and aesthetics, in English and Chinese.
+
+* :data:`suite` (``prism``) and :data:`chinese` (``prism-zh``) count as paper 003 says, :data:`released` and
+  :data:`chinese_released` (``…-released``) as the authors' script does; :class:`CountingRules` says where the two differ.
+* :func:`read_prompts`: the released folder of prompts, or a file of one's own.
+* :mod:`~salon_bench.suites.prism.selection` and :mod:`~salon_bench.suites.prism.composition`: prompts chosen from a
+  collection by k-means, and prompts composed from pools.
+* :mod:`~salon_bench.suites.prism.bilingual` and :mod:`~salon_bench.suites.prism.agreement`: the two languages side by side,
+  and judges beside people.
+* :mod:`~salon_bench.suites.prism.text_check`: whether the text in a picture is the one that was asked for, read by OCR.
+
+Source, licence, known flaws and deviations: the README beside this file.
+"""
+
+from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
+from salon_bench.suites.prism.prompt_file import read_prompts
+from salon_bench.suites.prism.suite import PrismBench
+from salon_bench.suites.prism.tracks import Axis, Language, Track
+
+suite = PrismBench()
+"""The entry point ``prism`` of the group ``salon.suites``."""
+chinese = PrismBench(Language.CHINESE)
+"""The entry point ``prism-zh``."""
+released = PrismBench(fidelity=Fidelity.RELEASED)
+"""The entry point ``prism-released``."""
+chinese_released = PrismBench(Language.CHINESE, Fidelity.RELEASED)
+"""The entry point ``prism-zh-released``."""
+
+__all__ = [
+    "Axis",
+    "CountingRules",
+    "Fidelity",
+    "Language",
+    "PrismBench",
+    "Track",
+    "chinese",
+    "chinese_released",
+    "read_prompts",
+    "released",
+    "suite",
+]

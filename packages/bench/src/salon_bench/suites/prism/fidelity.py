@@ -1,0 +1,46 @@
+"""Two ways to count: as the paper says, and as the authors' script does.
+
+With a score for every picture on both axes the two agree on every track; they part where verdicts are missing, and in the
+overall score where tracks have unequal numbers of them.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Fidelity(StrEnum):
+    """Whose rules count."""
+
+    PAPER = "paper"
+    """Section 3.2 of paper 003."""
+    RELEASED = "released"
+    """The authors' evaluation script."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountingRules:
+    """What a rule does where paper and script differ.
+
+    Attributes:
+        pool: whether a track's score is the mean of all its verdicts, and the overall score the mean of all verdicts of all
+            tracks. The script pools; by the paper a track's score is the mean of its two axes' means, and the overall
+            score the mean of the seven tracks, which is null when a track has none.
+        take_text_scores: whether a score written as a string (``"8"``, as the paper's own template shows it) is read. The
+            script skips it.
+        english_rubrics: whether Chinese prompts are judged by English rubrics, as the script does.
+    """
+
+    pool: bool
+    take_text_scores: bool
+    english_rubrics: bool
+
+    @classmethod
+    def of(cls, fidelity: Fidelity) -> "CountingRules":
+        """The rules of one way to count.
+
+        Example:
+            >>> CountingRules.of(Fidelity.PAPER).pool
+            False
+        """
+        released = Fidelity(fidelity) is Fidelity.RELEASED
+        return cls(pool=released, take_text_scores=not released, english_rubrics=released)

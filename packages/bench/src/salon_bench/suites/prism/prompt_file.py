@@ -1,0 +1,100 @@
+"""PRISM-Bench's prompts: one file with a column ``track``, or the released folder with one file for each track.
+
+prompts.jsonl|csv|json|parquet    prompt, track, and if wanted prompt_id, language, source
+captions/en/imagination.jsonl …   the released layout: the file's name is the track, each line holds ``prompt``
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language, Track
+from salon_bench.suites.suite import SuitePrompt
+from salon_bench.suites.table_rows import TABLE_ENDINGS, TableRow, table_rows
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Prompt
+
+LONGEST_PROMPT = 20_000
+"""In characters; a longer text is no prompt."""
+_LONGEST_ID = 200
+
+
+def read_prompts(path: Path, language: Language) -> list[SuitePrompt]:
+    """Read the prompts of one language.
+
+    A row without ``prompt_id`` is called by its track and its number within the track, from 0 as the released pictures are:
+    ``imagination-0``, in Chinese ``imagination-0-zh``. A row without ``language`` is in the language asked for; rows in the
+    other one are left out.
+
+    Returns:
+        The prompts in the order of the file (or of the tracks, for a folder), with ``track`` as their fact.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, has an unknown track or language, repeats an id, or has no prompt
+            in the language.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "prompts.csv"
+        >>> _ = path.write_text("prompt,track\\nA melting clock.,imagination\\nA sign “OPEN”.,text_rendering\\n")
+        >>> [(each.prompt.prompt_id, each.facts["track"]) for each in read_prompts(path, Language.ENGLISH)]
+        [('imagination-0', 'imagination'), ('text-rendering-0', 'text-rendering')]
+    """
+    prompts: list[SuitePrompt] = []
+    seen: dict[str, TableRow] = {}
+    numbers = dict.fromkeys(Track, 0)
+    others = 0
+    for row, track in _rows(path):
+        written = row.optional_text("language")
+        if written is not None:
+            row.text("language", allowed=tuple(Language))
+        if written not in (None, language):
+            others += 1
+            continue
+        found = _prompt(row, track, numbers[track], language)
+        numbers[track] += 1
+        prompt_id = found.prompt.prompt_id
+        if prompt_id in seen:
+            problem = f"is the id of row {seen[prompt_id].number} already:"
+            raise row.problem(problem, "prompt_id", value=prompt_id)
+        seen[prompt_id] = row
+        prompts.append(found)
+    if not prompts:
+        hint = f"{others} rows are in another language; use the suite of that language." if others else None
+        raise InputError("there is no prompt for the suite in the language", source=path, value=str(language), hint=hint)
+    return prompts
+
+
+def _rows(path: Path) -> Iterator[tuple[TableRow, Track]]:
+    if not path.is_dir():
+        for row in table_rows(path):
+            yield row, TRACK_SPELLINGS[row.text("track", allowed=tuple(TRACK_SPELLINGS))]
+        return
+    files = {(track, file) for track in Track for file in _files_of(track, path)}
+    if not files:
+        names = tuple(f"{track.column}.jsonl" for track in Track)
+        raise InputError("the folder has no file of a track", source=path, allowed=names)
+    order = list(Track)
+    for track, file in sorted(files, key=lambda pair: (order.index(pair[0]), pair[1].name)):
+        for row in table_rows(file):
+            yield row, track
+
+
+def _files_of(track: Track, folder: Path) -> Iterator[Path]:
+    for spelling in sorted({track.value, track.column}):
+        for ending in TABLE_ENDINGS:
+            file = folder / f"{spelling}{ending}"
+            if file.is_file():
+                yield file
+
+
+def _prompt(row: TableRow, track: Track, number: int, language: Language) -> SuitePrompt:
+    text = row.text("prompt")
+    if len(text) > LONGEST_PROMPT:
+        raise row.problem(f"has more than {LONGEST_PROMPT} characters:", "prompt", value=text)
+    prompt_id = row.optional_text("prompt_id") or f"{track}-{number}{language.id_ending}"
+    if len(prompt_id) > _LONGEST_ID:
+        raise row.problem(f"has more than {_LONGEST_ID} characters:", "prompt_id", value=prompt_id)
+    prompt = Prompt(
+        prompt_id=prompt_id, suite=f"prism{language.id_ending}", text=text, language=str(language), scenario=str(track)
+    )
+    return SuitePrompt(prompt, {"track": str(track)})

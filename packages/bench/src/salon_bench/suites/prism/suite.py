@@ -1,0 +1,123 @@
+"""PRISM-Bench: does the picture do what its prompt asks for, and is it well made? Seven tracks, in English or Chinese.
+
+    picture ── "alignment" ──► score by the track's rubric ──┐
+       └─────── "aesthetic" ──► score by the one rubric ─────┴──► two rows of scores, 0 to 10
+
+Paper 003 (FLUX-Reason-6M and PRISM-Bench), section 3.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from salon_bench.media import PicturePolicy
+from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
+from salon_bench.suites.prism.prompt_file import read_prompts
+from salon_bench.suites.prism.questions import Questions
+from salon_bench.suites.prism.replies import parse_score
+from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric, score_bands
+from salon_bench.suites.prism.tracks import Axis, Language, Track
+from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.templates import Templates
+from salon_taxonomy.answers import PrismAnswer
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.verdict import Scored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon_bench.suites.generations import Generations
+
+_RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning
+
+
+class PrismBench:
+    """The suite; four of them are installed: ``prism`` and ``prism-zh``, and each with ``-released``.
+
+    Args:
+        language: of the prompts and rubrics.
+        fidelity: whose rules count.
+
+    Raises:
+        InputError: for a language or fidelity that is none.
+    """
+
+    def __init__(self, language: Language | str = Language.ENGLISH, fidelity: Fidelity | str = Fidelity.PAPER) -> None:
+        if language not in tuple(Language):
+            raise InputError("unknown language", value=str(language), allowed=Language)
+        if fidelity not in tuple(Fidelity):
+            raise InputError("unknown fidelity", value=str(fidelity), allowed=Fidelity)
+        self.language = Language(language)
+        self.fidelity = Fidelity(fidelity)
+        self.rules = CountingRules.of(self.fidelity)
+
+    @property
+    def name(self) -> str:
+        """``prism`` or ``prism-zh``, with ``-released`` where the script's rules count."""
+        language = "" if self.language is Language.ENGLISH else f"-{self.language}"
+        return f"prism{language}" + ("" if self.fidelity is Fidelity.PAPER else "-released")
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of templates, rubrics, rules and parsers."""
+        language = self.questions.language
+        rubrics = [repr(alignment_rubric(track, language)) for track in Track]
+        words: dict[str, Digestible] = {
+            "templates": dict(self.questions.templates.texts),
+            "rubrics": [*rubrics, repr(aesthetic_rubric(language)), *score_bands(language)],
+        }
+        return digest(
+            "prism", {**words, "language": str(self.language), "fidelity": str(self.fidelity), "rules": _RULES_VERSION}
+        )
+
+    @property
+    def pictures(self) -> PicturePolicy:
+        """As they are: the released script shows pictures in full size."""
+        return PicturePolicy()
+
+    @cached_property
+    def questions(self) -> Questions:
+        """The two questions, with their templates compiled once."""
+        language = Language.ENGLISH if self.rules.english_rubrics else self.language
+        return Questions(Templates(Path(__file__).with_name("prompts")), language)
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """The prompts of a file or folder (see :func:`~.prompt_file.read_prompts`); there is none that ships with Salon.
+
+        Raises:
+            InputError: without a source, or when it is wrong.
+        """
+        if source is None:
+            hint = (
+                f"Give the released folder captions/{self.language} of the authors' repository with --prompts, "
+                f"or make an own file: salon bench prism compose --output prompts.jsonl --language {self.language}"
+            )
+            raise InputError("PRISM-Bench needs a file of prompts", hint=hint)
+        return read_prompts(source, self.language)
+
+    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
+        """One case per prompt, model and picture; the paper has one picture per prompt."""
+        return one_picture_cases(self.name, prompts, generations)
+
+    def examine(self, case: Case) -> Examination:
+        """Ask for alignment, then for aesthetics; one row of scores each, in points of 10, under the track as task."""
+        track, prompt = Track(str(case.facts["track"])), case.prompt.text
+        parse = partial(parse_score, rules=self.rules)
+        question = self.questions.alignment(case.image, prompt=prompt, track=track)
+        alignment: Verdict[PrismAnswer] = yield Inquiry(Axis.ALIGNMENT, question, parse)
+        question = self.questions.aesthetic(case.image, prompt=prompt)
+        aesthetic: Verdict[PrismAnswer] = yield Inquiry(Axis.AESTHETIC, question, parse)
+        verdicts = {Axis.ALIGNMENT: alignment, Axis.AESTHETIC: aesthetic}
+        return [case.score(track, axis, _points(verdict)) for axis, verdict in verdicts.items()]
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """Overall and per track, alignment, aesthetics and their average (see :func:`~.scoring.summarize`)."""
+        from salon_bench.suites.prism.scoring import summarize
+
+        return summarize(scores, self.fidelity)
+
+
+def _points(verdict: Verdict[PrismAnswer]) -> Verdict[float]:
+    return Scored(verdict.value.score) if isinstance(verdict, Scored) else verdict

@@ -1,0 +1,100 @@
+"""The text check of whole sets of pictures: rows of scores, and what they add up to."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from salon_bench.media import PicturePolicy, PictureShelf
+from salon_bench.running.pictures import with_pictures
+from salon_bench.suites.prism.scoring import CONFIDENCE, POINTS, REPLICATES, SCHEMA, SEED, Floats
+from salon_bench.suites.prism.text_check.matching import TextMatch, compare
+from salon_bench.suites.prism.text_check.quoted import quoted_texts
+from salon_bench.suites.prism.text_check.reader import TextReader
+from salon_bench.suites.prism.tracks import Track
+from salon_bench.suites.suite import Case, Judging, Summary
+from salon_ranking.intervals import percentile_interval
+from salon_taxonomy.digest import digest
+from salon_taxonomy.records import Score
+from salon_taxonomy.verdict import Reason, Scored, Unscored
+
+OCR: Final = "ocr"
+"""Dimension: share of the characters asked for, times 10."""
+OCR_WORDS: Final = "ocr-words"
+"""Dimension: share of the words asked for, times 10."""
+
+_RULES_VERSION = 1  # raised by hand when matching or quoting changes its meaning
+_DIMENSIONS = (OCR, OCR_WORDS)
+
+
+def check_text(cases: Iterable[Case], reader: TextReader, *, run_id: str = "ocr") -> Iterator[Score]:
+    """Two rows for each case of the text rendering track, in points of 10; cases of other tracks are passed over.
+
+    A picture that is missing or damaged, and a prompt that puts no text in quotation marks, give rows with the reason.
+
+    Args:
+        cases: of the suite ``prism`` or ``prism-zh``.
+        reader: what reads the pictures.
+        run_id: the run under which the rows are written.
+    """
+    judging = Judging(run_id, reader.name, digest("text check", {"reader": reader.version, "rules": _RULES_VERSION}))
+    for case in cases:
+        if case.facts.get("track") == Track.TEXT_RENDERING:
+            yield from _rows(replace(case, judging=judging), reader)
+
+
+def summarize_text(scores: pl.DataFrame, *, replicates: int = REPLICATES, seed: int = SEED) -> Summary:
+    """The mean of each dimension over pictures, in points of 100, with 95 % intervals.
+
+    Args:
+        scores: rows of :func:`check_text`, columns as in the store; rows of other dimensions are left alone.
+        replicates: of the bootstrap over prompts; 0 gives no intervals.
+        seed: of its draws.
+    """
+    rows = []
+    for place, dimension in enumerate(_DIMENSIONS):
+        mine = scores.filter(pl.col("dimension") == dimension)
+        value = pl.col("value")
+        by_prompt = mine.group_by("prompt_id").agg(total=value.sort().sum(), number=value.count()).sort("prompt_id")
+        total, number = by_prompt["total"].to_numpy().astype(np.float64), by_prompt["number"].to_numpy().astype(np.float64)
+        low, high = _interval(total, number, replicates, np.random.default_rng([seed, place]))
+        scored = int(number.sum())
+        mean = POINTS * float(total.sum()) / scored if scored else None
+        rows.append((dimension, str(Track.TEXT_RENDERING), mean, low, high, scored, mine.height - scored))
+    note = f"95 % intervals: percentile bootstrap over prompts, {replicates} replicates, seed {seed}."
+    return Summary(pl.DataFrame(rows, schema=SCHEMA, orient="row"), (note,) if replicates else ())
+
+
+def _rows(case: Case, reader: TextReader) -> Iterator[Score]:
+    verdict = _verdict(case, reader)
+    if isinstance(verdict, Unscored):
+        yield from (case.score(Track.TEXT_RENDERING, dimension, verdict) for dimension in _DIMENSIONS)
+        return
+    shown, match = verdict
+    for dimension, share in zip(_DIMENSIONS, (match.characters, match.words), strict=True):
+        yield shown.score(Track.TEXT_RENDERING, dimension, Scored(round(10.0 * share, 9)))
+
+
+def _verdict(case: Case, reader: TextReader) -> tuple[Case, TextMatch] | Unscored:
+    if case.problem is not None:
+        return case.problem
+    expected = quoted_texts(case.prompt.text)
+    if not expected:
+        return Unscored(Reason.ABSTAINED, "the prompt puts no text in quotation marks")
+    shown, _ = with_pictures(case, PicturePolicy(), PictureShelf(most_bytes=0))
+    if shown.problem is not None:
+        return shown.problem
+    return shown, compare(expected, reader.read(shown.image.data or b""))
+
+
+def _interval(total: Floats, number: Floats, replicates: int, random: np.random.Generator) -> tuple[float | None, float | None]:
+    if not replicates or np.count_nonzero(number) < 2:
+        return None, None
+    times = random.multinomial(len(total), np.full(len(total), 1 / len(total)), size=replicates).astype(np.float64)
+    sums, counts = (np.einsum("rp,p->r", times, column) for column in (total, number))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drawn = np.where(counts > 0, POINTS * sums / counts, np.nan)
+    low, high, _ = percentile_interval(drawn[:, None], CONFIDENCE)
+    return float(low[0]), float(high[0])

@@ -1,0 +1,102 @@
+"""How much of an expected text was read: characters by edit distance, and whole words.
+
+Both ignore what OCR cannot be trusted with: case, punctuation, spacing, and forms of one character (Unicode NFKC).
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+_WORD = re.compile(r"[一-鿿㐀-䶿぀-ヿ]|[^\W_一-鿿㐀-䶿぀-ヿ]+")  # a Han or Kana character is a word of its own
+_LONGEST_EXPECTED = 2_000
+_LONGEST_READ = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """How much of what was expected was read, from 0 (nothing) to 1 (all of it).
+
+    Attributes:
+        characters: 1 - (edits needed / characters expected), at least 0.
+        words: share of the expected words that were read.
+    """
+
+    characters: float
+    words: float
+
+
+def compare(expected: Sequence[str], lines: Sequence[str]) -> TextMatch:
+    """Look for the expected texts in the lines that were read.
+
+    Characters: for each expected text the least number of insertions, deletions and replacements that turn it into some
+    stretch of all that was read (Sellers 1980, doi:10.1016/0196-6774(80)90016-4), so other text in the picture costs nothing;
+    edits of all texts over characters of all texts. Words: each word that was read can be found once.
+
+    Args:
+        expected: at least one text with a letter or digit.
+        lines: in reading order.
+
+    Raises:
+        ValueError: when nothing is expected.
+
+    Example:
+        >>> compare(["Fresh Bread"], ["FRESH", "Braed daily"])
+        TextMatch(characters=0.8, words=0.5)
+        >>> compare(["每日新鲜面包"], ["每日新鲜面包店"])
+        TextMatch(characters=1.0, words=1.0)
+    """
+    wanted = [plain(text)[:_LONGEST_EXPECTED] for text in expected]
+    length = sum(map(len, wanted))
+    if not length:
+        raise ValueError("nothing is expected: the texts hold no letter or digit")
+    read = plain("".join(lines))[:_LONGEST_READ]
+    edits = sum(min(edits_within(text, read), len(text)) for text in wanted)
+    needed, there = Counter(words(" ".join(expected))), Counter(words(" ".join(lines)))
+    return TextMatch(1.0 - edits / length, (needed & there).total() / needed.total())
+
+
+def plain(text: str) -> str:
+    """Letters and digits alone, in one case.
+
+    Example:
+        >>> plain("Ｈello, World!")
+        'helloworld'
+    """
+    return "".join(character for character in _folded(text) if character.isalnum())
+
+
+def words(text: str) -> list[str]:
+    """Words in one case; every Chinese character is one.
+
+    Example:
+        >>> words("Don't 停 here")
+        ['dont', '停', 'here']
+    """
+    return _WORD.findall(re.sub(r"['’]", "", _folded(text)))
+
+
+def edits_within(pattern: str, text: str) -> int:
+    """The least number of edits that turn the pattern into some stretch of the text; the pattern's length at most.
+
+    Example:
+        >>> edits_within("bread", "freshbraed"), edits_within("abc", "")
+        (2, 3)
+    """
+    if not text:
+        return len(pattern)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    steps = np.arange(len(codes) + 1)
+    row = np.zeros(len(codes) + 1, dtype=np.int64)  # a stretch may begin anywhere
+    for code in np.frombuffer(pattern.encode("utf-32-le", "surrogatepass"), dtype=np.uint32):
+        below = row + 1
+        below[1:] = np.minimum(below[1:], row[:-1] + (codes != code))
+        row = np.minimum.accumulate(below - steps) + steps  # and letters of the text may be left out
+    return int(row.min())
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
