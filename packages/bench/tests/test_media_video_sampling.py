@@ -1,5 +1,6 @@
 """Videos are sampled by their time stamps, whatever their rate; what is no whole video is named and never raises."""
 
+import hashlib
 import os
 import struct
 from io import BytesIO
@@ -18,6 +19,7 @@ from salon_bench.media.drawn_videos import clip_frames, encode, write_clip
 from salon_bench.media.video_container import container_of
 from salon_bench.media.video_sampling import SampledVideo
 from salon_bench.media.video_timing import thinned, times_at
+from salon_bench.report.thumbnails import NoThumbnail, Source, Thumbnail, thumbnails
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question
 from salon_taxonomy.records import MediaKind
@@ -269,3 +271,13 @@ def test_only_three_containers_are_ever_opened() -> None:
 def test_a_policy_with_an_impossible_number_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
         VideoPolicy(**wrong)
+
+
+def test_a_page_shows_a_video_as_a_sheet_of_its_frames_and_names_what_it_cannot_show(clips: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.mp4").write_bytes((clips / "fast.mp4").read_bytes()[:1500])
+    sources = [
+        Source(str(path), hashlib.sha256(path.read_bytes()).hexdigest()) for path in (clips / "fast.mp4", tmp_path / "cut.mp4")
+    ]
+    whole, cut = (thumbnails(sources, side=300)[source] for source in sources)
+    assert isinstance(whole, Thumbnail) and whole.url.startswith("data:image/webp;base64,") and whole.width == 300
+    assert isinstance(cut, NoThumbnail) and "cut off" in cut.why
