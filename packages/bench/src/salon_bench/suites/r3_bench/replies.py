@@ -77,7 +77,7 @@ def parse_equivalent(text: str) -> Outcome[bool]:
 
 
 def parse_questions(text: str) -> Outcome[tuple[str, ...]]:
-    """Read ``{"questions": [text, …]}``, one to :data:`MOST_QUESTIONS` of them; the paper's ``yn_question_list`` is taken as well.
+    """Read ``{"questions": [text, …]}``, at most :data:`MOST_QUESTIONS`; the paper's ``yn_question_list`` is taken as well.
 
     Example:
         >>> parse_questions('{"questions": ["Is there a lemon?", "Is the lemon blue?"]}').answer
