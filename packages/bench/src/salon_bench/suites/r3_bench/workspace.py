@@ -14,15 +14,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from salon_bench.suites.generations import PICTURE_SUFFIXES
 from salon_bench.suites.r3_bench.rows import Item
 from salon_bench.suites.r3_bench.staged import Staged, read_staged, write_staged
 from salon_taxonomy.errors import InputError
-
-STAGES: Final = ("reflect", "edit", "explanations", "images")
-"""In the order in which they are run."""
 
 
 @dataclass(slots=True)
@@ -108,7 +104,7 @@ class Workspace:
         """
         path = self.rows if stage == "reflect" else self.file(stage)
         if not path.exists():
-            before = STAGES[max(0, STAGES.index(stage) - 1)] if stage != "explanations" else "reflect"
+            before = "edit" if stage == "images" else "reflect"
             raise InputError(
                 "the stage before was not run",
                 source=self.folder,
