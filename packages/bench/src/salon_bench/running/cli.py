@@ -27,6 +27,7 @@ _COMMANDS = {
     "mock-server": "salon_bench.mock_server.cli:mock_server",
     "prism": "salon_bench.suites.prism.cli:prism",
     "runs": "salon_bench.running.listing.cli:runs",
+    "scenes": "salon_bench.scenes.cli:scenes",
     "status": "salon_bench.running.listing.cli:status",
     "suites": "salon_bench.running.listing.cli:suites_",
 }

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from salon_bench.scenes.accuracy import Accuracy, measured
     from salon_bench.scenes.claims import Attributed, Claim, Description, Present, Related, holds
     from salon_bench.scenes.drawing import drawn, png, read_scene
+    from salon_bench.scenes.eyes import Eyes
     from salon_bench.scenes.findings import Finding, findings
     from salon_bench.scenes.generating import DrawnItem, generate, save
     from salon_bench.scenes.pixel_judge import PixelJudge
     from salon_bench.scenes.pixel_settings import PixelSettings
     from salon_bench.scenes.reading import read_prompt, read_question
     from salon_bench.scenes.scene import Item, Scene
-    from salon_bench.scenes.vision import Eyes, perceive
+    from salon_bench.scenes.vision import perceive
     from salon_bench.scenes.vocabulary import Category, Colour, Relation, Shape, Size, Texture
 
 __all__ = [
@@ -62,13 +63,14 @@ _BY_MODULE = {
     "accuracy": ("Accuracy", "measured"),
     "claims": ("Attributed", "Claim", "Description", "Present", "Related", "holds"),
     "drawing": ("drawn", "png", "read_scene"),
+    "eyes": ("Eyes",),
     "findings": ("Finding", "findings"),
     "generating": ("DrawnItem", "generate", "save"),
     "pixel_judge": ("PixelJudge",),
     "pixel_settings": ("PixelSettings",),
     "reading": ("read_prompt", "read_question"),
     "scene": ("Item", "Scene"),
-    "vision": ("Eyes", "perceive"),
+    "vision": ("perceive",),
     "vocabulary": ("Category", "Colour", "Relation", "Shape", "Size", "Texture"),
 }
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

@@ -39,7 +39,7 @@ def compose(category: Category, generator: random.Random) -> Composition:
     Example:
         >>> composition = compose(Category.NUMERACY, random.Random(1))
         >>> composition.prompt, len(composition.scene.items)
-        ('Four black squares and two green stars.', 6)
+        ('Two orange squares and four yellow diamonds.', 6)
     """
     prompt, scene = _COMPOSERS[category](generator)
     claims = read_prompt(prompt)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from salon_bench.scenes.claims import Attributed, Claim, Description, Present, Related, holds, related
 from salon_bench.scenes.scene import Scene
-from salon_bench.scenes.vocabulary import Relation
+from salon_bench.scenes.vocabulary import OPPOSITE, Relation
 from salon_bench.scenes.wording import counted, described, indefinite, noun, predicate, relation_phrase
 
 
@@ -23,7 +23,7 @@ class Finding:
 
 
 def findings(claims: Sequence[Claim], scene: Scene) -> tuple[Finding, ...]:
-    """Every mismatch between claims and a scene, in the order of the claims; empty when all claims hold.
+    """Every mismatch between claims and a scene, in the order of the claims, additions last; empty when all claims hold.
 
     A missing object and one that nobody asked for, alike but for one attribute, are one finding: the wrong attribute.
 
@@ -41,15 +41,15 @@ def findings(claims: Sequence[Claim], scene: Scene) -> tuple[Finding, ...]:
         if holds(claim, scene):
             continue
         if isinstance(claim, Present):
-            found += _presence(claim, scene, spare)
+            found += _presence(claim, claims, scene, spare)
         elif isinstance(claim, Related):
             found += _relation(claim, scene)
         else:
             found += _attribute(claim, scene)
-    return tuple(found)
+    return tuple(sorted(found, key=lambda finding: finding.instruction.startswith("Add")))
 
 
-def _presence(claim: Present, scene: Scene, spare: set[int]) -> list[Finding]:
+def _presence(claim: Present, claims: Sequence[Claim], scene: Scene, spare: set[int]) -> list[Finding]:
     count = len(claim.kind.places(scene))
     missing = claim.number - count
     found: list[Finding] = []
@@ -63,8 +63,19 @@ def _presence(claim: Present, scene: Scene, spare: set[int]) -> list[Finding]:
     if missing > 0:
         lacking = missing - len(found)
         added = indefinite(noun(claim.kind)) if lacking == 1 else counted(claim.kind, lacking)
-        return [*found, Finding(_count(claim, count), f"Add {added}.")]
+        return [*found, Finding(_count(claim, count), f"Add {added}{_beside(claim.kind, claims)}.")]
     return [Finding(_count(claim, count), f"Remove {counted(claim.kind, -missing)}.")]
+
+
+def _beside(kind: Description, claims: Sequence[Claim]) -> str:
+    """Where an added object must stand, as far as the claims say."""
+    for claim in claims:
+        if isinstance(claim, Related) and claim.relation != Relation.TIED:
+            if claim.kind == kind:
+                return f" {relation_phrase(claim.relation)} the {noun(claim.other)}"
+            if claim.other == kind:
+                return f" {relation_phrase(OPPOSITE[claim.relation])} the {noun(claim.kind)}"
+    return ""
 
 
 def _count(claim: Present, count: int) -> str:

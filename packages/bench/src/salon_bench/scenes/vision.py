@@ -7,7 +7,6 @@ It sees what it can: on sharp pictures nearly everything, on blurred, small or c
 own. Nothing in it is random.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,9 +15,9 @@ import numpy.typing as npt
 
 from salon_bench.scenes.areas import Area, areas
 from salon_bench.scenes.drawing import outline, shade
+from salon_bench.scenes.eyes import Eyes
 from salon_bench.scenes.scene import MOST_ITEMS, Item, Scene
 from salon_bench.scenes.vocabulary import BACKGROUND, CANVAS, INKS, RADII, STRING, Colour, Shape, Size, Texture
-from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -39,38 +38,15 @@ _LEVELS: Final = 4
 _RESIZED: Final = 127
 
 
-@dataclass(frozen=True, slots=True)
-class Eyes:
-    """How well a judge sees. The defaults are as well as it can.
-
-    Attributes:
-        width: pictures are shrunk to this many pixels first, 8 to 256.
-        blur: radius of a Gaussian blur, in pixels of the shrunk picture, 0 to 32.
-        colour_blind: red and green are seen as their mean, and every channel in four levels.
-
-    Raises:
-        InputError: for a value out of its range.
-    """
-
-    width: int = CANVAS
-    blur: float = 0.0
-    colour_blind: bool = False
-
-    def __post_init__(self) -> None:
-        if not 8 <= self.width <= CANVAS:
-            raise InputError(f"must lie between 8 and {CANVAS}", column="width", value=self.width)
-        if not 0 <= self.blur <= 32:
-            raise InputError("must lie between 0 and 32", column="blur", value=self.blur)
-
-
 def perceive(image: "Image", eyes: Eyes | None = None) -> Scene:
     """What these eyes see in a picture, in canvas pixels; at most 32 objects, from the upper left on.
 
     Example:
         >>> from salon_bench.scenes.drawing import drawn
         >>> scene = Scene(items=[Item(shape="star", colour="red", x=40, y=60)])
-        >>> perceive(drawn(scene)) == scene
-        True
+        >>> seen = perceive(drawn(scene)).items[0]
+        >>> seen.shape.value, seen.colour.value, seen.size.value
+        ('star', 'red', 'medium')
     """
     eyes = eyes or Eyes()
     pixels = _seen(image, eyes)
