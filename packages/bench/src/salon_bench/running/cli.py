@@ -29,6 +29,7 @@ _COMMANDS = {
     "r3-bench": "salon_bench.suites.r3_bench.cli:r3_bench",
     "reliability": "salon_bench.reliability.cli:reliability",
     "runs": "salon_bench.running.listing.cli:runs",
+    "scenes": "salon_bench.scenes.cli:scenes",
     "status": "salon_bench.running.listing.cli:status",
     "suites": "salon_bench.running.listing.cli:suites_",
 }
