@@ -20,7 +20,7 @@ from salon_bench.refining.workshop import Crew, Workshop
 from salon_bench.running.folding import fold_here
 from salon_bench.running.ledger import Fold
 from salon_bench.suites.r3_bench.workspace import link
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Run
 from salon_taxonomy.verdict import Scored, Unscored
@@ -156,14 +156,19 @@ def _subject(crew: Crew, method: Method) -> str:
 
 
 def _run_row(items: Sequence[RefineItem], crew: Crew, method: Method, effort: Effort, subject: str, seed: int) -> Run:
-    versions = {
+    versions: dict[str, Digestible] = {
         "editor": crew.editor.version,
         "judge": crew.judge.version if crew.judge else None,
         "scorer": crew.scorer.version if crew.scorer else None,
         "turns": Turns.version,
         "re_asks": crew.re_asks,
     }
-    how = {"method": str(method), "most_rounds": effort.most_rounds, "candidates": effort.candidates, "seed": seed}
+    how: dict[str, Digestible] = {
+        "method": str(method),
+        "most_rounds": effort.most_rounds,
+        "candidates": effort.candidates,
+        "seed": seed,
+    }
     name = digest("refine", {"items": listing(items), "versions": versions, "how": how}, length=8)
     judge = crew.judge or crew.scorer
     return Run(

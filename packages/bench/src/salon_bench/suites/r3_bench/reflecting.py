@@ -18,7 +18,6 @@ from salon_bench.suites.r3_bench.staged import staged_prompts
 from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, one_picture_cases
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
-from salon_taxonomy.records import Record
 from salon_taxonomy.verdict import Scored, Verdict
 
 if TYPE_CHECKING:
@@ -61,14 +60,13 @@ class Reflecting:
     def examine(self, case: Case) -> Examination:
         """Ask the policy once."""
         verdict: Verdict[R3Answer] = yield reflect(case.image, case.prompt.text)
-        right: Verdict[float] = verdict
-        rows: list[Record] = []
-        if isinstance(verdict, Scored):
-            right = Scored(float(verdict.value.matches is case.facts["aligned"]))
-            said = {"explanation": verdict.value.explanation, "edit_prompt": verdict.value.edit_prompt}
-            text = json.dumps(said, ensure_ascii=False)
-            rows.append(case.label(TAXONOMY, MATCHES, present=verdict.value.matches, explanation=text))
-        return [case.score(str(case.facts["category"]), VERDICT, right), *rows]
+        category = str(case.facts["category"])
+        if not isinstance(verdict, Scored):
+            return [case.score(category, VERDICT, verdict)]
+        said = verdict.value
+        text = json.dumps({"explanation": said.explanation, "edit_prompt": said.edit_prompt}, ensure_ascii=False)
+        right = case.score(category, VERDICT, Scored(float(said.matches is case.facts["aligned"])))
+        return [right, case.label(TAXONOMY, MATCHES, present=said.matches, explanation=text)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Verdict accuracy over the rows with a verdict, in all and per category."""

@@ -131,22 +131,22 @@ def _qa(row: TableRow, *, needed: bool) -> tuple[tuple[str, ...], tuple[bool, ..
         raise row.problem(
             "must be an object with yn_question_list and yn_answer_list, not", "generated_qa", value=_named(found)
         )
-    questions, answers = (found.get(name) for name in ("yn_question_list", "yn_answer_list"))
-    if questions is None and answers is None and not needed:
+    questions, answers = _list(found.get("yn_question_list")), _list(found.get("yn_answer_list"))
+    if not needed and "yn_question_list" not in found and "yn_answer_list" not in found:
         return (), ()
-    if not _is_list(questions) or not _is_list(answers) or len(questions) != len(answers):
+    if questions is None or answers is None or len(questions) != len(answers):
         raise row.problem("yn_question_list and yn_answer_list must be lists of one length", "generated_qa")
     if not (needed <= len(questions) <= MOST_QUESTIONS):
         raise row.problem(f"must hold 1 to {MOST_QUESTIONS} questions, not", "generated_qa", value=len(questions))
     for question in questions:
         if not isinstance(question, str) or not question.strip() or len(question) > _LONGEST_TEXT:
             raise row.problem("holds something that is no question:", "generated_qa", value=_named(question))
-    texts = tuple(" ".join(question.split()) for question in questions)
+    texts = tuple(" ".join(str(question).split()) for question in questions)
     return texts, tuple(_truth(answer, row, "generated_qa") for answer in answers)
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+def _list(value: object) -> Sequence[object] | None:
+    return value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else None
 
 
 def _truth(value: object, row: TableRow, column: str) -> bool:
