@@ -1,6 +1,6 @@
 """English instructions to commands, by a small grammar. What it does not cover is an error that says so, never a guess.
 
-    add | remove | change (colour, shape, texture, size) | move | swap | set the count | tie | untie
+add | remove | change (colour, shape, texture, size) | move | swap | set the count | tie | untie
 """
 
 import re
@@ -91,7 +91,9 @@ _VERBS: Final = (
     "set|increase|reduce|there should|ensure"
 )
 _SENTENCES: Final = re.compile(rf"[.;!\n]+|,?\s*\b(?:and\s+)?then\b\s*|,?\s+and\s+(?=(?:{_VERBS})\b)|,\s*(?=(?:{_VERBS})\b)")
-_POLITE: Final = re.compile(r"^(?:please|kindly|now|also|next|first|finally|can you|could you|edit the (?:image|picture) to)\s+")
+_POLITE: Final = re.compile(
+    r"^(?:please|kindly|now|also|next|first|finally|can you|could you|edit the (?:image|picture) to)\s+"
+)
 _PICTURE: Final = re.compile(r"\s*\b(?:in|to|into|on|from|of) the (?:image|picture|scene|canvas|drawing|photo)\b")
 _SIDES: Final = {
     "left": Relation.LEFT,
@@ -106,7 +108,9 @@ _SIDES: Final = {
     "bottom": Relation.BELOW,
 }
 _MOST_COMMANDS: Final = 20
-_HINT: Final = "Say it like: Make the blue star red. Add two small circles above the star. Move the star to the left of the cross."
+_HINT: Final = (
+    "Say it like: Make the blue star red. Add two small circles above the star. Move the star to the left of the cross."
+)
 
 
 def read_instruction(text: str) -> tuple[Command, ...]:

@@ -27,7 +27,11 @@ def scenes() -> None:
 @click.option("--output", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new or empty folder.")
 @click.option("--per-category", type=click.IntRange(1), default=20, show_default=True, help="Items of each category.")
 @click.option(
-    "--misaligned", type=click.FloatRange(0, 1), default=2 / 3, show_default="2/3", help="The share with planted contradictions."
+    "--misaligned",
+    type=click.FloatRange(0, 1),
+    default=2 / 3,
+    show_default="2/3",
+    help="The share with planted contradictions.",
 )
 @_SEED
 @_CATEGORY
@@ -56,7 +60,9 @@ def generate(output: Path, per_category: int, misaligned: float, seed: int, chos
 @click.option("--per-category", type=click.IntRange(1), default=20, show_default=True, help="Items of each category.")
 @_SEED
 @_CATEGORY
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
 def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str, ...], form: str) -> None:
     """Measure how often a judge is right about drawn scenes.
 

@@ -120,9 +120,7 @@ def _entangled(generator: random.Random) -> tuple[str, Scene]:
     number, relation = generator.randint(2, 3), generator.choice(_SIDES)
     looks = [first, second, *[kinds[2]] * number]
     related = f"{indefinite(noun(first))} {relation_phrase(relation)} {indefinite(noun(second))}"
-    return _sentence([counted(kinds[2], number), related]), _until(
-        looks, lambda scene: _clearly(scene, relation), generator
-    )
+    return _sentence([counted(kinds[2], number), related]), _until(looks, lambda scene: _clearly(scene, relation), generator)
 
 
 _COMPOSERS: dict[Category, Callable[[random.Random], tuple[str, Scene]]] = {

@@ -129,7 +129,10 @@ def save(items: Iterator[DrawnItem], folder: Path) -> int:
             raise InputError("the folder is not empty", source=folder, hint="Name a new folder.")
         (folder / PICTURES_FOLDER).mkdir()
         number = 0
-        with (folder / ROWS_FILE).open("w", encoding="utf-8") as rows, (folder / TRUTH_FILE).open("w", encoding="utf-8") as truth:
+        with (
+            (folder / ROWS_FILE).open("w", encoding="utf-8") as rows,
+            (folder / TRUTH_FILE).open("w", encoding="utf-8") as truth,
+        ):
             for item in items:
                 (folder / item.picture).write_bytes(png(item.shown))
                 rows.write(json.dumps(item.row(), ensure_ascii=False) + "\n")

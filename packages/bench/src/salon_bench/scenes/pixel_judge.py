@@ -166,7 +166,8 @@ def _members(question: Question, same: bool, reason: str) -> dict[str, Any]:
     properties = (question.response_schema or {}).get("properties")
     if isinstance(properties, dict):
         return {
-            key: same if isinstance(kind, dict) and kind.get("type") == "boolean" else reason for key, kind in properties.items()
+            key: same if isinstance(kind, dict) and kind.get("type") == "boolean" else reason
+            for key, kind in properties.items()
         }
     keys = list(dict.fromkeys(_KEY.findall(f"{question.system or ''}\n{_DATA.sub('', question.text)}")))
     return {key: same if place == 0 else reason for place, key in enumerate(keys)}

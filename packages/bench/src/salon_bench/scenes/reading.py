@@ -1,7 +1,7 @@
 """English about scenes to claims, by a small grammar. A text that it does not cover is not guessed at: None.
 
-    prompt    ::= clause ((", and" | "," | "and" | ".") clause)*        clause ::= phrase (relation phrase)?
-    question  ::= "is/are there" phrase | "is/are" phrase relation phrase | "is/are" phrase predicate
+prompt    ::= clause ((", and" | "," | "and" | ".") clause)*        clause ::= phrase (relation phrase)?
+question  ::= "is/are there" phrase | "is/are" phrase relation phrase | "is/are" phrase predicate
 """
 
 import re
@@ -26,7 +26,10 @@ _RELATIONS: Final = (
     (Relation.RIGHT, r"(?:to|on|at) the right(?: (?:hand )?side)? of|right of"),
     (Relation.ABOVE, r"above|over|on top of"),
     (Relation.BELOW, r"below|under|beneath|underneath"),
-    (Relation.TIED, r"(?:tied|connected|linked|attached|fastened|joined)(?: (?:by|with) (?:a |the )?(?:string|rope|line))? (?:to|with)"),
+    (
+        Relation.TIED,
+        r"(?:tied|connected|linked|attached|fastened|joined)(?: (?:by|with) (?:a |the )?(?:string|rope|line))? (?:to|with)",
+    ),
 )
 RELATION: Final = re.compile(
     r"\b(?:" + "|".join(f"(?P<{relation.value}>{pattern})" for relation, pattern in _RELATIONS) + r")\b"
@@ -43,7 +46,9 @@ _OPENING: Final = re.compile(r"^(?:a |an |the )?(?:photo|picture|image|drawing|s
 _CLAUSES: Final = re.compile(r"\s*(?:[.;\n]|,\s*and\b|,|\band\b)\s*")
 _WORDS: Final = re.compile(r"[a-z]+|\d+|[^\sa-z\d-]")
 _THERE: Final = re.compile(r"^(?:is|are) there (?P<exactly>exactly |only |just )?(?P<least>at least )?(?P<rest>.+)$")
-_SHOWN: Final = re.compile(r"^(?:does (?:the|this) (?:image|picture) (?:show|contain|have)|can you see|do you see) (?P<rest>.+)$")
+_SHOWN: Final = re.compile(
+    r"^(?:does (?:the|this) (?:image|picture) (?:show|contain|have)|can you see|do you see) (?P<rest>.+)$"
+)
 _LARGEST = 1000
 
 

@@ -73,7 +73,9 @@ def question(claim: Claim) -> str:
         verb = "Is" if claim.number == 1 else "Are"
         if claim.exact:
             return f"{verb} there exactly {counted(claim.kind, claim.number)}?"
-        return f"Is there {indefinite(noun(claim.kind))}?" if claim.number == 1 else f"Are there {noun(claim.kind, plural=True)}?"
+        return (
+            f"Is there {indefinite(noun(claim.kind))}?" if claim.number == 1 else f"Are there {noun(claim.kind, plural=True)}?"
+        )
     if isinstance(claim, Related):
         return f"Is the {noun(claim.kind)} {relation_phrase(claim.relation)} the {noun(claim.other)}?"
     return f"Is the {noun(claim.kind)} {predicate(claim.predicate)}?"
