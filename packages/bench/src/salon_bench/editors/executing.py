@@ -140,9 +140,21 @@ def _move(scene: Scene, command: Move) -> Scene:
     if found is None:  # the other one gives way
         found = _nearest(scene, anchor, other, lambda found: _clearly(scene.items[place], command.relation, found))
     if found is None:
+        found = _both(scene, place, anchor, command.relation)
+    if found is None:
         where = f"{relation_phrase(command.relation)} the {noun(command.other)}"
         raise _refused(f"there is no room for the {noun(command.kind)} {where}")
     return found
+
+
+def _both(scene: Scene, place: int, anchor: int, relation: Relation) -> Scene | None:
+    """The first object beside the second, after that went to the free place nearest to the middle that leaves room."""
+    middle = scene.items[anchor].model_copy(update={"x": CANVAS // 2, "y": CANVAS // 2})
+    central = _nearest(scene, anchor, middle, lambda _: True)
+    if central is None:
+        return None
+    other = central.items[anchor]
+    return _nearest(central, place, central.items[place], lambda found: _clearly(found, relation, other))
 
 
 def _swap(scene: Scene, command: Swap) -> Scene:
