@@ -49,7 +49,7 @@ def drawn(seed, items=120):
 
 
 def test_the_known_order_comes_out_with_its_intervals_and_its_tie():
-    [table] = score_tables(frame(scores(drawn(1))), "s_rect")
+    [table] = score_tables(frame(scores(drawn(2))), "s_rect")
     found = compare(table, sizes=[40, 80, 120], rounds=100)
     assert found.standings[0].subject == "good"
     assert [each.rank_with_ties for each in found.standings] == [1, 2, 2]
@@ -176,7 +176,7 @@ def test_kappa_says_why_it_does_not_exist():
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    values = drawn(1, items=40)
+    values = drawn(2, items=40)
     rows = [*scores(values), *scores({name: [v + 1 for v in row] for name, row in values.items()}, judge="other")]
     opened = ResultStore.open(tmp_path / "results")
     for run in sorted({row.run_id for row in rows}):

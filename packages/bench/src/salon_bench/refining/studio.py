@@ -26,6 +26,8 @@ from salon_taxonomy.protocols import Edit, Editor, Media
 from salon_taxonomy.records import CallStatus, JudgeCall, Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
+CALL_FAILED: Final = (Reason.TIMEOUT, Reason.UNREACHABLE)
+"""Why an edit is still open. An editor that refuses an instruction (``REJECTED``) has answered; a later start tells it again."""
 _SHELF_BYTES: Final = 8 << 20
 _LONGEST_DETAIL: Final = 400
 
@@ -87,7 +89,7 @@ class Studio:
 
         Returns:
             The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``BAD_MEDIA`` for a source or a result that is no
-            picture, else how the editor failed. Only failures of the call itself are tried again by a later start.
+            picture, else how the editor failed. Calls without a picture are made again by a later start.
         """
         if not task.instruction.strip():
             return Unscored(Reason.EMPTY, "there is no instruction to carry out")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from salon_bench.media import PicturePolicy, PictureShelf
 from salon_bench.refining.items import RefineItem
 from salon_bench.refining.run_book import RunBook
-from salon_bench.refining.studio import Studio, Task
+from salon_bench.refining.studio import CALL_FAILED, Studio, Task
 from salon_bench.refining.turns import SUITE, Turns
 from salon_bench.running.examination import Asking, Examiner
 from salon_bench.running.limits import Limits, Spending
@@ -24,7 +24,6 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _PIXELS: Final = 1088 * 1088
 _SHELF_BYTES: Final = 32 << 20
-_CALL_FAILED: Final = (Reason.TIMEOUT, Reason.UNREACHABLE, Reason.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ class Workshop:
         made = await self._studio.make(task)
         if isinstance(made, Scored):
             return Scored(made.value.path)
-        if made.reason in _CALL_FAILED:
+        if made.reason in CALL_FAILED:
             self.failed.add(item.item_id)
         return made
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.refining.run_book import RunBook, opened_book
-from salon_bench.refining.studio import Studio, Task
+from salon_bench.refining.studio import CALL_FAILED, Studio, Task
 from salon_bench.running.folding import fold_here
 from salon_bench.running.ledger import Fold
 from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY, VERDICT
@@ -34,8 +34,6 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
-
-_CALL_FAILED = (Reason.TIMEOUT, Reason.UNREACHABLE, Reason.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +165,7 @@ async def _made(space: Workspace, row: Staged, instruction: str, studio: Studio,
     made = await studio.make(task)
     if isinstance(made, Scored):
         return MADE, False
-    return made.reason.value, made.reason in _CALL_FAILED
+    return made.reason.value, made.reason in CALL_FAILED
 
 
 def _run_row(space: Workspace, editor: Editor, rows: Sequence[Staged], seed: int | None) -> Run:
