@@ -4,9 +4,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from r3_world import Dead, Painter, World, colour_of, write_rows
 
+from salon_bench.reliability import compare, read_scores, score_tables
+from salon_bench.running.cli import bench as bench_command
 from salon_bench.running.standing import standings
+from salon_bench.suites.r3_bench.cli import r3_bench
 from salon_bench.suites.r3_bench.editing import edit_pictures
 from salon_bench.suites.r3_bench.rows import read_items
 from salon_bench.suites.r3_bench.stages import StageOptions, run_stage, stage_summaries
@@ -178,3 +182,35 @@ def test_a_work_folder_belongs_to_one_policy_and_stages_come_in_order(tmp_path):
         asyncio.run(run_stage(space, "images", World(), tmp_path / "results"))
     with pytest.raises(InputError, match="no stages of R³-Bench"):
         Workspace.open(tmp_path / "nowhere")
+
+
+def test_instructions_that_rewrite_the_prompt_are_counted_and_change_no_picture(tmp_path):
+    policy = World(instruction="Change the prompt to say {}.")
+    editor = Painter()
+
+    async def refuse(image, instruction, *, seed=None):
+        return await Painter.edit(editor, image, "nothing", seed=seed)
+
+    editor.edit = refuse
+    _, found = bench(tmp_path, policy, editor, World("judge"))
+    assert (found["illusory", None]["value"], found["illusory", None]["scored"]) == (1.0, 4)
+    assert found["verdict_accuracy", None]["value"] == 1.0
+    assert found["s_rect", None]["value"] is None
+
+
+def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_path):
+    runner = CliRunner()
+    drawn, store = tmp_path / "drawn", tmp_path / "results"
+    made = runner.invoke(bench_command, ["scenes", "generate", "--output", str(drawn), "--seed", "5", "--per-category", "3"])
+    assert made.exit_code == 0, made.output
+    runs = []
+    for name in ("pixels:", "pixels:width=48"):
+        work = tmp_path / name.replace(":", "-")
+        words = ["run", "--rows", drawn / "rows.jsonl", "--policy", name, "--editor", "draw", "--judge", "pixels:"]
+        shown = runner.invoke(r3_bench, [str(each) for each in (*words, "--work", work, "--store", store, "--format", "json")])
+        assert shown.exit_code == 0, shown.output
+        runs.append(Workspace.open(work).run_of("images"))
+    [table] = score_tables(read_scores(store, runs), "s_rect", missing="zero")
+    found = compare(table, sizes=[8], rounds=50)
+    assert [each.subject for each in found.standings] == ["pixels", "pixels:width=48"]
+    assert found.differences[0].significant

@@ -141,6 +141,7 @@ def _show(refined: "Refined", output: Path, form: str) -> None:
         "subject": refined.subject,
         "items": len(refined.traces),
         "edits": sum(trace.edits for trace in refined.traces),
+        "illusory": sum(trace.illusory for trace in refined.traces),
         "stopped": dict(ends),
         "open": refined.open,
         "calls": refined.calls,
@@ -155,6 +156,8 @@ def _show(refined: "Refined", output: Path, form: str) -> None:
     click.echo(f"Run {refined.run_id}: {document['items']} items, {document['edits']} edits, {refined.calls} calls")
     for name, count in sorted(ends.items()):
         click.echo(f"  {count} {name}")
+    if document["illusory"]:
+        click.echo(f"{document['illusory']} instructions rewrite the prompt instead of the picture")
     if both:
         click.echo(f"Questions answered rightly: {document['before']:.4f} before, {document['after']:.4f} after")
     if checked:

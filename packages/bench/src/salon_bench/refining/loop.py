@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from salon_bench.refining.items import RefineItem
+from salon_rewards.illusory import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Scored, Verdict
@@ -88,6 +89,12 @@ class Trace:
     def edits(self) -> int:
         """How many pictures were made."""
         return sum(isinstance(each.edit, Scored) for each in self.rounds)
+
+    @property
+    def illusory(self) -> int:
+        """How many of the judge's instructions rewrite the prompt instead of the picture."""
+        said = [each.verdict.value for each in self.rounds if isinstance(each.verdict, Scored)]
+        return sum(not each.matches and illusory(each.edit_prompt) is not None for each in said)
 
 
 class Hands(Protocol):

@@ -27,7 +27,7 @@ from salon_taxonomy.records import CallStatus, JudgeCall, Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 CALL_FAILED: Final = (Reason.TIMEOUT, Reason.UNREACHABLE)
-"""Why an edit is still open. An editor that refuses an instruction (``REJECTED``) has answered; a later start tells it again."""
+"""Why an edit is still open. An editor that refuses (``REJECTED``) has answered; a later start tells it again."""
 _SHELF_BYTES: Final = 8 << 20
 _LONGEST_DETAIL: Final = 400
 

@@ -50,6 +50,7 @@ def trace_page(title: str, traces: Sequence[Trace]) -> str:
     """The page as HTML."""
     ends = Counter(trace.stopped for trace in traces)
     counts = [("Items", len(traces)), ("Pictures made", sum(trace.edits for trace in traces))]
+    counts += [("Instructions that rewrite the prompt", sum(trace.illusory for trace in traces))]
     counts += [(_ENDED[stopped].capitalize(), ends[stopped]) for stopped in Stopped if ends[stopped]]
     return _template().render(
         title=title,

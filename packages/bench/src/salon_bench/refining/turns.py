@@ -1,6 +1,6 @@
 """What is asked about a picture while it is refined, as a small suite of one question each: the fact ``ask`` says which.
 
-    reflect     does it match, what differs, what should the editor do?   rows: score ``matches``, assessment with the reply
+    reflect     does it match, what differs, what should the editor do?   rows: scores ``matches`` and ``illusory``, assessment
     check       yes or no to the prompt's questions                       row: score ``v``, the share answered rightly
     decompose   which questions are these?                                no rows
 
@@ -13,6 +13,7 @@ from typing import Final
 from salon_bench.suites.r3_bench.questions import check, decompose, reflect, words_version
 from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY
 from salon_bench.suites.suite import Case, Examination
+from salon_rewards.illusory import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Record
@@ -45,6 +46,8 @@ class Turns:
         rest = {"explanation": said.value.explanation, "edit_prompt": said.value.edit_prompt}
         text = json.dumps(rest, ensure_ascii=False)
         rows: list[Record] = [case.score(task, "matches", Scored(float(said.value.matches)))]
+        if not said.value.matches:
+            rows.append(case.score(task, "illusory", Scored(float(illusory(said.value.edit_prompt) is not None))))
         return [*rows, case.label(TAXONOMY, MATCHES, present=said.value.matches, explanation=text)]
 
 

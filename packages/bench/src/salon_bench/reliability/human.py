@@ -4,6 +4,7 @@ Paper 002 (R³-Refiner), section 4.2 and Table 6: SROCC and KROCC over the model
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -77,10 +78,10 @@ def validate(metric: Mapping[str, float], ratings: "pl.DataFrame", dimension: st
         raise InputError(problem, column="model", value=sorted(metric), allowed=allowed)
     order = tuple(sorted(means, key=lambda name: (-means[name], name)))
     x, y = [metric[name] for name in order], [means[name] for name in order]
-    try:
+    srocc: float | None = None
+    krocc: float | None = None
+    with suppress(UndefinedError):
         srocc, krocc = spearman(x, y), kendall(x, y)
-    except UndefinedError:
-        srocc = krocc = None
     fleiss, problem_of_fleiss = _fleiss(both)
     return HumanValidation(
         dimension=dimension,

@@ -16,8 +16,10 @@ from salon_bench.suites.r3_bench.questions import reflect, words_version
 from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
 from salon_bench.suites.r3_bench.staged import staged_prompts
 from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, one_picture_cases
+from salon_rewards.illusory import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
+from salon_taxonomy.records import Record
 from salon_taxonomy.verdict import Scored, Verdict
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 VERDICT: Final = "verdict"
 """The dimension: 1 when the policy's verdict is the annotated one, else 0."""
+ILLUSORY: Final = "illusory"
+"""The dimension: 1 when the instruction rewrites the prompt instead of the picture; only where one was given."""
 TAXONOMY: Final = "r3"
 MATCHES: Final = "matches"
 """The label: present when the policy says that the picture matches; the explanation is the rest of its reply, as JSON."""
@@ -65,9 +69,14 @@ class Reflecting:
             return [case.score(category, VERDICT, verdict)]
         said = verdict.value
         text = json.dumps({"explanation": said.explanation, "edit_prompt": said.edit_prompt}, ensure_ascii=False)
-        right = case.score(category, VERDICT, Scored(float(said.matches is case.facts["aligned"])))
-        return [right, case.label(TAXONOMY, MATCHES, present=said.matches, explanation=text)]
+        rows: list[Record] = [case.score(category, VERDICT, Scored(float(said.matches is case.facts["aligned"])))]
+        if not said.matches:
+            rows.append(case.score(category, ILLUSORY, Scored(float(illusory(said.edit_prompt) is not None))))
+        return [*rows, case.label(TAXONOMY, MATCHES, present=said.matches, explanation=text)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """Verdict accuracy over the rows with a verdict, in all and per category."""
-        return summary_of(lines_of(scores, VERDICT, "verdict_accuracy", "scored", share=True))
+        """Verdict accuracy over the rows with a verdict, in all and per category, and the share of illusory instructions."""
+        lines = lines_of(scores, VERDICT, "verdict_accuracy", "scored", share=True)
+        lines += lines_of(scores, ILLUSORY, "illusory", "scored", share=True)[:1]
+        note = "illusory: share of the instructions that rewrite the prompt instead of the picture; lower is better."
+        return summary_of(lines, note)
