@@ -5,12 +5,14 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from r3_world import Dead, Painter, World, colour_of, png, write_rows
 
 from salon_bench.refining import Crew, Effort, Method, RefineItem, Stopped, read_refine_items, refine_all, trace_page
 from salon_bench.refining.loop import METHODS
 from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer
+from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
 from salon_taxonomy.verdict import Reason, Scored, Unscored
@@ -205,3 +207,28 @@ def test_a_table_of_items_names_its_row_when_it_is_wrong(tmp_path):
     path.write_text("id,prompt,image\n")
     with pytest.raises(InputError, match="no row"):
         read_refine_items(path)
+
+
+def test_a_candidate_that_could_not_be_made_is_never_the_final_one(tmp_path):
+    item = RefineItem("one", "a black square", tmp_path / "one.png", ("Is it blue?",), (True,))
+    item.picture.write_bytes(png("blue"))
+    how = {"method": Method.BEST_OF_N, "effort": Effort(candidates=2)}
+    crew = Crew(Painter(), scorer=World("scorer"))
+    [trace] = asyncio.run(refine_all([item], crew, tmp_path / "out", tmp_path / "results", **how)).traces
+    assert (trace.final_round, trace.edits, trace.why) == (0, 0, "rejected")
+    rounds = [json.loads(line) for line in (tmp_path / "out" / "rounds.jsonl").read_text().splitlines()]
+    assert [each["final"] for each in rounds] == [True, False, False]
+
+
+def test_the_command_refines_one_picture_or_a_table_and_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = CliRunner().invoke(main, ["bench", "scenes", "generate", "--output", "drawn", "--seed", "2", "--per-category", "1"])
+    assert made.exit_code == 0, made.output
+    words = ["refine", "--items", "drawn/rows.jsonl", "--judge", "pixels:", "--editor", "draw", "--format", "json"]
+    shown = CliRunner().invoke(main, [*words, "--scorer", "pixels:", "--check"])
+    assert shown.exit_code == 0, shown.output
+    document = json.loads(shown.stdout)
+    assert (document["items"], document["stopped"], document["after"]) == (8, {"matches": 8}, 1.0)
+    assert Path(document["page"]).read_text().count("data:image") == 8 + document["edits"]
+    for wrong in (["refine", "--editor", "draw"], [*words, "--prompt", "a"], [*words[:3], "--editor", "draw"]):
+        assert CliRunner().invoke(main, wrong).exit_code == 2

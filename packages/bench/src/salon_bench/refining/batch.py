@@ -115,8 +115,7 @@ async def _refined(
         trace = await METHODS[method](item, first, hands, effort)
         if check:
             before = await hands.check(item, first, "first", 0)
-            number = next((each.number for each in trace.rounds if each.picture == trace.final), len(trace.rounds) - 1)
-            after = before if trace.final == first else await hands.check(item, trace.final, "final", number)
+            after = before if trace.final == first else await hands.check(item, trace.final, "final", trace.final_round)
             trace = replace(trace, checked=(before, after))
         book.done += item.item_id not in hands.failed
         return trace
@@ -200,7 +199,7 @@ def _write_rounds(path: Path, refined: Refined) -> None:
                 "instruction": each.instruction,
                 "score": each.score.value if isinstance(each.score, Scored) else None,
                 "unscored": why[0] if why else None,
-                "final": each.picture == trace.final,
+                "final": each.number == trace.final_round,
                 "stopped": str(trace.stopped),
             }
             lines.append(json.dumps(line, ensure_ascii=False) + "\n")

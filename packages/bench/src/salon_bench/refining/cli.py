@@ -134,6 +134,7 @@ def _show(refined: "Refined", output: Path, form: str) -> None:
     from salon_taxonomy.verdict import Scored
 
     ends = Counter(str(trace.stopped) for trace in refined.traces)
+    reasons = Counter(trace.why for trace in refined.traces if trace.why is not None)
     checked = [each.checked for each in refined.traces if each.checked is not None]
     both = [(one.value, two.value) for one, two in checked if isinstance(one, Scored) and isinstance(two, Scored)]
     document = {
@@ -143,6 +144,7 @@ def _show(refined: "Refined", output: Path, form: str) -> None:
         "edits": sum(trace.edits for trace in refined.traces),
         "illusory": sum(trace.illusory for trace in refined.traces),
         "stopped": dict(ends),
+        "reasons": dict(reasons),
         "open": refined.open,
         "calls": refined.calls,
         "checked": None if not checked else {"scored": len(both), "unscored": len(checked) - len(both)},
@@ -156,6 +158,8 @@ def _show(refined: "Refined", output: Path, form: str) -> None:
     click.echo(f"Run {refined.run_id}: {document['items']} items, {document['edits']} edits, {refined.calls} calls")
     for name, count in sorted(ends.items()):
         click.echo(f"  {count} {name}")
+    if reasons:
+        click.echo(f"Not to be had: {', '.join(f'{count} {name}' for name, count in sorted(reasons.items()))}")
     if document["illusory"]:
         click.echo(f"{document['illusory']} instructions rewrite the prompt instead of the picture")
     if both:

@@ -19,7 +19,7 @@ from salon_bench.refining.items import RefineItem
 from salon_rewards.illusory import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.verdict import Scored, Verdict
+from salon_taxonomy.verdict import Scored, Unscored, Verdict
 
 
 class Method(StrEnum):
@@ -89,6 +89,17 @@ class Trace:
     def edits(self) -> int:
         """How many pictures were made."""
         return sum(isinstance(each.edit, Scored) for each in self.rounds)
+
+    @property
+    def final_round(self) -> int:
+        """The number of the round that the final picture is from."""
+        return next(each.number for each in self.rounds if each.picture == self.final)
+
+    @property
+    def why(self) -> str | None:
+        """Why the first thing that could not be had was not: a reason; None when nothing was missing."""
+        asked = (one for each in self.rounds for one in (each.verdict, each.score, each.edit))
+        return next((str(one.reason) for one in asked if isinstance(one, Unscored)), None)
 
     @property
     def illusory(self) -> int:

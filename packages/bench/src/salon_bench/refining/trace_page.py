@@ -90,7 +90,7 @@ def _round(each: Round, trace: Trace) -> dict[str, Any]:
         "name": "Given picture" if each.number == 0 else f"Picture {each.number}",
         "picture": picture,
         "missing": missing,
-        "final": each.picture == trace.final,
+        "final": each.number == trace.final_round,
         "verdict": verdict,
         "matches": said.matches if said is not None else isinstance(each.score, Scored),
         "explanation": said.explanation if said is not None and not said.matches else "",
