@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-LONGEST_INSTRUCTION: Final = 20_000
+LONGEST_INSTRUCTION: Final = 4_000
 """Of longer instructions the rest is not looked at."""
 
 _ASKED: Final = r"(?:prompt|caption|description|request|query|wording|requirement|instruction)"
