@@ -124,7 +124,7 @@ def test_the_reference_instruction_mends_the_picture_as_the_pixels_show(item) ->
 
 
 PARTS = st.sampled_from(
-    "add remove make move swap tie the a two all red blue star circle square striped large into to and above of left prompt".split()
+    ["add", "remove", "make", "move", "swap", "tie", "the", "a", "two", "all", "red", "blue", "star", "circle", "square", "striped", "large", "into", "to", "and", "above", "of", "left", "prompt"]
 )
 
 

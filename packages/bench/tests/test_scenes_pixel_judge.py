@@ -80,7 +80,9 @@ def test_a_jpeg_of_another_size_is_seen_as_well() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1), st.sampled_from([Eyes(), Eyes(8), Eyes(64, 2.0, True)]))
+@given(
+    st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1), st.sampled_from([Eyes(), Eyes(8), Eyes(64, 2.0, True)])
+)
 def test_noise_of_any_size_is_seen_as_something_or_nothing(width: int, height: int, seed: int, eyes: Eyes) -> None:
     noise = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
     assert len(perceive(Image.fromarray(noise), eyes).items) <= 32
@@ -117,7 +119,9 @@ def test_a_prompt_that_is_not_understood_gets_no_verdict(prompt: str) -> None:
 
 
 def test_explanations_are_compared_in_the_form_that_is_asked_for() -> None:
-    texts = "<data>\na blue star\n</data><data>\nThe star is red, not blue.\n</data><data>\nIt shows a red star, not blue.\n</data>"
+    texts = (
+        "<data>\na blue star\n</data><data>\nThe star is red, not blue.\n</data><data>\nIt shows a red star, not blue.\n</data>"
+    )
     assert ask(texts).text.startswith("Yes")
     assert json.loads(ask(f'Answer with {{"is_correct": true/false, "reasoning": "why"}}\n{texts}').text)["is_correct"] is True
     schema = {"type": "object", "properties": {"why": {"type": "string"}, "same": {"type": "boolean"}}}
@@ -175,7 +179,9 @@ def test_weaker_eyes_are_right_less_often_and_sharp_ones_nearly_always() -> None
 
 
 def test_a_colour_blind_judge_mistakes_colours() -> None:
-    rows = asyncio.run(measured(PixelJudge(PixelSettings(colour_blind=True)), generate(30, seed=4, categories=[Category.COLOR])))
+    rows = asyncio.run(
+        measured(PixelJudge(PixelSettings(colour_blind=True)), generate(30, seed=4, categories=[Category.COLOR]))
+    )
     assert rows[0].answers < rows[0].questions
     assert rows[0].unread == 0
 
@@ -192,7 +198,9 @@ def test_a_specification_opens_the_judge_with_its_eyes() -> None:
     assert settings.version != read_settings("pixels:").version
 
 
-@pytest.mark.parametrize("text", ["pixels:sharp", "pixels:width", "pixels:width=a", "pixels:width=4", "pixels:blur=99", "pixels:blur=nan"])
+@pytest.mark.parametrize(
+    "text", ["pixels:sharp", "pixels:width", "pixels:width=a", "pixels:width=4", "pixels:blur=99", "pixels:blur=nan"]
+)
 def test_wrong_eyes_are_an_error(text: str) -> None:
     with pytest.raises(InputError):
         read_settings(text)

@@ -43,7 +43,9 @@ _WHERE: Final = re.compile(rf"\bwhere the {_ASKED} (?:says|reads|asks|has|mentio
 _SENTENCES: Final = re.compile(r"(?<=[.;!])\s+")
 _RULES: Final = (("given_anew", _GIVEN_ANEW), ("ought", _OUGHT), ("rewritten", _REWRITTEN))
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”")
-_ALSO_WRITTEN: Final = re.compile(r"(?:caption|text|sentence|phrase|wording|instruction|description)$|(?:command|terminal) prompt")
+_ALSO_WRITTEN: Final = re.compile(
+    r"(?:caption|text|sentence|phrase|wording|instruction|description)$|(?:command|terminal) prompt"
+)
 """Words for the prompt that are words for something in a picture, too."""
 
 
