@@ -92,7 +92,15 @@ def test_noise_of_any_size_is_seen_as_something_or_nothing(width: int, height: i
 
 
 def test_questions_are_answered_line_by_line_in_their_order() -> None:
-    text = "Look at the picture.\n<data>\n1. Is the star red?\n2. Is the star blue?\nIs the star tied to the circle?\n</data>\nReady?"
+    lines = [
+        "Look at it.",
+        "<data>",
+        "1. Is the star red?",
+        "2. Is the star blue?",
+        "Is the star tied to the circle?",
+        "</data>",
+    ]
+    text = "\n".join([*lines, "Ready?"])
     assert [line[:3] for line in ask(picture(), text).text.splitlines()] == ["Yes", "No,", "Yes"]
 
 

@@ -24,10 +24,12 @@ _REWRITE: Final = (
 )
 _IN_PICTURE: Final = re.compile(
     r"\b(?:sign|signs|sign's|billboard|window|cake|cover|t-shirt|shirt|jersey|label|jar|blackboard|chalkboard|note|plate|screen|"
-    r"monitor|laptop|bubble|corner|watermark|door|poster|banner|bottom of the (?:image|picture)|command prompt|terminal prompt)\b"
+    r"monitor|laptop|bubble|corner|watermark|door|poster|banner|bottom of the (?:image|picture)|command prompt|"
+    r"terminal prompt)\b"
 )
 _AS_ASKED: Final = re.compile(
-    r"\b(?:as (?:the|asked|stated|requested|required|specified|described|in)|since|because|per|according to|to (?:match|satisfy|follow|fit)|match(?:es)?|follows?|not|do not change|don't change|"
+    r"\b(?:as (?:the|asked|stated|requested|required|specified|described|in)|since|because|per|according to|"
+    r"to (?:match|satisfy|follow|fit)|match(?:es)?|follows?|not|do not change|don't change|"
     rf"keep)\b[^.;:]*?\b{_ASKED}(?:'s)?\b(?: (?:asks?|says?|states?|requests?|requires?|wants?)\b(?: for)?)?|"
     rf"\bthe {_ASKED} (?:asks|says|states|requests|requires|wants)\b(?: for)?|\bso that the {_ASKED} \"[^\"]*\" becomes true"
 )
@@ -36,7 +38,8 @@ _OUGHT: Final = re.compile(
     rf"\b{_SURELY}\b[^.;]*?\b(?:should|must|needs? to|has to)\b (?:be |read|say|mention|become|state|describe|ask)"
 )
 _GIVEN_ANEW: Final = re.compile(
-    rf"^\W*(?:in the {_ASKED}\b|prompt edit|(?:new|revised|better|updated|corrected|improved|rewritten) {_ASKED})\b|\b(?:with|from) the prompt\b|"
+    rf"^\W*(?:in the {_ASKED}\b|prompt edit|(?:new|revised|better|updated|corrected|improved|rewritten) {_ASKED})\b|"
+    r"\b(?:with|from) the prompt\b|"
     r"\bwhat is asked for\b"
 )
 _WHERE: Final = re.compile(rf"\bwhere the {_ASKED} (?:says|reads|asks|has|mentions)\b")
