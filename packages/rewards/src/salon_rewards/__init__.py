@@ -9,7 +9,7 @@ A reward that could not be had is :class:`~salon_taxonomy.verdict.Unscored`, nev
 """
 
 from salon_rewards.catalog import REWARDS, RewardEntry
-from salon_rewards.illusory import IllusoryFinding, illusory
+from salon_rewards.illusory_edits import IllusoryFinding, illusory
 from salon_rewards.magicmirror import (
     ConsistencyMode,
     MagicMirrorReward,

@@ -260,18 +260,21 @@ _PATTERNS: Final = tuple(
             _count,
         ),
         (
-            r"(?:make sure|ensure|make it so)?(?: that)? ?there (?:are|is|should be) (?:exactly |only )?(?P<number>\w+) (?P<rest>.+)",
+            r"(?:make sure|ensure|make it so)?(?: that)? ?there (?:are|is|should be) "
+            r"(?:exactly |only )?(?P<number>\w+) (?P<rest>.+)",
             _count,
         ),
         (
-            r"(?:change|set) the (?:colou?r|shape|texture|pattern|size) of (?P<subject>.+?)(?: from [\w ]+?)? (?:in)?to (?P<said>.+)",
+            r"(?:change|set) the (?:colou?r|shape|texture|pattern|size) of "
+            r"(?P<subject>.+?)(?: from [\w ]+?)? (?:in)?to (?P<said>.+)",
             _changed_to,
         ),
         (r"replace (?P<subject>.+?) (?:with|by) (?P<said>.+)", _changed_to),
         (r"(?P<verb>enlarge|shrink) (?P<rest>.+)", _resize),
         (r"(?:move|shift|put|place|bring|slide) (?P<rest>the .+)", _move),
         (
-            rf"(?:move|shift|slide) (?P<subject>the .+?) (?:to the |towards? the )?(?P<side>{'|'.join(_SIDES)})(?: side| edge)?",
+            rf"(?:move|shift|slide) (?P<subject>the .+?) (?:to the |towards? the )?"
+            rf"(?P<side>{'|'.join(_SIDES)})(?: side| edge)?",
             _move_to_side,
         ),
         (r"(?:add|draw|put|insert|place|create|include) (?P<rest>.+)", _add),

@@ -3,7 +3,6 @@
 Question ── chat_request ──► bytes ── calling (pacing, endpoint, retrying) ──► Reply
 """
 
-import asyncio
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self

@@ -15,9 +15,9 @@ from salon_taxonomy.lazy_names import lazy_names
 if TYPE_CHECKING:
     from salon_bench.scenes.accuracy import Accuracy, measured
     from salon_bench.scenes.claims import Attributed, Claim, Description, Present, Related, holds
+    from salon_bench.scenes.diagnosis import Finding, findings
     from salon_bench.scenes.drawing import drawn, png, read_scene
     from salon_bench.scenes.eyes import Eyes
-    from salon_bench.scenes.findings import Finding, findings
     from salon_bench.scenes.generating import DrawnItem, generate, save
     from salon_bench.scenes.pixel_judge import PixelJudge
     from salon_bench.scenes.pixel_settings import PixelSettings
@@ -62,9 +62,9 @@ __all__ = [
 _BY_MODULE = {
     "accuracy": ("Accuracy", "measured"),
     "claims": ("Attributed", "Claim", "Description", "Present", "Related", "holds"),
+    "diagnosis": ("Finding", "findings"),
     "drawing": ("drawn", "png", "read_scene"),
     "eyes": ("Eyes",),
-    "findings": ("Finding", "findings"),
     "generating": ("DrawnItem", "generate", "save"),
     "pixel_judge": ("PixelJudge",),
     "pixel_settings": ("PixelSettings",),

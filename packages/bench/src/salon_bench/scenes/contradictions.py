@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from salon_bench.scenes.composing import Composition
-from salon_bench.scenes.findings import Finding, findings
+from salon_bench.scenes.diagnosis import Finding, findings
 from salon_bench.scenes.placing import free_place
 from salon_bench.scenes.scene import Item, Scene
 from salon_bench.scenes.vocabulary import CANVAS, Category, Colour, Shape, Size, Texture

@@ -58,5 +58,13 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _alike(a: tuple[frozenset[str], frozenset[str]], b: tuple[frozenset[str], frozenset[str]]) -> bool:
-    asked_alike = a[0] == b[0]
-    return asked_alike and (not (a[1] or b[1]) or bool(a[1] & b[1]))
+    """The same was asked for (of a relation, the relation alone), and there is a word in common beside it."""
+    asked = _core(a[0])
+    if asked != _core(b[0]):
+        return False
+    first, second = (a[0] | a[1]) - asked, (b[0] | b[1]) - asked
+    return not (first or second) or bool(first & second)
+
+
+def _core(asked: frozenset[str]) -> frozenset[str]:
+    return frozenset(term for term in asked if term.startswith("relation")) or asked

@@ -9,8 +9,8 @@ from typing import Any
 
 from salon_bench.scenes.composing import compose
 from salon_bench.scenes.contradictions import contradicted
+from salon_bench.scenes.diagnosis import Finding
 from salon_bench.scenes.drawing import png
-from salon_bench.scenes.findings import Finding
 from salon_bench.scenes.questioning import questions
 from salon_bench.scenes.scene import Scene
 from salon_bench.scenes.vocabulary import Category

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from salon_bench.scenes.claims import Claim, holds
+from salon_bench.scenes.diagnosis import findings
 from salon_bench.scenes.equivalence import same_mismatch
-from salon_bench.scenes.findings import findings
 from salon_bench.scenes.pixel_settings import PixelSettings
 from salon_bench.scenes.reading import read_prompt, read_question
 from salon_bench.scenes.scene import Scene

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from enum import Enum
+from typing import Any
 
 from salon_bench.scenes.claims import ATTRIBUTES, Attributed, Claim, Description, Present, Related, holds
 from salon_bench.scenes.scene import Scene
@@ -59,5 +60,6 @@ def _unasked(claims: Sequence[Claim], subject: str, generator: random.Random) ->
     name = generator.choice(names) if names else subject
     taken = {getattr(other, name) for other in kinds}
     value = generator.choice([value for value in _VALUES[name] if value not in taken] or list(_VALUES[name]))
-    other = Description(**{name: value})
+    said: dict[str, Any] = {name: value}
+    other = Description(**said)
     return Attributed(_called(kind, subject), other) if names else Present(other)

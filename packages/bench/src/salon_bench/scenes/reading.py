@@ -36,7 +36,8 @@ RELATION: Final = re.compile(
 )
 """A relation between two phrases; the group that matched is the relation's name."""
 _FILLERS: Final = frozenset(
-    "the of in colour color coloured colored shape shaped sized size pattern texture textured with and that is are which".split()
+    {"the", "of", "in", "with", "and", "that", "which", "is", "are", "colour", "color", "coloured", "colored"}
+    | {"shape", "shaped", "size", "sized", "pattern", "texture", "textured"}
 )
 _NOUNS: Final = frozenset({"object", "thing", "item", "figure", "it", "them"})
 _ARTICLES: Final = {"a": 1, "an": 1, "another": 1, "some": 1}

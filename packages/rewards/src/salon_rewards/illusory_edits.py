@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-LONGEST_INSTRUCTION: Final = 20_000
+LONGEST_INSTRUCTION: Final = 4_000
 """Of longer instructions the rest is not looked at."""
 
 _ASKED: Final = r"(?:prompt|caption|description|request|query|wording|requirement|instruction)"
@@ -24,10 +24,12 @@ _REWRITE: Final = (
 )
 _IN_PICTURE: Final = re.compile(
     r"\b(?:sign|signs|sign's|billboard|window|cake|cover|t-shirt|shirt|jersey|label|jar|blackboard|chalkboard|note|plate|screen|"
-    r"monitor|laptop|bubble|corner|watermark|door|poster|banner|bottom of the (?:image|picture)|command prompt|terminal prompt)\b"
+    r"monitor|laptop|bubble|corner|watermark|door|poster|banner|bottom of the (?:image|picture)|command prompt|"
+    r"terminal prompt)\b"
 )
 _AS_ASKED: Final = re.compile(
-    r"\b(?:as (?:the|asked|stated|requested|required|specified|described|in)|since|because|per|according to|to (?:match|satisfy|follow|fit)|match(?:es)?|follows?|not|do not change|don't change|"
+    r"\b(?:as (?:the|asked|stated|requested|required|specified|described|in)|since|because|per|according to|"
+    r"to (?:match|satisfy|follow|fit)|match(?:es)?|follows?|not|do not change|don't change|"
     rf"keep)\b[^.;:]*?\b{_ASKED}(?:'s)?\b(?: (?:asks?|says?|states?|requests?|requires?|wants?)\b(?: for)?)?|"
     rf"\bthe {_ASKED} (?:asks|says|states|requests|requires|wants)\b(?: for)?|\bso that the {_ASKED} \"[^\"]*\" becomes true"
 )
@@ -36,14 +38,17 @@ _OUGHT: Final = re.compile(
     rf"\b{_SURELY}\b[^.;]*?\b(?:should|must|needs? to|has to)\b (?:be |read|say|mention|become|state|describe|ask)"
 )
 _GIVEN_ANEW: Final = re.compile(
-    rf"^\W*(?:in the {_ASKED}\b|prompt edit|(?:new|revised|better|updated|corrected|improved|rewritten) {_ASKED})\b|\b(?:with|from) the prompt\b|"
+    rf"^\W*(?:in the {_ASKED}\b|prompt edit|(?:new|revised|better|updated|corrected|improved|rewritten) {_ASKED})\b|"
+    r"\b(?:with|from) the prompt\b|"
     r"\bwhat is asked for\b"
 )
 _WHERE: Final = re.compile(rf"\bwhere the {_ASKED} (?:says|reads|asks|has|mentions)\b")
 _SENTENCES: Final = re.compile(r"(?<=[.;!])\s+")
 _RULES: Final = (("given_anew", _GIVEN_ANEW), ("ought", _OUGHT), ("rewritten", _REWRITTEN))
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”")
-_ALSO_WRITTEN: Final = re.compile(r"(?:caption|text|sentence|phrase|wording|instruction|description)$|(?:command|terminal) prompt")
+_ALSO_WRITTEN: Final = re.compile(
+    r"(?:caption|text|sentence|phrase|wording|instruction|description)$|(?:command|terminal) prompt"
+)
 """Words for the prompt that are words for something in a picture, too."""
 
 
