@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from salon_bench.refining.items import RefineItem
-from salon_rewards.illusory import illusory
+from salon_rewards import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Scored, Unscored, Verdict

@@ -13,7 +13,7 @@ from typing import Final
 from salon_bench.suites.r3_bench.questions import check, decompose, reflect, words_version
 from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY
 from salon_bench.suites.suite import Case, Examination
-from salon_rewards.illusory import illusory
+from salon_rewards import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Record

@@ -16,7 +16,7 @@ from salon_bench.suites.r3_bench.questions import reflect, words_version
 from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
 from salon_bench.suites.r3_bench.staged import staged_prompts
 from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, one_picture_cases
-from salon_rewards.illusory import illusory
+from salon_rewards import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Record
