@@ -36,6 +36,7 @@ COMMANDS = {
     "salon-bench": {
         "bench": "",
         "published": "Tables that five papers printed, as data, checked against themselves.",
+        "refine": "Let a judge and an editor improve a picture, round by round, until it shows what was asked for.",
         "quickstart": "Rank some forty image generators by everything that five papers published about them.",
     },
     "salon-ranking": {

@@ -1,13 +1,13 @@
 """One attempt: a request is sent, and whatever comes of it is a value."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
 import aiohttp
 
-from salon_bench.judges.chat_reply import NoCompletion, printable, read_completion, read_error
+from salon_bench.judges.chat_reply import Completion, NoCompletion, printable, read_completion, read_error
 from salon_bench.judges.clock import Clock
 from salon_bench.judges.pacing import Outcome
 from salon_bench.judges.retrying import CONGESTED_STATUSES, RETRIED_STATUSES, retry_after_s
@@ -49,10 +49,24 @@ class Endpoint:
         secrets: the headers with keys.
         version: stands in every reply.
         clock: for ``Retry-After`` dates.
+        path: behind the base URL.
+        content_type: of the bodies that are sent.
+        read: what stands in the body of a reply with status 200.
     """
 
-    def __init__(self, settings: ChatSettings, secrets: Secrets, version: str, clock: Clock) -> None:
-        self._url = f"{settings.base_url}/chat/completions"
+    def __init__(
+        self,
+        settings: ChatSettings,
+        secrets: Secrets,
+        version: str,
+        clock: Clock,
+        *,
+        path: str = "/chat/completions",
+        content_type: str = "application/json",
+        read: Callable[[bytes], Completion | NoCompletion] = read_completion,
+    ) -> None:
+        self._url = f"{settings.base_url}{path}"
+        self._read = read
         self._limits = settings.limits
         self._prices = settings.prices
         self._secrets = secrets
@@ -61,7 +75,7 @@ class Endpoint:
         self._headers = {
             **settings.headers,
             **secrets.headers,
-            "Content-Type": "application/json",
+            "Content-Type": content_type,
             "Accept": "application/json",
             "Accept-Encoding": "identity",
         }
@@ -128,7 +142,7 @@ class Endpoint:
         )
 
     def _completed(self, content: bytes, latency_ms: float) -> Attempt:
-        found = read_completion(content)
+        found = self._read(content)
         if isinstance(found, NoCompletion):  # as broken as a broken connection; some gateways put an error's status here
             code = int(found.code) if found.code.isdecimal() and len(found.code) == 3 else 200
             if code >= 400:

@@ -20,6 +20,7 @@ from salon_bench.judges.managed import ManagedJudge
 from salon_bench.judges.routing import ELSE, RoutedJudge, RoutedSettings, step_and_judge
 from salon_bench.judges.settings import ChatSettings, JudgeSettings
 from salon_bench.judges.wrapping import WrappedSettings, path_and_judge, within
+from salon_bench.scenes.pixel_settings import PixelSettings, eyes_from_text
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.toml_lines import TomlLines
 
@@ -195,6 +196,12 @@ def _open_chat(settings: ChatSettings, environment: Mapping[str, str]) -> Manage
     return OpenAICompatibleJudge(settings, environment)
 
 
+def _open_pixels(settings: PixelSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    from salon_bench.scenes.pixel_judge import PixelJudge
+
+    return PixelJudge(settings)
+
+
 # ------------------------------------------------------------------------------------------------- judges around a judge
 
 
@@ -289,6 +296,7 @@ def _open_transformers(settings: TransformersSettings, environment: Mapping[str,
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
+        Kind("pixels", PixelSettings, dict, eyes_from_text, _open_pixels),
         _chat_kind("openai", _OPENAI_URL, bare_host=False),
         _chat_kind("vllm", "http://127.0.0.1:8000/v1", bare_host=True),
         _chat_kind("sglang", "http://127.0.0.1:30000/v1", bare_host=True),

@@ -1,5 +1,6 @@
 """The bytes of the mock server's HTTP replies."""
 
+import base64
 import json
 from http import HTTPStatus
 
@@ -55,6 +56,12 @@ def completion(line: Line, prompt_tokens: int) -> bytes:
         "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": written, "total_tokens": prompt_tokens + written},
     }
     return json.dumps(document).encode()
+
+
+def picture(data: bytes) -> bytes:
+    """The HTTP reply of an editor of pictures, in OpenAI's form."""
+    document = {"created": 0, "data": [{"b64_json": base64.b64encode(data).decode()}]}
+    return http(200, json.dumps(document).encode())
 
 
 def whole(line: Line, prompt_tokens: int) -> bytes | None:

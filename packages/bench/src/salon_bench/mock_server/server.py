@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -13,6 +13,7 @@ from salon_bench.mock_server import responses
 from salon_bench.mock_server.asked import Asked
 from salon_bench.mock_server.connection import Connection, Request
 from salon_bench.mock_server.faults import Fault
+from salon_bench.mock_server.form import read_form
 from salon_bench.mock_server.script import Line, Performance, Script
 from salon_bench.mock_server.stats import Stats
 from salon_taxonomy.errors import InputError
@@ -22,7 +23,9 @@ _RENDERED = 4096
 
 
 class MockServer:
-    """Serves ``POST /v1/chat/completions``, ``GET /v1/models`` and ``GET /stats`` (any prefix of the path will do).
+    """Serves ``POST /v1/chat/completions``, ``POST /v1/images/edits``, ``GET /v1/models`` and ``GET /stats``.
+
+    Any prefix of the path will do. Edits meet the script's faults and latencies as completions do.
 
     Args:
         script: what it does; by default it answers ``ok`` at once.
@@ -30,6 +33,7 @@ class MockServer:
         port: 0 takes a free one.
         model: the name that ``/v1/models`` gives.
         remember: how many of the last requests to keep in :attr:`seen`.
+        edits: makes the new picture of an edit from the picture's file and the instruction; by default nothing changes.
 
     Example:
         >>> import aiohttp
@@ -42,7 +46,14 @@ class MockServer:
     """
 
     def __init__(
-        self, script: Script | None = None, *, host: str = "127.0.0.1", port: int = 0, model: str = "mock", remember: int = 64
+        self,
+        script: Script | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        model: str = "mock",
+        remember: int = 64,
+        edits: Callable[[bytes, str], bytes] | None = None,
     ) -> None:
         self.stats = Stats()
         self.seen: deque[Request] = deque(maxlen=remember)
@@ -50,6 +61,7 @@ class MockServer:
         self._host = host
         self._port = port
         self._model = model
+        self._edits = edits
         self._server: asyncio.Server | None = None
         self._opened: set[Connection] = set()
         self._rendered: dict[Line, bytes | None] = {}
@@ -97,15 +109,20 @@ class MockServer:
         if route == ("POST", "/chat/completions"):
             self.seen.append(request)
             self._complete(Asked(request.body), connection)
+        elif route == ("POST", "/images/edits"):
+            self.seen.append(request)
+            self._complete(Asked(request.body), connection, request)
         elif route == ("GET", "/models"):
             document = {"object": "list", "data": [{"id": self._model, "object": "model", "owned_by": "mock"}]}
             connection.send(responses.http(200, json.dumps(document).encode()))
         elif route == ("GET", "/stats"):
             connection.send(responses.http(200, json.dumps(self.stats.document()).encode()))
         else:
-            connection.send(responses.error(404, "the mock server knows /v1/chat/completions, /v1/models and /stats"))
+            connection.send(
+                responses.error(404, "the mock server knows /v1/chat/completions, /v1/images/edits, /v1/models and /stats")
+            )
 
-    def _complete(self, asked: Asked, connection: Connection) -> None:
+    def _complete(self, asked: Asked, connection: Connection, edit: Request | None = None) -> None:
         stats = self.stats
         stats.arrived()
         line = self._performance.line(asked, stats.in_flight)
@@ -116,7 +133,10 @@ class MockServer:
         def act() -> None:
             if line.fault != Fault.HANG:
                 stats.sent(asked, line)
-            self._act(line, connection)
+            if edit is not None and line.fault is None and line.body is None:
+                connection.send(self._edited(edit))
+            else:
+                self._act(line, connection)
 
         if wait:
             connection.later(wait, act, stats.gave_up)
@@ -135,6 +155,14 @@ class MockServer:
             connection.trickle(reply, _TRICKLE_S, lambda: None)
         else:
             connection.send(reply)
+
+    def _edited(self, request: Request) -> bytes:
+        fields = read_form(request.headers.get("content-type", ""), request.body)
+        if "image" not in fields or "prompt" not in fields:
+            return responses.error(400, "an edit needs the form fields image and prompt")
+        if self._edits is None:
+            return responses.picture(fields["image"])
+        return responses.picture(self._edits(fields["image"], fields["prompt"].decode("utf-8", "replace")))
 
     def _reply(self, line: Line) -> bytes | None:
         """The bytes for a line, rendered once for lines that come again."""

@@ -34,8 +34,11 @@ _COMMANDS = {
     "magicbench": "salon_bench.suites.magicbench.cli:magicbench",
     "mock-server": "salon_bench.mock_server.cli:mock_server",
     "prism": "salon_bench.suites.prism.cli:prism",
+    "r3-bench": "salon_bench.suites.r3_bench.cli:r3_bench",
+    "reliability": "salon_bench.reliability.cli:reliability",
     "report": "salon_bench.report.cli:report",
     "runs": "salon_bench.running.listing.cli:runs",
+    "scenes": "salon_bench.scenes.cli:scenes",
     "status": "salon_bench.running.listing.cli:status",
     "suites": "salon_bench.running.listing.cli:suites_",
 }

@@ -8,14 +8,14 @@ suite.examine ── Inquiry ──► stored reply? ── no ──► judge.a
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from salon_bench.judges.faithful import RULE as FAITHFUL
 from salon_bench.judges.faithful import faithful
 from salon_bench.judges.routing import judge_for
 from salon_bench.running.ledger import Ledger
 from salon_bench.running.limits import Spending
-from salon_bench.suites.suite import Case, Inquiry, Judging, Suite
+from salon_bench.suites.suite import Case, Examination, Inquiry, Judging
 from salon_bench.suites.templates import foreign
 from salon_taxonomy.answers.outcome import Parsed, Unparsed
 from salon_taxonomy.digest import Digestible, digest
@@ -91,10 +91,17 @@ class StopAskingError(Exception):
     """A limit was reached before a question; the case is left for later. Never leaves this package."""
 
 
+class Examines(Protocol):
+    """The part of a suite that an examiner needs."""
+
+    def examine(self, case: Case) -> Examination:
+        """Judge one case (see :data:`~salon_bench.suites.suite.Examination`)."""
+
+
 class Examiner:
     """Examines the cases of one run; may be at work on many at once."""
 
-    def __init__(self, suite: Suite, asking: Asking, ledger: Ledger, spending: Spending) -> None:
+    def __init__(self, suite: Examines, asking: Asking, ledger: Ledger, spending: Spending) -> None:
         self._suite = suite
         self._asking = asking
         self._ledger = ledger

@@ -1,0 +1,125 @@
+"""An editor on this machine: any image-to-image pipeline of diffusers that takes a prompt. Needs ``salon-bench[diffusers]``."""
+
+import asyncio
+from collections.abc import Mapping
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Final, Self
+
+from salon_bench.media.decoding import decode
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Edit, Media
+from salon_taxonomy.records import CallStatus, MediaKind
+from salon_taxonomy.verdict import Unscored
+
+_INSTALL: Final = "Install it: pip install 'salon-bench[diffusers]'."
+
+
+class DiffusersEditor:
+    """Loads a pipeline when it is first used, and runs one edit at a time in a thread of its own.
+
+    The pipeline is whatever ``DiffusionPipeline.from_pretrained`` makes of the folder or name (InstructPix2Pix, FLUX Kontext,
+    Qwen-Image-Edit, …); it is called with ``image``, ``prompt`` and, where a seed is given, ``generator``.
+
+    Args:
+        model: a folder, or a name on the Hugging Face hub.
+        device: of torch; None takes CUDA where there is one.
+        dtype: the name of a torch type, such as ``bfloat16``; None keeps the pipeline's.
+        options: further arguments of every call, such as ``num_inference_steps``.
+        name: what tables call it; the model by default.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        options: Mapping[str, Digestible] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._model = model
+        self._device = device
+        self._dtype = dtype
+        self._options = dict(options or {})
+        self.name = name or model
+        self.version = digest("editor", {"kind": "diffusers", "model": model, "dtype": dtype, "options": self._options})
+        self._pipeline: Any = None
+        self._lock: asyncio.Lock | None = None
+
+    async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
+        """The pipeline's picture as PNG; ``REJECTED`` with the reason where the pipeline fails.
+
+        Raises:
+            InputError: for a video or a picture that cannot be decoded, and when the pipeline cannot be loaded.
+        """
+        self._lock = self._lock or asyncio.Lock()
+        async with self._lock:
+            return await asyncio.to_thread(self._edit, image, instruction, seed)
+
+    async def close(self) -> None:
+        """Let go of the model."""
+        self._pipeline = None
+
+    async def __aenter__(self) -> Self:
+        """The editor itself; its model is loaded when it is needed."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Let go of the model."""
+        await self.close()
+
+    def _edit(self, image: Media, instruction: str, seed: int | None) -> Edit:
+        picture = _picture(image)
+        pipeline = self._loaded()
+        torch = import_module("torch")
+        options = dict(self._options)
+        if seed is not None:
+            options["generator"] = torch.Generator("cpu").manual_seed(seed)
+        began = perf_counter()
+        try:
+            made = pipeline(image=picture, prompt=instruction, **options).images[0]
+        except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:  # what pipelines raise on bad calls
+            failed = f"the pipeline failed ({type(error).__name__}: {str(error)[:200]})"
+            return Edit(None, CallStatus.REJECTED, self.version, (perf_counter() - began) * 1000, failed)
+        stream = BytesIO()
+        made.convert("RGB").save(stream, "PNG")
+        return Edit(Media.from_bytes(stream.getvalue()), version=self.version, latency_ms=(perf_counter() - began) * 1000)
+
+    def _loaded(self) -> Any:
+        if self._pipeline is not None:
+            return self._pipeline
+        try:
+            diffusers, torch = import_module("diffusers"), import_module("torch")
+        except ImportError as error:
+            raise InputError("editors on this machine need diffusers", value=self._model, hint=_INSTALL) from error
+        options = {} if self._dtype is None else {"torch_dtype": getattr(torch, self._dtype)}
+        try:
+            pipeline = diffusers.DiffusionPipeline.from_pretrained(self._model, **options)
+        except (OSError, ValueError) as error:
+            raise InputError(f"no pipeline can be loaded ({str(error)[:200]})", value=self._model) from error
+        device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
+        pipeline.set_progress_bar_config(disable=True)
+        self._pipeline = pipeline.to(device)
+        return self._pipeline
+
+
+def _picture(image: Media) -> Any:
+    if image.kind != MediaKind.IMAGE:
+        raise InputError("an editor of pictures takes no video", column="image", value=image.uri)
+    data = image.data
+    if data is None:
+        try:
+            data = Path(image.uri or "").read_bytes()
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be read ({type(error).__name__})", source=image.uri, column="image") from error
+    decoded = decode(data)
+    if isinstance(decoded, Unscored):
+        raise InputError(decoded.detail, source=image.uri, column="image")
+    return decoded.image.convert("RGB")

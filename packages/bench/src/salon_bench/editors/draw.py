@@ -1,0 +1,79 @@
+"""The offline editor: it truly executes instructions on drawn scenes, and refuses what it cannot do."""
+
+import asyncio
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+from salon_bench.editors.executing import execute
+from salon_bench.editors.instructions import read_instruction
+from salon_bench.scenes.drawing import png, read_scene
+from salon_taxonomy.digest import digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Edit, Media
+from salon_taxonomy.records import CallStatus
+
+RULES = "draw-1"
+"""Raised when the same instruction comes to make another picture."""
+_LARGEST_FILE = 16 << 20
+
+
+class DrawEditor:
+    """Edits pictures that carry their scene (see :mod:`salon_bench.scenes.drawing`): a new scene is made and drawn again.
+
+    An instruction is done whole or not at all. The same picture and instruction always make the same new picture; seeds
+    change nothing.
+
+    Example:
+        >>> from salon_bench.scenes import Item, Scene
+        >>> picture = Media.from_bytes(png(Scene(items=[Item(shape="star", colour="blue", x=40, y=40)])))
+        >>> edit = asyncio.run(DrawEditor().edit(picture, "Make the blue star red."))
+        >>> read_scene(edit.image.data).items[0].colour.value
+        'red'
+        >>> asyncio.run(DrawEditor().edit(picture, "Remove the circle.")).error
+        "column 'instruction': the picture shows none of: circle"
+    """
+
+    name = "draw"
+    version = digest("editor", {"kind": "draw", "rules": RULES})
+
+    async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
+        """The picture after the instruction; ``REJECTED`` with the reason where it cannot be done."""
+        return await asyncio.to_thread(self._edit, image, instruction)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    async def __aenter__(self) -> Self:
+        """The editor itself; nothing is held open."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Nothing is held open."""
+
+    def _edit(self, image: Media, instruction: str) -> Edit:
+        began = perf_counter()
+        try:
+            data = png(execute(read_scene(_bytes(image)), read_instruction(instruction)))
+        except InputError as error:
+            return Edit(None, CallStatus.REJECTED, self.version, _since(began), str(error))
+        return Edit(Media.from_bytes(data), version=self.version, latency_ms=_since(began))
+
+
+def _bytes(image: Media) -> bytes:
+    if image.data is not None:
+        return image.data
+    try:
+        path = Path(image.uri or "")
+        if path.stat().st_size > _LARGEST_FILE:
+            raise InputError("too large for a drawn scene", source=path)
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({type(error).__name__})", source=image.uri, column="image") from error
+
+
+def _since(began: float) -> float:
+    return (perf_counter() - began) * 1000

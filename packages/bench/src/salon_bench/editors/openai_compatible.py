@@ -1,0 +1,169 @@
+"""An editor behind an OpenAI-compatible server: ``POST {base_url}/images/edits``, multipart there, base64 back.
+
+The same settings, secrets, pacing, retries and deadlines as judges have (``salon_bench.judges``).
+"""
+
+import asyncio
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from salon_bench.judges.calling import Calls
+from salon_bench.judges.chat_reply import Completion, NoCompletion, read_error
+from salon_bench.judges.clock import Clock, SystemClock
+from salon_bench.judges.endpoint import Endpoint
+from salon_bench.judges.secrets import Secrets
+from salon_bench.judges.settings import ChatSettings
+from salon_bench.media.formats import format_of
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Edit, Media
+from salon_taxonomy.records import CallStatus, Finish, MediaKind
+
+PROTOCOL = "images-edits-1"
+"""Raised when the same settings begin to make other requests, or replies to be read otherwise."""
+_MOST_REPLY_BYTES: Final = 64 << 20
+_BOUNDARY: Final = "salon-part-6f1d2c9e5b7a4380"
+
+
+class OpenAICompatibleEditor:
+    """Sends picture and instruction, one picture per call.
+
+    ``settings.extra_body`` holds further form fields (``size``, ``quality``, ``response_format``), ``settings.decoding`` is
+    not used. A seed is sent as the field ``seed``, where one is given.
+
+    Args:
+        settings: the server, the model and the limits; replies may have up to 64 MiB at least.
+        environment: where the secrets are found that the settings name.
+        clock: tells the time; a test's need not wait.
+
+    Raises:
+        InputError: when a secret that the settings name is not in the environment.
+
+    Example:
+        >>> from salon_bench.mock_server import MockServer
+        >>> picture = Media.from_bytes(b"\\x89PNG\\r\\n\\x1a\\n...")
+        >>> async def main() -> bool:
+        ...     async with MockServer() as server:
+        ...         async with OpenAICompatibleEditor(ChatSettings(model="mock", base_url=server.url)) as editor:
+        ...             return (await editor.edit(picture, "Make it brighter.")).image == picture
+        >>> asyncio.run(main())
+        True
+    """
+
+    def __init__(
+        self, settings: ChatSettings, environment: Mapping[str, str] | None = None, *, clock: Clock | None = None
+    ) -> None:
+        most = max(settings.limits.most_reply_bytes, _MOST_REPLY_BYTES)
+        limits = settings.limits.model_copy(update={"most_reply_bytes": most})
+        self.settings = settings.model_copy(update={"limits": limits})
+        shaping: dict[str, Digestible] = settings.model_dump(mode="json", include={"model", "headers", "extra_body"})
+        self.version = digest("editor", {"protocol": PROTOCOL, **shaping})
+        clock = clock or SystemClock()
+        self._endpoint = Endpoint(
+            self.settings,
+            Secrets.of(settings, environment or {}),
+            self.version,
+            clock,
+            path="/images/edits",
+            content_type=f"multipart/form-data; boundary={_BOUNDARY}",
+            read=read_picture,
+        )
+        self._calls = Calls(limits, self._endpoint, clock)
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.settings.title
+
+    async def __aenter__(self) -> Self:
+        """The editor itself; its connections open when they are needed."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close all connections."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections; the next edit opens new ones."""
+        await self._endpoint.close()
+
+    async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
+        """The server's picture; every failure is an :class:`~salon_taxonomy.protocols.Edit` that says so.
+
+        Raises:
+            InputError: for a video, a file that cannot be read, or one that is no picture.
+        """
+        body = await asyncio.to_thread(self._body, image, instruction, seed)
+        reply = await self._calls.reply(body)
+        if reply.status != CallStatus.OK:
+            return Edit(None, reply.status, self.version, reply.latency_ms, reply.error)
+        picture = Media.from_bytes(base64.b64decode(reply.text))
+        return Edit(picture, version=self.version, latency_ms=reply.latency_ms)
+
+    def _body(self, image: Media, instruction: str, seed: int | None) -> list[bytes]:
+        data = _bytes(image)
+        kind = format_of(data)
+        if kind is None or not kind.sendable or _BOUNDARY.encode() in data:
+            raise InputError("only PNG, JPEG and WebP pictures can be sent to an editor", column="image", value=image.uri)
+        fields: dict[str, object] = {"model": self.settings.model, "prompt": instruction, "n": 1, **self.settings.extra_body}
+        if seed is not None:
+            fields["seed"] = seed
+        written = "".join(_field(name, value) for name, value in fields.items())
+        ending = kind.media_type.rpartition("/")[2]
+        head = f'Content-Disposition: form-data; name="image"; filename="image.{ending}"\r\nContent-Type: {kind.media_type}'
+        opening = f"{written}--{_BOUNDARY}\r\n{head}\r\n\r\n".encode("utf-8", "replace")
+        return [opening, data, f"\r\n--{_BOUNDARY}--\r\n".encode()]
+
+
+def read_picture(body: bytes) -> Completion | NoCompletion:
+    """Read the body of a reply with status 200; the text of what is found is the first picture in base64.
+
+    Example:
+        >>> read_picture(b'{"data": [{"b64_json": "AAAA"}]}').text
+        'AAAA'
+        >>> read_picture(b'{"data": [{"url": "https://example.com/a.png"}]}').problem
+        'the picture came as a URL, which is not followed; ask for response_format b64_json in extra_body'
+    """
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return NoCompletion("not JSON")
+    rows = document.get("data") if isinstance(document, dict) else None
+    row = rows[0] if isinstance(rows, list) and rows else None
+    if not isinstance(row, dict):
+        return read_error(body)
+    text = row.get("b64_json")
+    if not isinstance(text, str):
+        told = "the picture came as a URL, which is not followed; ask for response_format b64_json in extra_body"
+        return NoCompletion(told if isinstance(row.get("url"), str) else "the reply holds no picture")
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return NoCompletion("the picture is no base64")
+    return Completion(text, Finish.STOP) if data else NoCompletion("the picture is empty")
+
+
+def _field(name: str, value: object) -> str:
+    """One form field; a text that holds the boundary cannot end the part."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    safe = text.replace(f"--{_BOUNDARY}", f"-- {_BOUNDARY}")
+    key = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    return f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{safe}\r\n'
+
+
+def _bytes(image: Media) -> bytes:
+    if image.kind != MediaKind.IMAGE:
+        raise InputError("an editor of pictures takes no video", column="image", value=image.uri)
+    if image.data is not None:
+        return image.data
+    try:
+        return Path(image.uri or "").read_bytes()
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({type(error).__name__})", source=image.uri, column="image") from error

@@ -1,0 +1,208 @@
+"""Refines many pictures at once, as one run of the store; a second start goes on where the first one ended.
+
+items ──► method (loop.py) with hands (workshop.py) ──► traces ──► rounds.jsonl, and the page of traces
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from salon_bench.refining.items import RefineItem, listing
+from salon_bench.refining.loop import METHODS, Effort, Method, Trace
+from salon_bench.refining.run_book import RunBook, opened_book
+from salon_bench.refining.turns import SUITE, Turns
+from salon_bench.refining.workshop import Crew, Workshop
+from salon_bench.running.folding import fold_here
+from salon_bench.running.ledger import Fold
+from salon_bench.suites.r3_bench.workspace import link
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Prompt, Run
+from salon_taxonomy.verdict import Scored, Unscored
+
+_LONGEST_SUBJECT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """What a start came to.
+
+    Attributes:
+        run_id: the run in the store.
+        subject: what tables call the method with its crew.
+        traces: one for each item, in their order.
+        open: items for which a call failed; a later start asks again.
+        calls: questions and edits that were sent now.
+    """
+
+    run_id: str
+    subject: str
+    traces: tuple[Trace, ...]
+    open: int
+    calls: int
+
+
+async def refine_all(
+    items: Sequence[RefineItem],
+    crew: Crew,
+    folder: Path,
+    store: Path,
+    *,
+    method: Method = Method.REFINE,
+    effort: Effort | None = None,
+    check: bool = False,
+    seed: int = 0,
+    concurrency: int = 4,
+    fold: Fold = fold_here,
+) -> Refined:
+    """Refine every item, keep every picture below ``folder`` and every reply in the store.
+
+    Args:
+        items: what is to be refined.
+        crew: who takes part; those that are asynchronous context managers are entered and left here.
+        folder: for the pictures; made when there is none.
+        store: the results' directory.
+        method: how.
+        effort: how far; default: two rounds.
+        check: ask the scorer about the first and the final picture of each item.
+        seed: of the first edit of an item.
+        concurrency: items at work.
+        fold: who folds the journals.
+
+    Raises:
+        InputError: without items, or without the judge or scorer that the method or the check needs.
+        SalonError: when the store or the folder fails.
+    """
+    effort = effort or Effort()
+    _complete(items, crew, method, check=check)
+    subject = _subject(crew, method)
+    run = _run_row(items, crew, method, effort, subject, seed)
+    with opened_book(store, run, fold, total=len(items)) as book:
+        if not book.begun:
+            book.ledger.note("prompts", [Prompt(prompt_id=each.item_id, suite=SUITE, text=each.prompt) for each in items])
+        async with AsyncExitStack() as stack:
+            for each in {id(one): one for one in (crew.editor, crew.judge, crew.scorer) if one is not None}.values():
+                if isinstance(each, AbstractAsyncContextManager):
+                    await stack.enter_async_context(each)
+            hands = Workshop(crew, run.run_id, subject, folder, book, seed=seed, concurrency=concurrency)
+            gate = asyncio.Semaphore(concurrency)
+            traces = await asyncio.gather(
+                *(_refined(each, hands, method, effort, gate, folder, book, check=check) for each in items)
+            )
+        refined = Refined(run.run_id, subject, tuple(traces), len(hands.failed), book.calls)
+    _write_rounds(folder / "rounds.jsonl", refined)
+    return refined
+
+
+async def _refined(
+    item: RefineItem,
+    hands: Workshop,
+    method: Method,
+    effort: Effort,
+    gate: asyncio.Semaphore,
+    folder: Path,
+    book: RunBook,
+    *,
+    check: bool,
+) -> Trace:
+    async with gate:
+        first = await asyncio.to_thread(_first, item, folder)
+        trace = await METHODS[method](item, first, hands, effort)
+        if check:
+            before = await hands.check(item, first, "first", 0)
+            after = before if trace.final == first else await hands.check(item, trace.final, "final", trace.final_round)
+            trace = replace(trace, checked=(before, after))
+        book.done += item.item_id not in hands.failed
+        return trace
+
+
+def _first(item: RefineItem, folder: Path) -> Path:
+    """The given picture under its name in the folder.
+
+    One that is missing stays missing: then the judge's verdict is that it cannot be seen.
+
+    Raises:
+        InputError: when the folder cannot be written.
+    """
+    target = folder / item.item_id / f"round-0{item.picture.suffix.lower() or '.png'}"
+    try:
+        if item.picture.is_file():
+            link(item.picture, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", source=target) from error
+    return target
+
+
+def _complete(items: Sequence[RefineItem], crew: Crew, method: Method, *, check: bool) -> None:
+    if not items:
+        raise InputError("there is nothing to refine")
+    if crew.judge is None and method in (Method.REFINE, Method.VERIFIER):
+        raise InputError("this method needs a judge", value=str(method), hint="Give one with --judge.")
+    if crew.scorer is None and (check or method is Method.BEST_OF_N):
+        raise InputError("a scorer is needed", value=str(method), hint="Give one with --scorer.")
+
+
+def _subject(crew: Crew, method: Method) -> str:
+    asked = {Method.REFINE: crew.judge, Method.VERIFIER: crew.judge, Method.BEST_OF_N: crew.scorer}.get(method)
+    names = [str(method), *([asked.name] if asked is not None else []), crew.editor.name]
+    return " ".join(names)[:_LONGEST_SUBJECT]
+
+
+def _run_row(items: Sequence[RefineItem], crew: Crew, method: Method, effort: Effort, subject: str, seed: int) -> Run:
+    versions: dict[str, Digestible] = {
+        "editor": crew.editor.version,
+        "judge": crew.judge.version if crew.judge else None,
+        "scorer": crew.scorer.version if crew.scorer else None,
+        "turns": Turns.version,
+        "re_asks": crew.re_asks,
+    }
+    how: dict[str, Digestible] = {
+        "method": str(method),
+        "most_rounds": effort.most_rounds,
+        "candidates": effort.candidates,
+        "seed": seed,
+    }
+    name = digest("refine", {"items": listing(items), "versions": versions, "how": how}, length=8)
+    judge = crew.judge or crew.scorer
+    return Run(
+        run_id=f"refine-{method}-{name}",
+        suite=SUITE,
+        subject_model=subject,
+        judge=judge.name if judge else None,
+        judge_version=judge.version if judge else None,
+        seed=seed,
+        settings=json.dumps({**how, "versions": versions, "editor": crew.editor.name}, sort_keys=True, ensure_ascii=False),
+        salon_version=version("salon-bench"),
+        started_at=datetime.now(UTC),
+    )
+
+
+def _write_rounds(path: Path, refined: Refined) -> None:
+    """One line for each round of each item, for programs."""
+    lines = []
+    for trace in refined.traces:
+        for each in trace.rounds:
+            said = each.verdict.value if isinstance(each.verdict, Scored) else None
+            why = [one.reason.value for one in (each.verdict, each.score, each.edit) if isinstance(one, Unscored)]
+            line = {
+                "item": trace.item.item_id,
+                "round": each.number,
+                "picture": str(each.picture.relative_to(path.parent)),
+                "matches": None if said is None else said.matches,
+                "explanation": None if said is None else said.explanation,
+                "instruction": each.instruction,
+                "score": each.score.value if isinstance(each.score, Scored) else None,
+                "unscored": why[0] if why else None,
+                "final": each.number == trace.final_round,
+                "stopped": str(trace.stopped),
+            }
+            lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+    beside = path.with_name(".rounds.jsonl.new")
+    beside.write_text("".join(lines), encoding="utf-8", errors="replace")
+    beside.replace(path)

@@ -1,0 +1,169 @@
+"""``salon refine``: a judge and an editor make pictures better. Parse, one library call, print."""
+
+import asyncio
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from salon_bench.running.options import FORMAT, STORE
+from salon_taxonomy.errors import IncompleteError
+
+if TYPE_CHECKING:
+    from salon_bench.refining.batch import Refined
+    from salon_bench.refining.items import RefineItem
+    from salon_taxonomy.protocols import Judge
+
+_METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--prompt", help="What the picture should show; with --image.")
+@click.option("--image", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The picture; with --prompt.")
+@click.option(
+    "--items", type=click.Path(path_type=Path), help="Many: a table with prompt, image and maybe id, or rows of R³-Bench."
+)
+@click.option(
+    "--images", type=click.Path(path_type=Path), help="The folder that a table names pictures from. Default: its own."
+)
+@click.option("--editor", required=True, metavar="SPEC", help="Who changes pictures: draw, or KIND:MODEL@URL.")
+@click.option("--judge", metavar="SPEC", help="Who says what to change: KIND:MODEL@URL or a TOML file.")
+@click.option("--scorer", metavar="SPEC", help="Who answers yes/no questions: for best-of-n and --check.")
+@click.option(
+    "--method", type=click.Choice(_METHODS), default="refine", show_default=True, help="The loop, or what it is compared with."
+)
+@click.option("--max-rounds", type=click.IntRange(1, 100), default=2, show_default=True, help="Edits one after the other.")
+@click.option("--candidates", type=click.IntRange(1, 100), default=4, show_default=True, help="Edits side by side (best-of-n).")
+@click.option("--check", is_flag=True, help="Have the scorer check the first and the final picture of each item.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first edit of an item.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("refined"),
+    show_default=True,
+    help="For the pictures.",
+)
+@STORE
+@click.option("--concurrency", type=click.IntRange(1, 1024), default=4, show_default=True, help="Items at work at once.")
+@click.option("--allow-incomplete", is_flag=True, help="Exit with 0 though calls failed.")
+@FORMAT
+def refine(
+    prompt: str | None,
+    image: Path | None,
+    items: Path | None,
+    images: Path | None,
+    editor: str,
+    judge: str | None,
+    scorer: str | None,
+    method: str,
+    max_rounds: int,
+    candidates: int,
+    check: bool,
+    seed: int,
+    output: Path,
+    store: Path,
+    concurrency: int,
+    allow_incomplete: bool,
+    form: str,
+) -> None:
+    """Let a judge and an editor improve a picture, round by round, until it shows what was asked for.
+
+    Every round is kept: its picture below OUTPUT, its rows in the store, all side by side in OUTPUT/trace.html. The same
+    command again goes on where it was stopped. Baselines: resubmit tells the editor the prompt itself; best-of-n makes
+    candidates from which the scorer chooses; verifier is the loop with a judge that was not trained for it.
+
+    \b
+    Example:
+      salon refine --prompt "a red cube left of a blue ball" --image cube.png --judge judge.toml --editor draw
+      salon refine --items rows.jsonl --judge judge.toml --editor draw --scorer judge.toml --check --output refined
+      salon refine --items rows.jsonl --method best-of-n --candidates 4 --scorer judge.toml --editor draw --output best
+    """
+    from salon_bench.editors import open_editor
+    from salon_bench.refining.batch import refine_all
+    from salon_bench.refining.loop import Effort, Method
+    from salon_bench.refining.trace_page import write_trace_page
+    from salon_bench.refining.workshop import Crew
+    from salon_bench.running.folding import fold_apart
+
+    chosen = _items(prompt, image, items, images)
+    crew = Crew(open_editor(editor, os.environ), _judge(judge), _judge(scorer))
+    effort = Effort(max_rounds, candidates)
+    job = refine_all(
+        chosen,
+        crew,
+        output,
+        store,
+        method=Method(method),
+        effort=effort,
+        check=check,
+        seed=seed,
+        concurrency=concurrency,
+        fold=fold_apart,
+    )
+    refined = asyncio.run(job)
+    write_trace_page(output / "trace.html", refined.subject, refined.traces)
+    _show(refined, output, form)
+    if refined.open and not allow_incomplete:
+        raise IncompleteError(
+            f"calls failed for {refined.open} items\nGive the same command again to go on, or --allow-incomplete."
+        )
+
+
+def _items(prompt: str | None, image: Path | None, items: Path | None, images: Path | None) -> "list[RefineItem]":
+    from salon_bench.refining.items import RefineItem, read_refine_items
+
+    if items is not None:
+        if prompt is not None or image is not None:
+            raise click.UsageError("give either --items, or --prompt and --image")
+        return read_refine_items(items, images)
+    if prompt is None or image is None:
+        raise click.UsageError("give --prompt and --image, or a table with --items")
+    return [RefineItem(image.stem, prompt, image)]
+
+
+def _judge(specification: str | None) -> "Judge | None":
+    from salon_bench.judges import open_judge
+
+    return None if specification is None else open_judge(specification, os.environ)
+
+
+def _show(refined: "Refined", output: Path, form: str) -> None:
+    from salon_taxonomy.verdict import Scored
+
+    ends = Counter(str(trace.stopped) for trace in refined.traces)
+    reasons = Counter(trace.why for trace in refined.traces if trace.why is not None)
+    checked = [each.checked for each in refined.traces if each.checked is not None]
+    both = [(one.value, two.value) for one, two in checked if isinstance(one, Scored) and isinstance(two, Scored)]
+    document = {
+        "run_id": refined.run_id,
+        "subject": refined.subject,
+        "items": len(refined.traces),
+        "edits": sum(trace.edits for trace in refined.traces),
+        "illusory": sum(trace.illusory for trace in refined.traces),
+        "stopped": dict(ends),
+        "reasons": dict(reasons),
+        "open": refined.open,
+        "calls": refined.calls,
+        "checked": None if not checked else {"scored": len(both), "unscored": len(checked) - len(both)},
+        "before": sum(one for one, _ in both) / len(both) if both else None,
+        "after": sum(two for _, two in both) / len(both) if both else None,
+        "page": str(output / "trace.html"),
+    }
+    if form == "json":
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    click.echo(f"Run {refined.run_id}: {document['items']} items, {document['edits']} edits, {refined.calls} calls")
+    for name, count in sorted(ends.items()):
+        click.echo(f"  {count} {name}")
+    if reasons:
+        click.echo(f"Not to be had: {', '.join(f'{count} {name}' for name, count in sorted(reasons.items()))}")
+    if document["illusory"]:
+        click.echo(f"{document['illusory']} instructions rewrite the prompt instead of the picture")
+    if both:
+        click.echo(f"Questions answered rightly: {document['before']:.4f} before, {document['after']:.4f} after")
+    if checked:
+        click.echo(f"Checked: {len(both)} scored, {len(checked) - len(both)} unscored")
+    click.echo(f"Pictures of every round: {output / 'trace.html'}")

@@ -1,0 +1,98 @@
+"""What is to be refined: a prompt and the picture that was made for it, one or a file of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from salon_bench.suites.r3_bench.rows import read_items
+from salon_bench.suites.table_rows import TableRow, table_rows
+from salon_taxonomy.errors import InputError
+
+_LONGEST_ID: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RefineItem:
+    """One picture to be refined.
+
+    Attributes:
+        item_id: names its folder and its rows.
+        prompt: what the picture should show.
+        picture: the file.
+        questions: yes/no questions about the prompt's facts; empty: a judge is asked to find them where they are needed.
+        answers: the right answer to each.
+
+    Raises:
+        InputError: for an id that cannot name a folder, a blank prompt, or lists of different lengths.
+    """
+
+    item_id: str
+    prompt: str
+    picture: Path
+    questions: tuple[str, ...] = ()
+    answers: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        name = self.item_id
+        if not 0 < len(name) <= _LONGEST_ID or not name.isprintable() or "/" in name or name.strip(". ") == "":
+            raise InputError("an id must be a short text without '/', not", column="id", value=name)
+        if not self.prompt.strip():
+            raise InputError("the prompt is blank", column="prompt", value=self.prompt)
+        if len(self.questions) != len(self.answers):
+            raise InputError("every question needs its answer", column="questions", value=len(self.questions))
+
+
+def read_refine_items(path: Path, images: Path | None = None) -> list[RefineItem]:
+    """Read a file of items: ``prompt, image`` and, if wanted, ``id``; or rows of R³-Bench as they were released.
+
+    Args:
+        path: ``.csv``, ``.json``, ``.jsonl`` or ``.parquet``.
+        images: the folder that pictures are named from; default: that of the file.
+
+    Raises:
+        InputError: names file, row, column and value.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "items.csv"
+        >>> _ = path.write_text("id,prompt,image\\ncat,a black cat,cat.png\\n")
+        >>> read_refine_items(path)[0].item_id
+        'cat'
+    """
+    first = next(iter(table_rows(path)), None)
+    if first is None:
+        raise InputError("there is no row in the file", source=path)
+    if "original_prompt" in first.cells:
+        return [
+            RefineItem(each.idx, each.prompt, each.picture, each.questions, each.answers) for each in read_items(path, images)
+        ]
+    items: list[RefineItem] = []
+    seen: dict[str, int] = {}
+    for row in table_rows(path):
+        item = _item(row, images or path.parent)
+        if item.item_id in seen:
+            raise row.problem(f"is the id of row {seen[item.item_id]} already:", "id", value=item.item_id)
+        seen[item.item_id] = row.number
+        items.append(item)
+    return items
+
+
+def listing(items: Sequence[RefineItem]) -> list[list[str | int | list[str] | list[bool]]]:
+    """What of the items could change a run: their ids, prompts, questions, and the sizes of their files."""
+    return [[each.item_id, each.prompt, list(each.questions), list(each.answers), _size(each.picture)] for each in items]
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else -1
+
+
+def _item(row: TableRow, folder: Path) -> RefineItem:
+    value = row.cells.get("id")
+    item_id = str(value).strip() if isinstance(value, int | str) and str(value).strip() else f"{row.number:04d}"
+    try:
+        return RefineItem(item_id, row.text("prompt"), folder / row.text("image"))
+    except InputError as error:
+        if error.source is not None:
+            raise
+        raise row.problem(error.problem, error.column or "id", value=error.value) from error

@@ -1,0 +1,100 @@
+"""``salon bench scenes``: draw a benchmark with exact truth, and measure a judge on it. Parse, one library call, print."""
+
+import asyncio
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import rich_click as click
+
+_CATEGORIES = click.Choice(["color", "shape", "texture", "spatial", "non-spatial", "numeracy", "object", "complex"])
+_SEED = click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same items.")
+_CATEGORY = click.option("--category", "chosen", multiple=True, type=_CATEGORIES, help="Only this one; may be repeated.")
+
+
+@click.group()
+def scenes() -> None:
+    """Drawn scenes with exact truth: a benchmark of reflection that needs no data, no network and no model.
+
+    \b
+    salon bench scenes generate --output drawn --per-category 10
+    salon bench scenes accuracy --judge pixels:blur=2
+    """
+
+
+@scenes.command()
+@click.option("--output", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new or empty folder.")
+@click.option("--per-category", type=click.IntRange(1), default=20, show_default=True, help="Items of each category.")
+@click.option(
+    "--misaligned",
+    type=click.FloatRange(0, 1),
+    default=2 / 3,
+    show_default="2/3",
+    help="The share with planted contradictions.",
+)
+@_SEED
+@_CATEGORY
+def generate(output: Path, per_category: int, misaligned: float, seed: int, chosen: tuple[str, ...]) -> None:
+    """Draw prompts, pictures, explanations and yes/no questions in eight categories.
+
+    rows.jsonl holds rows in R³-Bench's schema; truth.jsonl the scenes and an instruction that mends each picture; pictures/
+    the PNG files, each with its scene in a text chunk for the draw editor.
+
+    \b
+    Example:
+      salon bench scenes generate --output drawn
+      salon bench scenes generate --output counts --category numeracy --per-category 100 --seed 7
+    """
+    from salon_bench.scenes.generating import generate as generated
+    from salon_bench.scenes.generating import save
+    from salon_bench.scenes.vocabulary import Category
+
+    categories = [category for category in Category if not chosen or category.value in chosen]
+    number = save(generated(per_category, seed=seed, categories=categories, misaligned=misaligned), output)
+    click.echo(f"{number} items in {len(categories)} categories: {output}")
+
+
+@scenes.command()
+@click.option("--judge", "specification", default="pixels:", show_default=True, metavar="SPEC", help="KIND:… or a TOML file.")
+@click.option("--per-category", type=click.IntRange(1), default=20, show_default=True, help="Items of each category.")
+@_SEED
+@_CATEGORY
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str, ...], form: str) -> None:
+    """Measure how often a judge is right about drawn scenes.
+
+    Verdicts: is the picture as its prompt says. Explained: of the misaligned pictures, those where the explanation names the
+    mismatches and no other. Answers: yes/no questions answered as the picture is.
+
+    \b
+    Example:
+      salon bench scenes accuracy
+      salon bench scenes accuracy --judge pixels:width=64 --per-category 50
+    """
+    from salon_bench.judges.specification import open_judge
+    from salon_bench.scenes.accuracy import Accuracy, measured
+    from salon_bench.scenes.generating import generate as generated
+    from salon_bench.scenes.vocabulary import Category
+
+    categories = [category for category in Category if not chosen or category.value in chosen]
+
+    async def measure() -> tuple[Accuracy, ...]:
+        async with open_judge(specification, os.environ) as judge:
+            return await measured(judge, generated(per_category, seed=seed, categories=categories))
+
+    rows = asyncio.run(measure())
+    if form == "json":
+        click.echo(json.dumps([asdict(row) for row in rows], indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("category", "items", "verdicts right", "explained", "answers right", "unread")
+    for row in rows:
+        explained = f"{row.explained} of {row.misaligned}"
+        answers = f"{row.answers} of {row.questions}"
+        table.add_row(row.category.value, str(row.items), str(row.verdicts), explained, answers, str(row.unread))
+    Console().print(table)

@@ -1,0 +1,35 @@
+"""R³-Bench: can a model say what is wrong with a picture, and does what it tells an editor set it right?
+
+    reflect (policy) ──► edit (editor) ──► explanations (judge of texts) ──► images (judge of pictures)
+    verdict accuracy                        S_ref                             S_rect
+
+Three of the stages are suites, :data:`reflect`, :data:`explanations` and :data:`images`; the second makes pictures
+(:mod:`~salon_bench.suites.r3_bench.editing`). ``salon bench r3-bench run`` chains them. Rows are the user's
+(:func:`read_items`). Source, licence, known flaws and deviations: the README beside this file. Paper 002.
+"""
+
+from salon_bench.suites.r3_bench.explaining import Explaining
+from salon_bench.suites.r3_bench.reflecting import Reflecting
+from salon_bench.suites.r3_bench.rows import Category, Item, read_items
+from salon_bench.suites.r3_bench.scoring import gain
+from salon_bench.suites.r3_bench.verifying import Verifying
+
+reflect = Reflecting()
+"""The entry point ``r3-reflect`` of the group ``salon.suites``."""
+explanations = Explaining()
+"""The entry point ``r3-explanations``."""
+images = Verifying()
+"""The entry point ``r3-images``."""
+
+__all__ = [
+    "Category",
+    "Explaining",
+    "Item",
+    "Reflecting",
+    "Verifying",
+    "explanations",
+    "gain",
+    "images",
+    "read_items",
+    "reflect",
+]

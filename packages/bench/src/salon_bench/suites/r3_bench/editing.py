@@ -1,0 +1,190 @@
+"""Stage 2: an editor carries out what the policy asked for; each new picture is a file and a row of ``generations``.
+
+    misaligned row, policy says it matches     not_needed: the picture stays as it is
+    misaligned row, policy asks for an edit    editor ──► made, or the reason why not
+    policy gave no verdict                     its reason
+    aligned row                                not edited: S_rect is about misaligned rows
+
+Paper 002, section 2.3: the editor is fixed, so what differs between policies is the instruction.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from salon_bench.refining.run_book import RunBook, opened_book
+from salon_bench.refining.studio import CALL_FAILED, Studio, Task
+from salon_bench.running.folding import fold_here
+from salon_bench.running.ledger import Fold
+from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY, VERDICT
+from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, Staged, write_staged
+from salon_bench.suites.r3_bench.workspace import Workspace, link, original_of
+from salon_bench.suites.suite import Judging
+from salon_taxonomy.answers import R3Answer
+from salon_taxonomy.digest import digest
+from salon_taxonomy.protocols import Editor
+from salon_taxonomy.records import Prompt, Run
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What the editing stage came to.
+
+    Attributes:
+        run_id: the run in the store.
+        states: how many misaligned rows came to each end (``made``, ``not_needed``, reasons).
+        attempted: pictures that were asked for now.
+        open: edits whose call failed; a later start asks again.
+    """
+
+    run_id: str
+    states: Mapping[str, int]
+    attempted: int
+    open: int
+
+
+def said_by(scores: "pl.DataFrame", assessments: "pl.DataFrame") -> dict[str, Verdict[R3Answer]]:
+    """What the policy said about each row, from the rows of its reflecting run; rows that are not there were not asked.
+
+    Args:
+        scores: of the run, columns as in the store.
+        assessments: of the run.
+    """
+    replies: dict[str, R3Answer] = {}
+    for row in assessments.iter_rows(named=True):
+        if row["taxonomy"] == TAXONOMY and row["label"] == MATCHES:
+            texts = json.loads(row["explanation"] or "{}")
+            replies[row["generation_id"]] = R3Answer(row["present"], texts.get("explanation", ""), texts.get("edit_prompt", ""))
+    said: dict[str, Verdict[R3Answer]] = {}
+    for row in scores.iter_rows(named=True):
+        if row["dimension"] == VERDICT:
+            reason = Reason(row["unscored_reason"]) if row["unscored_reason"] else Reason.ABSTAINED
+            answer = replies.get(row["generation_id"]) if row["value"] is not None else None
+            said[row["prompt_id"]] = Scored(answer) if answer is not None else Unscored(reason)
+    return said
+
+
+def write_explanations(space: Workspace, said: Mapping[str, Verdict[R3Answer]]) -> None:
+    """Leave the rows for the third stage, with what the policy said; a row it was not asked about is ``abstained``."""
+    rows = space.staged("reflect")
+    nobody = Unscored(Reason.ABSTAINED, "the policy was not asked")
+    write_staged(space.file("explanations"), [replace(row, said=said.get(row.item.idx, nobody)) for row in rows])
+
+
+async def edit_pictures(
+    space: Workspace,
+    editor: Editor,
+    store: Path,
+    *,
+    seed: int | None = None,
+    concurrency: int = 4,
+    keep_failed: bool = False,
+    fold: Fold = fold_here,
+) -> Edited:
+    """Carry out every instruction, and leave the rows for the fourth stage. A second call goes on where the first ended.
+
+    Args:
+        space: with the first stage run.
+        editor: whom to tell; one that is an asynchronous context manager is entered and left here.
+        store: the results' directory.
+        seed: for editors that take one.
+        concurrency: edits in flight.
+        keep_failed: the run counts as finished although calls failed; their rows are unscored for good.
+        fold: who folds the journals.
+
+    Raises:
+        InputError: when the first stage was not run, or a picture cannot be written.
+        SalonError: when the store fails.
+    """
+    rows = [row for row in space.staged("explanations") if not row.item.aligned]
+    run = _run_row(space, editor, rows, seed)
+    space.note("edit", run.run_id)
+    with opened_book(store, run, fold, total=len(rows)) as book:
+        async with AsyncExitStack() as stack:
+            if isinstance(editor, AbstractAsyncContextManager):
+                await stack.enter_async_context(editor)
+            studio = Studio(editor, Judging(run.run_id, editor.name, editor.version), book, concurrency=concurrency)
+            work = [_edited(space, row, studio, seed, book, keep_failed=keep_failed) for row in rows]
+            done = await asyncio.gather(*work)
+        attempted = book.calls
+    states: dict[str, int] = {}
+    for row in done:
+        states[str(row.edit)] = states.get(str(row.edit), 0) + 1
+    write_staged(space.file("images"), done)
+    return Edited(run.run_id, dict(sorted(states.items())), attempted, len(rows) - book.done)
+
+
+async def _edited(
+    space: Workspace, row: Staged, studio: Studio, seed: int | None, book: RunBook, *, keep_failed: bool
+) -> Staged:
+    """The row with what became of its edit."""
+    said, idx = row.said, row.item.idx
+    state: str
+    failed = False
+    if isinstance(said, Scored) and said.value.matches:
+        state = NOT_NEEDED
+    elif isinstance(said, Scored):
+        state, failed = await _made(space, row, said.value.edit_prompt, studio, seed)
+    else:
+        state = (said.reason if said is not None else Reason.ABSTAINED).value
+    if not failed or keep_failed:
+        book.done += 1
+    original = original_of(space.originals, idx)
+    return replace(row, edit=state if original is not None else Reason.BAD_MEDIA.value)
+
+
+async def _made(space: Workspace, row: Staged, instruction: str, studio: Studio, seed: int | None) -> tuple[str, bool]:
+    """The state of one edit, and whether its call failed."""
+    item = row.item
+    original = original_of(space.originals, item.idx)
+    if original is None:
+        return Reason.BAD_MEDIA.value, False
+    folder = space.pictures / item.idx
+    await asyncio.to_thread(link, original, folder / f"0{original.suffix}")
+    task = Task(
+        prompt=Prompt(prompt_id=item.idx, suite="r3-edit", text=item.prompt, scenario=item.category.value),
+        source=item.picture,
+        instruction=instruction,
+        target=folder / "1",
+        root=space.pictures,
+        step="edit",
+        model=space.policy,
+        sample=1,
+        seed=seed,
+    )
+    made = await studio.make(task)
+    if isinstance(made, Scored):
+        return MADE, False
+    return made.reason.value, made.reason in CALL_FAILED
+
+
+def _run_row(space: Workspace, editor: Editor, rows: Sequence[Staged], seed: int | None) -> Run:
+    """The row of the run; its name is a digest of policy, editor, instructions and seed."""
+    asked = [
+        [row.item.idx, row.said.value.edit_prompt if isinstance(row.said, Scored) else str(row.said and row.said.reason)]
+        for row in rows
+    ]
+    reflect = space.run_of("reflect")
+    name = digest("r3-edit", {"reflect": reflect, "editor": editor.version, "asked": asked, "seed": seed}, length=8)
+    settings = {"reflect": reflect, "policy": space.policy, "editor": editor.name, "seed": seed}
+    return Run(
+        run_id=f"r3-edit-{name}",
+        suite="r3-edit",
+        subject_model=space.policy,
+        judge=editor.name,
+        judge_version=editor.version,
+        seed=seed,
+        settings=json.dumps(settings, sort_keys=True, ensure_ascii=False),
+        salon_version=version("salon-bench"),
+        started_at=datetime.now(UTC),
+    )

@@ -1,0 +1,78 @@
+"""Stage 3, ``r3-explanations``: does the policy's explanation name the annotated error? Gives S_ref.
+
+    aligned     1 if the policy said that the picture matches, else 0                           nobody is asked
+    misaligned  0 if it said so; else a judge without picture compares the two explanations     1 if equivalent
+    no verdict of the policy: Unscored with its reason                                          nobody is asked
+
+Paper 002, Equation 2 and appendix E.1.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from salon_bench.media import PicturePolicy
+from salon_bench.suites.r3_bench.questions import equivalent, words_version
+from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
+from salon_bench.suites.r3_bench.staged import said_from, staged_prompts
+from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary
+from salon_taxonomy.digest import digest
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon_bench.suites.generations import Generations
+
+S_REF: Final = "s_ref"
+_RULES_VERSION: Final = 1
+
+
+class Explaining:
+    """The suite of the third stage; its rows are those of the first with the column ``said``."""
+
+    name = "r3-explanations"
+    pictures = PicturePolicy()
+
+    @property
+    def version(self) -> str:
+        """A digest of words and rules."""
+        return digest("r3-explanations", {"words": words_version("explanations"), "rules": _RULES_VERSION})
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """The rows that ``salon bench r3-bench reflect`` left.
+
+        Raises:
+            InputError: without a file, or when it is wrong.
+        """
+        return staged_prompts(source, self.name)
+
+    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
+        """A case without pictures for every row and policy: the judge compares texts."""
+        for policy in generations.models:
+            for item in prompts:
+                case_id = digest("case", {"suite": self.name, "prompt": item.prompt.prompt_id, "model": policy})
+                yield Case(case_id, self.name, policy, item.prompt, facts=item.facts)
+
+    def examine(self, case: Case) -> Examination:
+        """Ask whether the explanations are equivalent, where that decides."""
+        said = said_from(case.facts["said"])
+        score: Verdict[float]
+        if said is None:
+            score = Unscored(Reason.ABSTAINED, "the policy was not asked")
+        elif isinstance(said, Unscored):
+            score = said
+        elif case.facts["aligned"] or said.value.matches:
+            score = Scored(float(bool(case.facts["aligned"]) and said.value.matches))
+        elif not said.value.explanation.strip():
+            score = Scored(0.0)
+        else:
+            same: Verdict[bool] = yield equivalent(case.prompt.text, str(case.facts["truth"]), said.value.explanation)
+            score = Scored(float(same.value)) if isinstance(same, Scored) else same
+        return [case.score(str(case.facts["category"]), S_REF, score)]
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """S_ref over all rows (a row without a verdict counts 0 and is reported), and over those with a verdict."""
+        lines = lines_of(scores, S_REF, "s_ref", "all", share=True)
+        lines += lines_of(scores, S_REF, "s_ref_scored", "scored", share=True)[:1]
+        return summary_of(lines, "s_ref divides by all rows; a row without a verdict counts 0. s_ref_scored leaves it out.")

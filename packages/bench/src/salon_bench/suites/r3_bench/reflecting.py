@@ -1,0 +1,82 @@
+"""Stage 1, ``r3-reflect``: the model under test looks at each picture and says whether, why and what to change.
+
+    picture + prompt ──► {"answer", "explanation", "edit_prompt"} ──► a row of scores (is the verdict right?) and one of
+                                                                      assessments (the whole reply)
+
+The judge of this run is the policy under test. Paper 002, section 2.1.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from salon_bench.media import PicturePolicy
+from salon_bench.suites.r3_bench.questions import reflect, words_version
+from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
+from salon_bench.suites.r3_bench.staged import staged_prompts
+from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, one_picture_cases
+from salon_rewards import illusory
+from salon_taxonomy.answers import R3Answer
+from salon_taxonomy.digest import digest
+from salon_taxonomy.records import Record
+from salon_taxonomy.verdict import Scored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon_bench.suites.generations import Generations
+
+VERDICT: Final = "verdict"
+"""The dimension: 1 when the policy's verdict is the annotated one, else 0."""
+ILLUSORY: Final = "illusory"
+"""The dimension: 1 when the instruction rewrites the prompt instead of the picture; only where one was given."""
+TAXONOMY: Final = "r3"
+MATCHES: Final = "matches"
+"""The label: present when the policy says that the picture matches; the explanation is the rest of its reply, as JSON."""
+_PIXELS: Final = 1088 * 1088  # paper 002, Table 11
+_RULES_VERSION: Final = 1
+
+
+class Reflecting:
+    """The suite of the first stage."""
+
+    name = "r3-reflect"
+    pictures = PicturePolicy(most_pixels=_PIXELS)
+
+    @property
+    def version(self) -> str:
+        """A digest of words and rules."""
+        return digest("r3-reflect", {"words": words_version("reflect"), "rules": _RULES_VERSION})
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """The rows of the user's file; there is none that ships with Salon.
+
+        Raises:
+            InputError: without a file, or when it is wrong.
+        """
+        return staged_prompts(source, self.name)
+
+    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
+        """A case for every row; the pictures are named by ``idx``."""
+        return one_picture_cases(self.name, prompts, generations)
+
+    def examine(self, case: Case) -> Examination:
+        """Ask the policy once."""
+        verdict: Verdict[R3Answer] = yield reflect(case.image, case.prompt.text)
+        category = str(case.facts["category"])
+        if not isinstance(verdict, Scored):
+            return [case.score(category, VERDICT, verdict)]
+        said = verdict.value
+        text = json.dumps({"explanation": said.explanation, "edit_prompt": said.edit_prompt}, ensure_ascii=False)
+        rows: list[Record] = [case.score(category, VERDICT, Scored(float(said.matches is case.facts["aligned"])))]
+        if not said.matches:
+            rows.append(case.score(category, ILLUSORY, Scored(float(illusory(said.edit_prompt) is not None))))
+        return [*rows, case.label(TAXONOMY, MATCHES, present=said.matches, explanation=text)]
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """Verdict accuracy over the rows with a verdict, in all and per category, and the share of illusory instructions."""
+        lines = lines_of(scores, VERDICT, "verdict_accuracy", "scored", share=True)
+        lines += lines_of(scores, ILLUSORY, "illusory", "scored", share=True)[:1]
+        note = "illusory: share of the instructions that rewrite the prompt instead of the picture; lower is better."
+        return summary_of(lines, note)

@@ -1,0 +1,147 @@
+"""The rows that a stage of R³-Bench reads: the user's, with what earlier stages found out beside them.
+
+    rows.jsonl ── reflect ──► explanations.jsonl (+ ``said``) ── edit ──► images.jsonl (+ ``said``, ``edit``)
+
+``said`` is the policy's reply, ``{"answer", "explanation", "edit_prompt"}``, or ``{"unscored": reason}``. ``edit`` is what
+became of its instruction: ``"made"``, ``"not_needed"`` (the policy saw nothing to change), or the reason why there is none.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from salon_bench.suites.r3_bench.rows import Item, read_items
+from salon_bench.suites.suite import SuitePrompt
+from salon_bench.suites.table_rows import TableRow, table_rows
+from salon_taxonomy.answers import R3Answer
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Prompt
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+MADE: Final = "made"
+NOT_NEEDED: Final = "not_needed"
+_EDITS: Final = (MADE, NOT_NEEDED, *Reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A row with what is known of it.
+
+    Attributes:
+        item: the user's row.
+        said: what the policy said; None before the first stage.
+        edit: :data:`MADE`, :data:`NOT_NEEDED` or a reason; None before the second stage.
+    """
+
+    item: Item
+    said: Verdict[R3Answer] | None = None
+    edit: str | None = None
+
+
+def staged_prompts(source: Path | None, suite: str) -> list[SuitePrompt]:
+    """A stage's rows as prompts of a suite; ``scenario`` is the category, and everything else stands in the facts.
+
+    Raises:
+        InputError: without a file, or when it is wrong.
+    """
+    if source is None:
+        hint = "Give your copy of the released rows, or draw some: salon bench scenes generate --output DIR"
+        raise InputError("R³-Bench needs a file of rows", hint=hint)
+    return [_prompt(each, suite) for each in read_staged(source)]
+
+
+def read_staged(path: Path, images: Path | None = None) -> list[Staged]:
+    """Read rows, with the columns ``said`` and ``edit`` where they stand.
+
+    Raises:
+        InputError: as :func:`~.rows.read_items`, and for a ``said`` or ``edit`` that is none.
+    """
+    items = read_items(path, images)
+    return [Staged(item, _said(row), _edit(row)) for item, row in zip(items, table_rows(path), strict=True)]
+
+
+def write_staged(path: Path, rows: Iterable[Staged]) -> None:
+    """Write rows as JSON Lines, whole or not at all; :func:`read_staged` reads them back."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text("".join(json.dumps(_document(row, path.parent), ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    beside.replace(path)
+
+
+def reply_of(prompt: SuitePrompt) -> Verdict[R3Answer] | None:
+    """What the policy said, from a prompt's facts."""
+    return said_from(prompt.facts.get("said"))
+
+
+def said_from(found: object) -> Verdict[R3Answer] | None:
+    """The reply from its JSON form; None when there is none."""
+    if not isinstance(found, Mapping):
+        return None
+    if "unscored" in found:
+        return Unscored(Reason(str(found["unscored"])), "the policy's reply is no verdict")
+    return Scored(R3Answer(bool(found["answer"]), str(found["explanation"]), str(found["edit_prompt"])))
+
+
+def _prompt(row: Staged, suite: str) -> SuitePrompt:
+    item = row.item
+    prompt = Prompt(prompt_id=item.idx, suite=suite, text=item.prompt, scenario=item.category.value)
+    facts = {
+        "category": item.category.value,
+        "aligned": item.aligned,
+        "truth": item.explanation,
+        "questions": list(item.questions),
+        "answers": list(item.answers),
+        "said": _said_document(row.said),
+        "edit": row.edit,
+    }
+    return SuitePrompt(prompt, facts)
+
+
+def _document(row: Staged, folder: Path) -> dict[str, object]:
+    item = row.item
+    document: dict[str, object] = {
+        "idx": item.idx,
+        "original_prompt": item.prompt,
+        "bad_image": os.path.relpath(item.picture, folder),
+        "answer": item.aligned,
+        "explanation": item.explanation,
+        "category": item.category.value,
+        "generated_qa": {"yn_question_list": item.questions, "yn_answer_list": item.answers},
+    }
+    if row.said is not None:
+        document["said"] = _said_document(row.said)
+    if row.edit is not None:
+        document["edit"] = row.edit
+    return document
+
+
+def _said_document(said: Verdict[R3Answer] | None) -> dict[str, str | bool] | None:
+    if said is None:
+        return None
+    if isinstance(said, Unscored):
+        return {"unscored": said.reason.value}
+    return {"answer": said.value.matches, "explanation": said.value.explanation, "edit_prompt": said.value.edit_prompt}
+
+
+def _said(row: TableRow) -> Verdict[R3Answer] | None:
+    found = row.cells.get("said")
+    if found is None:
+        return None
+    if not isinstance(found, Mapping):
+        raise row.problem("must be an object, not", "said", value=type(found).__name__)
+    if "unscored" in found and found["unscored"] in tuple(Reason):
+        return said_from(found)
+    texts: Sequence[object] = [found.get(name) for name in ("explanation", "edit_prompt")]
+    if not isinstance(found.get("answer"), bool) or not all(isinstance(text, str) for text in texts):
+        raise row.problem('must hold "answer", "explanation" and "edit_prompt", or "unscored" and a reason', "said")
+    return said_from(found)
+
+
+def _edit(row: TableRow) -> str | None:
+    found = row.optional_text("edit")
+    if found is not None and found not in _EDITS:
+        raise row.problem("unknown state of an edit", "edit", value=found, allowed=tuple(map(str, _EDITS)))
+    return found

@@ -1,0 +1,126 @@
+"""Runs the stages of R³-Bench one after the other; each is a run of its own, and each can be gone on with.
+
+reflect ──► explanations.jsonl ──► edit ──► images.jsonl        explanations and images read them
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from salon_bench.running.folding import fold_here
+from salon_bench.running.ledger import Fold
+from salon_bench.running.limits import Limits
+from salon_bench.running.plan import Subject, planned
+from salon_bench.running.progress import Watcher
+from salon_bench.running.runner import Outcome, Pace
+from salon_bench.running.standing import rows_of
+from salon_bench.running.start import FinishedError, execute
+from salon_bench.running.summaries import summaries
+from salon_bench.suites.r3_bench.editing import said_by, write_explanations
+from salon_bench.suites.r3_bench.explaining import Explaining
+from salon_bench.suites.r3_bench.reflecting import Reflecting
+from salon_bench.suites.r3_bench.verifying import Verifying
+from salon_bench.suites.r3_bench.workspace import Workspace
+from salon_bench.suites.suite import Suite, Summary
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge
+
+_SUITES: Mapping[str, type[Reflecting] | type[Explaining] | type[Verifying]] = {
+    "reflect": Reflecting,
+    "explanations": Explaining,
+    "images": Verifying,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StageOptions:
+    """How a stage that asks a judge is run.
+
+    Attributes:
+        settings: of the judge, as JSON values, so that ``salon bench resume`` can open it again.
+        re_asks: how often a reply that cannot be read is asked for again.
+        limits: how far to go.
+        pace: how much at once.
+        keep_lost: questions without a reply are unscored for good.
+        watcher: told how it goes.
+        fold: who folds the journals.
+    """
+
+    settings: Mapping[str, Any] | None = None
+    re_asks: int = 1
+    limits: Limits | None = None
+    pace: Pace | None = None
+    keep_lost: bool = False
+    watcher: Watcher | None = None
+    fold: Fold = fold_here
+
+
+async def run_stage(
+    space: Workspace, stage: str, judge: Judge, store: Path, options: StageOptions | None = None
+) -> Outcome | None:
+    """Run ``reflect``, ``explanations`` or ``images``, or go on with it; a finished one asks nobody.
+
+    After ``reflect`` the rows for the later stages are left, as far as there are replies.
+
+    Returns:
+        What the start came to; None when the stage was finished before.
+
+    Raises:
+        InputError: for a stage that is none, or when the stage before was not run.
+        SalonError: as :func:`salon_bench.running.start.execute`.
+    """
+    if stage not in _SUITES:
+        raise InputError("no stage that asks a judge", value=stage, allowed=_SUITES)
+    options = options or StageOptions()
+    space.staged(stage)
+    source = space.rows if stage == "reflect" else space.file(stage)
+    pictures = space.pictures if stage == "images" and _any(space.pictures) else space.originals
+    plan = planned(
+        _SUITES[stage](),
+        [Subject(space.policy, pictures)],
+        judge,
+        judge_settings=options.settings,
+        prompts=source,
+        re_asks=options.re_asks,
+    )
+    space.note(stage, plan.plan.run_id)
+    try:
+        outcome = await execute(
+            plan,
+            judge,
+            store,
+            limits=options.limits,
+            pace=options.pace,
+            keep_lost=options.keep_lost,
+            resume=True,
+            watcher=options.watcher,
+            fold=options.fold,
+        )
+    except FinishedError:
+        outcome = None
+    if stage == "reflect":
+        run_id = plan.plan.run_id
+        write_explanations(space, said_by(rows_of(store, "scores", run_id), rows_of(store, "assessments", run_id)))
+    return outcome
+
+
+def stage_summaries(space: Workspace, store: Path) -> dict[str, Summary]:
+    """The numbers of every judged stage that was run, by stage, in their order.
+
+    Raises:
+        InputError: when none was run.
+    """
+    found: dict[str, Summary] = {}
+    for stage, kind in _SUITES.items():
+        if stage in space.runs:
+            suite: Suite = kind()
+            for each in summaries(suite, store, space.runs[stage]):
+                found[stage] = each.summary
+    if not found:
+        raise InputError("no stage of this folder has rows yet", source=space.folder)
+    return found
+
+
+def _any(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())

@@ -1,0 +1,117 @@
+"""Stage 4, ``r3-images``: yes/no questions about each misaligned picture before and after its edit. Gives S_rect.
+
+    edit made        "before" and "after" are asked; (V_post − V_pre) / (1 − V_pre)
+    nothing to edit  the policy said that the picture matches, so it stays as it is: 0, nobody is asked
+    no verdict, or no picture from the editor: Unscored with the reason, nobody is asked
+
+Paper 002, Equation 3 and appendix E.2.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from salon_bench.media import PicturePolicy
+from salon_bench.suites.generations import Generated
+from salon_bench.suites.r3_bench.questions import check, words_version
+from salon_bench.suites.r3_bench.scoring import changes, gain, lines_of, summary_of
+from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, staged_prompts
+from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary
+from salon_taxonomy.digest import digest
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon_bench.suites.generations import Generations
+
+S_RECT: Final = "s_rect"
+BEFORE: Final = "v_before"
+AFTER: Final = "v_after"
+ORIGINAL_MODEL: Final = "r3-bench"
+"""Under which model the pictures of the benchmark itself stand in ``generations``."""
+_PIXELS: Final = 1088 * 1088
+_RULES_VERSION: Final = 1
+
+
+class Verifying:
+    """The suite of the fourth stage; its rows are those of the first with the columns ``said`` and ``edit``.
+
+    Each prompt has its original picture as sample 0 and the edited one as sample 1.
+    """
+
+    name = "r3-images"
+    pictures = PicturePolicy(most_pixels=_PIXELS)
+
+    @property
+    def version(self) -> str:
+        """A digest of words and rules."""
+        return digest("r3-images", {"words": words_version("questions"), "rules": _RULES_VERSION})
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """The rows that ``salon bench r3-bench edit`` left.
+
+        Raises:
+            InputError: without a file, or when it is wrong.
+        """
+        return staged_prompts(source, self.name)
+
+    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterator[Case]:
+        """A case for every misaligned row: the picture before and, where there is one, after."""
+        for policy in generations.models:
+            for item in prompts:
+                if not item.facts["aligned"]:
+                    yield self._case(
+                        item, policy, {each.sample: each for each in generations.of(item.prompt.prompt_id, policy)}
+                    )
+
+    def _case(self, item: SuitePrompt, policy: str, found: dict[int, Generated]) -> Case:
+        case_id = digest("case", {"suite": self.name, "prompt": item.prompt.prompt_id, "model": policy})
+        case = Case(case_id, self.name, policy, item.prompt, facts=item.facts)
+        if item.facts["edit"] != MADE:
+            return case
+        if set(found) < {0, 1}:
+            return replace(case, problem=Unscored(Reason.BAD_MEDIA, "the picture before or after the edit is missing"))
+        return replace(case, pictures=(replace(found[0], model=ORIGINAL_MODEL), found[1]))
+
+    def examine(self, case: Case) -> Examination:
+        """Ask the same questions about both pictures."""
+        state = case.facts["edit"]
+        task = str(case.facts["category"])
+        if state == NOT_NEEDED:
+            return [case.score(task, S_RECT, Scored(0.0))]
+        if state != MADE:
+            reason = Reason(str(state)) if state is not None else Reason.ABSTAINED
+            return [case.score(task, S_RECT, Unscored(reason, "there is no edited picture"))]
+        questions, truth = _listed(case.facts["questions"]), _listed(case.facts["answers"])
+        shares: list[Verdict[float]] = []
+        for step, image in (("before", case.image), ("after", case.media[1] if len(case.media) > 1 else case.image)):
+            answers: Verdict[tuple[bool, ...]] = yield check(image, [str(each) for each in questions], step=step)
+            shares.append(Scored(_share(answers.value, truth)) if isinstance(answers, Scored) else answers)
+        before, after = shares
+        result = after if isinstance(after, Unscored) else before
+        if isinstance(before, Scored) and isinstance(after, Scored):
+            result = Scored(gain(before.value, after.value))
+        return [case.score(task, BEFORE, before), case.score(task, AFTER, after), case.score(task, S_RECT, result)]
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """S_rect by the paper's denominator and by the released one, V before and after, and what became of the pictures."""
+        lines = lines_of(scores, S_RECT, "s_rect", "all", share=False)
+        lines += lines_of(scores, S_RECT, "s_rect_released", "scored", share=False)
+        for dimension in (BEFORE, AFTER):
+            lines += lines_of(scores, dimension, dimension, "scored", share=False)[:1]
+        lines += changes(scores)
+        return summary_of(
+            lines,
+            "s_rect divides by all misaligned rows; a row without a verdict counts 0. s_rect_released leaves it out.",
+            "A picture that the policy found nothing wrong with stays as it is: its gain is 0.",
+        )
+
+
+def _share(answers: Sequence[bool], truth: Sequence[object]) -> float:
+    return sum(one == other for one, other in zip(answers, truth, strict=True)) / len(truth)
+
+
+def _listed(found: object) -> Sequence[object]:
+    return list(found) if isinstance(found, list | tuple) else []

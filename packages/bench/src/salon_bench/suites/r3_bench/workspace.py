@@ -1,0 +1,167 @@
+"""The folder in which one policy goes through the four stages: pictures by name, what each stage leaves, which runs it has.
+
+work/stages.json                the policy, the runs of its stages
+work/rows.jsonl                 the user's rows, with paths from here
+work/originals/<idx>.png        links to the user's pictures
+work/pictures/<idx>/0.png 1.png the picture before and after its edit
+work/explanations.jsonl         rows + ``said``          work/images.jsonl   rows + ``said`` + ``edit``
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from salon_bench.suites.generations import PICTURE_SUFFIXES
+from salon_bench.suites.r3_bench.rows import Item
+from salon_bench.suites.r3_bench.staged import Staged, read_staged, write_staged
+from salon_taxonomy.errors import InputError
+
+
+@dataclass(slots=True)
+class Workspace:
+    """One such folder.
+
+    Attributes:
+        folder: where it lies.
+        policy: the model under test, as tables call it.
+        runs: the run of each stage that was begun.
+    """
+
+    folder: Path
+    policy: str
+    runs: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, folder: Path, policy: str, items: Iterable[Item]) -> "Workspace":
+        """Make the folder for rows and a policy; one that stands already must be of the same policy.
+
+        Raises:
+            InputError: when it belongs to another policy, or cannot be written.
+        """
+        if (folder / "stages.json").exists():
+            space = cls.open(folder)
+            if space.policy != policy:
+                raise InputError(
+                    "this folder belongs to another policy", source=folder, value=space.policy, hint="Give another --work."
+                )
+        else:
+            space = cls(folder, policy)
+        try:
+            rows = list(items)
+            for item in rows:
+                _linked(item, space.originals)
+            write_staged(space.rows, [Staged(item) for item in rows])
+            space.save()
+        except OSError as error:
+            raise InputError(f"cannot be written ({error.strerror})", source=folder) from error
+        return space
+
+    @classmethod
+    def open(cls, folder: Path) -> "Workspace":
+        """One that stands.
+
+        Raises:
+            InputError: when there is none; says how it is made.
+        """
+        path = folder / "stages.json"
+        hint = "Begin with: salon bench r3-bench reflect --rows ROWS --policy SPEC --work DIR"
+        try:
+            found = json.loads(path.read_text("utf-8"))
+            return cls(folder, str(found["policy"]), {str(stage): str(run) for stage, run in found["runs"].items()})
+        except OSError as error:
+            raise InputError("no stages of R³-Bench were begun here", source=folder, hint=hint) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError("is not what a stage of R³-Bench writes", source=path, hint=hint) from error
+
+    @property
+    def originals(self) -> Path:
+        """The pictures of the benchmark, by idx."""
+        return self.folder / "originals"
+
+    @property
+    def pictures(self) -> Path:
+        """The pictures before and after the edit, a folder for each idx."""
+        return self.folder / "pictures"
+
+    @property
+    def rows(self) -> Path:
+        """What the first stage reads."""
+        return self.folder / "rows.jsonl"
+
+    def file(self, stage: str) -> Path:
+        """What the third and fourth stages read."""
+        return self.folder / f"{stage}.jsonl"
+
+    def staged(self, stage: str) -> list[Staged]:
+        """The rows that a stage reads; pictures must lie where the user's rows named them.
+
+        Raises:
+            InputError: when the stage before was not run.
+        """
+        path = self.rows if stage == "reflect" else self.file(stage)
+        if not path.exists():
+            before = "edit" if stage == "images" else "reflect"
+            raise InputError(
+                "the stage before was not run",
+                source=self.folder,
+                value=stage,
+                hint=f"Run first: salon bench r3-bench {before}",
+            )
+        return read_staged(path)
+
+    def run_of(self, stage: str) -> str:
+        """The run of a stage.
+
+        Raises:
+            InputError: when it was not begun.
+        """
+        if stage not in self.runs:
+            raise InputError("this stage was not run", source=self.folder, value=stage, allowed=self.runs)
+        return self.runs[stage]
+
+    def note(self, stage: str, run_id: str) -> None:
+        """Remember the run of a stage."""
+        self.runs[stage] = run_id
+        self.save()
+
+    def save(self) -> None:
+        """Write ``stages.json``, whole or not at all."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / "stages.json"
+        beside = path.with_name(".stages.json.new")
+        beside.write_text(json.dumps({"policy": self.policy, "runs": self.runs}, indent=2, ensure_ascii=False), "utf-8")
+        beside.replace(path)
+
+
+def original_of(originals: Path, idx: str) -> Path | None:
+    """The picture of a row; None when the user's file was missing."""
+    return next((path for suffix in PICTURE_SUFFIXES if (path := originals / f"{idx}{suffix}").is_file()), None)
+
+
+def link(source: Path, target: Path) -> None:
+    """Have a file under a second name: a hard link, or a copy where there can be none; an older one is replaced.
+
+    Raises:
+        OSError: when neither can be made.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):
+        if target.samefile(source):
+            return
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target, follow_symlinks=True)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _linked(item: Item, originals: Path) -> None:
+    """A link to the picture of a row, unless there is none or it lies outside of its folder."""
+    source = item.picture
+    if source.is_file() and source.resolve().is_relative_to(item.root.resolve()):
+        suffix = source.suffix.lower() if source.suffix.lower() in PICTURE_SUFFIXES else ".png"
+        link(source, originals / f"{item.idx}{suffix}")

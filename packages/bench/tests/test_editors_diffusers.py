@@ -1,0 +1,117 @@
+"""The editor on this machine, with a tiny random pipeline that is made here: loaded from its folder, called, seeded."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from salon_bench.editors import DiffusersEditor
+from salon_bench.scenes import Scene, png
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Editor, Media
+from salon_taxonomy.records import CallStatus
+
+PICTURE = Media.from_bytes(png(Scene()))
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An InstructPix2Pix pipeline with random weights and a vocabulary of single letters."""
+    diffusers = pytest.importorskip("diffusers")
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    import json
+
+    folder = tmp_path_factory.mktemp("pipeline")
+    letters = [
+        *"abcdefghijklmnopqrstuvwxyz.",
+        *(f"{c}</w>" for c in "abcdefghijklmnopqrstuvwxyz."),
+        "<|startoftext|>",
+        "<|endoftext|>",
+    ]
+    (folder / "vocab.json").write_text(json.dumps({word: place for place, word in enumerate(letters)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n")
+    tokenizer = transformers.CLIPTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"), model_max_length=16)
+    torch.manual_seed(0)
+    text = transformers.CLIPTextConfig(
+        vocab_size=len(letters),
+        hidden_size=32,
+        intermediate_size=37,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        max_position_embeddings=16,
+        bos_token_id=len(letters) - 2,
+        eos_token_id=len(letters) - 1,
+    )
+    unet = diffusers.UNet2DConditionModel(
+        block_out_channels=(32, 64),
+        layers_per_block=1,
+        sample_size=32,
+        in_channels=8,
+        out_channels=4,
+        cross_attention_dim=32,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+    )
+    vae = diffusers.AutoencoderKL(
+        block_out_channels=[32, 64],
+        in_channels=3,
+        out_channels=3,
+        latent_channels=4,
+        down_block_types=["DownEncoderBlock2D"] * 2,
+        up_block_types=["UpDecoderBlock2D"] * 2,
+    )
+    made = diffusers.StableDiffusionInstructPix2PixPipeline(
+        unet=unet,
+        scheduler=diffusers.DDIMScheduler(),
+        vae=vae,
+        text_encoder=transformers.CLIPTextModel(text),
+        tokenizer=tokenizer,
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+    made.save_pretrained(folder / "saved")
+    return folder / "saved"
+
+
+def test_a_pipeline_is_loaded_from_its_folder_and_the_seed_settles_the_picture(pipeline: Path) -> None:
+    async def main() -> list[bytes | None]:
+        async with DiffusersEditor(str(pipeline), options={"num_inference_steps": 2}, device="cpu") as editor:
+            assert isinstance(editor, Editor)
+            edits = [await editor.edit(PICTURE, "make it red.", seed=seed) for seed in (1, 1, 2)]
+            return [edit.image.data if edit.image else None for edit in edits]
+
+    first, again, other = asyncio.run(main())
+    assert first is not None
+    assert first.startswith(b"\x89PNG")
+    assert first == again != other
+
+
+def test_a_call_that_the_pipeline_cannot_take_is_an_edit_without_a_picture(pipeline: Path) -> None:
+    editor = DiffusersEditor(str(pipeline), options={"num_inference_steps": 2, "no_such_argument": 1}, device="cpu")
+    made = asyncio.run(editor.edit(PICTURE, "make it red."))
+    assert made.status == CallStatus.REJECTED
+    assert "no_such_argument" in (made.error or "")
+
+
+def test_a_folder_that_holds_no_pipeline_is_an_error(tmp_path: Path) -> None:
+    pytest.importorskip("diffusers")
+    with pytest.raises(InputError, match="no pipeline"):
+        asyncio.run(DiffusersEditor(str(tmp_path)).edit(PICTURE, "make it red."))
+
+
+def test_without_diffusers_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "diffusers", None)
+    with pytest.raises(InputError, match=r"salon-bench\[diffusers\]"):
+        asyncio.run(DiffusersEditor("any/model").edit(PICTURE, "make it red."))
+
+
+def test_what_shapes_the_pictures_shapes_the_version() -> None:
+    versions = {
+        DiffusersEditor("a").version,
+        DiffusersEditor("b").version,
+        DiffusersEditor("a", options={"strength": 1}).version,
+    }
+    assert len(versions) == 3
+    assert DiffusersEditor("a", device="cpu").version == DiffusersEditor("a").version

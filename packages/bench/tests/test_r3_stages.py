@@ -1,0 +1,216 @@
+"""R³-Bench from rows to numbers: four stages, resumable, and nothing from a dead endpoint."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from r3_world import Dead, Painter, World, colour_of, write_rows
+
+from salon_bench.reliability import compare, read_scores, score_tables
+from salon_bench.running.cli import bench as bench_command
+from salon_bench.running.standing import standings
+from salon_bench.suites.r3_bench.cli import r3_bench
+from salon_bench.suites.r3_bench.editing import edit_pictures
+from salon_bench.suites.r3_bench.rows import read_items
+from salon_bench.suites.r3_bench.stages import StageOptions, run_stage, stage_summaries
+from salon_bench.suites.r3_bench.workspace import Workspace
+from salon_store import ResultStore
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Question, Reply
+
+
+def bench(
+    folder: Path, policy, editor, judge, *, keep=False, work="work"
+) -> tuple[Workspace, dict[tuple[str, str | None], dict]]:
+    """All four stages; the lines of all tables by metric and group."""
+    rows = folder / "rows.jsonl"
+    source = rows if rows.exists() else write_rows(folder)
+    space = Workspace.begin(folder / work, policy.name, read_items(source))
+    store, options = folder / "results", StageOptions(keep_lost=keep)
+
+    async def chain() -> None:
+        await run_stage(space, "reflect", policy, store, options)
+        await edit_pictures(space, editor, store, keep_failed=keep)
+        await run_stage(space, "explanations", judge, store, options)
+        await run_stage(space, "images", judge, store, options)
+
+    asyncio.run(chain())
+    return space, lines(space, store)
+
+
+def lines(space: Workspace, store: Path) -> dict[tuple[str, str | None], dict]:
+    return {
+        (line["metric"], line["group"]): line
+        for summary in stage_summaries(space, store).values()
+        for line in summary.table.to_dicts()
+    }
+
+
+def test_a_policy_that_sees_everything_and_an_editor_that_obeys_reach_one(tmp_path):
+    space, found = bench(tmp_path, World(), Painter(), World("judge"))
+    for metric, scored in (("verdict_accuracy", 6), ("s_ref", 6), ("s_rect", 4), ("s_rect_released", 4)):
+        assert (found[metric, None]["value"], found[metric, None]["scored"]) == (1.0, scored), metric
+    assert (found["v_before", None]["value"], found["v_after", None]["value"]) == (0.5, 1.0)
+    assert (found["improved", None]["value"], found["worsened", None]["value"]) == (1.0, 0.0)
+    assert found["s_ref", "non-spatial"]["scored"] == 1
+    assert colour_of((space.pictures / "3" / "1.png").read_bytes()) == "green"
+
+
+def test_a_policy_that_overlooks_a_mismatch_loses_reflection_and_rectification(tmp_path):
+    _, found = bench(tmp_path, World("half", wrong=("white", "green")), Painter(), World("judge"))
+    assert found["verdict_accuracy", None]["value"] == pytest.approx(4 / 6)
+    assert found["s_ref", None]["value"] == pytest.approx(4 / 6)
+    assert found["s_rect", None]["value"] == pytest.approx(2 / 4)
+    assert found["unchanged", None]["value"] == 0.5
+    assert found["s_rect", None]["unscored"] == 0, "what the policy let pass is a gain of 0, not a missing one"
+
+
+def test_an_edit_that_cannot_be_had_counts_zero_by_the_paper_and_is_left_out_by_the_released_rule(tmp_path):
+    class Choosy(Painter):
+        async def edit(self, image, instruction, *, seed=None):
+            return await super().edit(image, "nothing" if "white" in instruction else instruction, seed=seed)
+
+    _, found = bench(tmp_path, World(), Choosy(), World("judge"), keep=True)
+    assert found["s_rect", None]["value"] == pytest.approx(3 / 4)
+    assert found["s_rect_released", None]["value"] == 1.0
+    assert (found["s_rect", None]["scored"], found["s_rect", None]["unscored"]) == (3, 1)
+
+
+def test_a_dead_endpoint_scores_nothing_at_all(tmp_path):
+    _, found = bench(tmp_path, Dead(), Dead(), Dead(), keep=True)
+    assert all(line["value"] is None and line["scored"] == 0 for line in found.values()), found
+    assert (found["s_ref", None]["unscored"], found["s_rect", None]["unscored"]) == (6, 4)
+    scores = ResultStore.open(tmp_path / "results").read("scores").collect()
+    assert scores["value"].null_count() == scores.height
+    assert set(scores["unscored_reason"]) == {"unreachable"}
+
+
+@pytest.mark.parametrize("dead", ["explanations", "images"])
+def test_a_dead_judge_scores_only_what_needs_no_judge(tmp_path, dead):
+    policy, store = World(), tmp_path / "results"
+    space = Workspace.begin(tmp_path / "work", policy.name, read_items(write_rows(tmp_path)))
+    options = StageOptions(keep_lost=True)
+
+    async def chain() -> None:
+        await run_stage(space, "reflect", policy, store, options)
+        await edit_pictures(space, Painter(), store)
+        await run_stage(space, dead, Dead(), store, options)
+
+    asyncio.run(chain())
+    found = lines(space, store)
+    if dead == "images":
+        assert found["s_rect", None]["value"] is None
+    else:
+        assert (found["s_ref", None]["scored"], found["s_ref", None]["unscored"]) == (2, 4), "the two aligned rows ask nobody"
+        assert found["s_ref_scored", None]["value"] == 1.0
+
+
+def test_a_second_start_asks_nobody_and_says_the_same(tmp_path):
+    policy, editor, judge = World(), Painter(), World("judge")
+    _, first = bench(tmp_path, policy, editor, judge)
+    asked = (policy.asked, editor.calls, judge.asked)
+    _, second = bench(tmp_path, policy, editor, judge)
+    assert (policy.asked, editor.calls, judge.asked) == asked
+    assert first == second
+
+
+def test_failed_edits_are_open_and_a_second_start_makes_only_those(tmp_path):
+    policy, store = World(), tmp_path / "results"
+    space = Workspace.begin(tmp_path / "work", policy.name, read_items(write_rows(tmp_path)))
+    asyncio.run(run_stage(space, "reflect", policy, store))
+    first = asyncio.run(edit_pictures(space, Painter(fails=3), store))
+    assert (first.states, first.open) == ({"made": 1, "unreachable": 3}, 3)
+    assert [each.state for each in standings(store) if each.suite == "r3-edit"] == ["unfinished"]
+    again = Painter()
+    second = asyncio.run(edit_pictures(space, again, store))
+    assert (second.states, second.open, again.calls) == ({"made": 4}, 0, 3)
+    assert second.run_id == first.run_id
+    assert [each.state for each in standings(store) if each.suite == "r3-edit"] == ["finished"]
+    rows = ResultStore.open(store).read("judge_calls").collect().filter(step="edit")
+    assert sorted(rows["status"]) == ["ok"] * 4 + ["unreachable"] * 3
+
+
+def test_a_picture_that_was_deleted_is_made_again(tmp_path):
+    editor = Painter()
+    space, _ = bench(tmp_path, World(), editor, World("judge"))
+    (space.pictures / "2" / "1.png").unlink()
+    asyncio.run(edit_pictures(space, editor, tmp_path / "results"))
+    assert editor.calls == 5
+    assert (space.pictures / "2" / "1.png").exists()
+
+
+def test_edited_pictures_stand_as_generations_of_the_policy(tmp_path):
+    bench(tmp_path, World(), Painter(), World("judge"))
+    made = ResultStore.open(tmp_path / "results").read("generations").collect().filter(model="seer", sample=1)
+    assert sorted(made["prompt_id"]) == ["2", "3", "4", "5"]
+
+
+def test_a_wrong_number_of_lines_is_asked_for_again(tmp_path):
+    class Terse(World):
+        async def ask(self, question: Question) -> Reply:
+            reply = await super().ask(question)
+            again = "Time 2 of asking" in question.text
+            return Reply(reply.text if again else reply.text.splitlines()[0])
+
+    judge = Terse("judge")
+    policy, store = World(), tmp_path / "results"
+    space = Workspace.begin(tmp_path / "work", policy.name, read_items(write_rows(tmp_path)))
+    asyncio.run(run_stage(space, "reflect", policy, store))
+    asyncio.run(edit_pictures(space, Painter(), store))
+    asyncio.run(run_stage(space, "images", judge, store))
+    assert judge.asked == 16
+    assert lines(space, store)["s_rect", None]["value"] == 1.0
+
+
+def test_a_missing_picture_is_bad_media_and_nobody_is_asked(tmp_path):
+    source = write_rows(tmp_path)
+    (tmp_path / "images" / "2.png").unlink()
+    policy = World()
+    assert source.exists()
+    _, found = bench(tmp_path, policy, Painter(), World("judge"))
+    assert (found["s_ref", None]["unscored"], found["s_rect", None]["unscored"]) == (1, 1)
+    assert policy.asked == 5
+
+
+def test_a_work_folder_belongs_to_one_policy_and_stages_come_in_order(tmp_path):
+    items = read_items(write_rows(tmp_path))
+    space = Workspace.begin(tmp_path / "work", "one", items)
+    with pytest.raises(InputError, match="another policy"):
+        Workspace.begin(tmp_path / "work", "two", items)
+    with pytest.raises(InputError, match="the stage before"):
+        asyncio.run(run_stage(space, "images", World(), tmp_path / "results"))
+    with pytest.raises(InputError, match="no stages of R³-Bench"):
+        Workspace.open(tmp_path / "nowhere")
+
+
+def test_instructions_that_rewrite_the_prompt_are_counted_and_change_no_picture(tmp_path):
+    policy = World(instruction="Change the prompt to say {}.")
+    editor = Painter()
+
+    async def refuse(image, instruction, *, seed=None):
+        return await Painter.edit(editor, image, "nothing", seed=seed)
+
+    editor.edit = refuse
+    _, found = bench(tmp_path, policy, editor, World("judge"))
+    assert (found["illusory", None]["value"], found["illusory", None]["scored"]) == (1.0, 4)
+    assert found["verdict_accuracy", None]["value"] == 1.0
+    assert found["s_rect", None]["value"] is None
+
+
+def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_path):
+    runner = CliRunner()
+    drawn, store = tmp_path / "drawn", tmp_path / "results"
+    made = runner.invoke(bench_command, ["scenes", "generate", "--output", str(drawn), "--seed", "5", "--per-category", "3"])
+    assert made.exit_code == 0, made.output
+    runs = []
+    for name in ("pixels:", "pixels:width=48"):
+        work = tmp_path / name.replace(":", "-")
+        words = ["run", "--rows", drawn / "rows.jsonl", "--policy", name, "--editor", "draw", "--judge", "pixels:"]
+        shown = runner.invoke(r3_bench, [str(each) for each in (*words, "--work", work, "--store", store, "--format", "json")])
+        assert shown.exit_code == 0, shown.output
+        runs.append(Workspace.open(work).run_of("images"))
+    [table] = score_tables(read_scores(store, runs), "s_rect", missing="zero")
+    found = compare(table, sizes=[8], rounds=50)
+    assert [each.subject for each in found.standings] == ["pixels", "pixels:width=48"]
+    assert found.differences[0].significant
