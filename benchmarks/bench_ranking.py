@@ -1,9 +1,9 @@
-"""How long ranking takes, from a zstd Parquet file of strings to ratings and intervals; beside its peers.
+"""How long ranking takes, from a zstd Parquet file of strings to ratings and intervals, and planning; beside its peers.
 
 Not part of the tests; run with ``just benchmark``. Peers (``evalica``, ``arena-rank``:
 the dependency group ``benchmark``) run in the same process when they are installed; ratios are printed at the end. Every
-timing begins with the file, because turning names into numbers is most of the work. ``SALON_BENCH_FILES=20`` also writes 100 M
-battles to many files and prints time and peak memory of reading them.
+timing of a ranking begins with the file, because turning names into numbers is most of the work.
+``SALON_BENCH_FILES=20`` also writes 100 M battles to many files and prints time and peak memory of reading them.
 """
 
 import os
@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 
 from salon_ranking import Battles, fit, rank
+from salon_ranking.scheduling import RULES, Rule, ScheduleState, next_pairs
 
 Benchmark = Callable[..., Any]
 
@@ -113,6 +114,28 @@ def test_a_hundred_replicates_of_a_million_battles(timed: Benchmark, million: Pa
 
 def test_intervals_of_a_sparse_million_battles(timed: Benchmark, sparse: Path) -> None:
     timed("1 M x 1000, B = 100/salon", lambda: rank(Battles.read(sparse), replicates=100))
+
+
+def arena(kind: str) -> ScheduleState:
+    """Two hundred models: all new, or after 100,000 votes."""
+    names = [f"model-{number:03}" for number in range(200)]
+    if kind == "new":
+        return ScheduleState.of(models=names)
+    rng = np.random.default_rng(0)
+    strength, known = rng.normal(size=200), pl.Series(names)
+    a = rng.integers(0, 200, 100_000)
+    b = (a + rng.integers(1, 200, 100_000)) % 200
+    lost = rng.random(100_000) > 1 / (1 + np.exp(strength[b] - strength[a]))
+    votes = pl.DataFrame({"model_a": known[a], "model_b": known[b], "winner": WINNERS[lost.astype(np.int64)]})
+    return ScheduleState.of(Battles.from_frame(votes))
+
+
+@pytest.mark.parametrize("kind", ["played", "new"])
+@pytest.mark.parametrize("rule", RULES)
+def test_a_thousand_battles_planned_among_two_hundred_models(timed: Benchmark, kind: str, rule: Rule) -> None:
+    state = arena(kind)
+    assert np.isfinite(state.covariance).all()  # once per state, and not part of a plan
+    timed(f"1,000 battles of a {kind} arena by {rule}/salon", lambda: next_pairs(state, 1_000, rule=rule), rounds=60)
 
 
 def evalica_columns(path: Path, evalica: Any) -> tuple[list[str], list[str], list[Any]]:

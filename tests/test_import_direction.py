@@ -13,6 +13,8 @@ ALLOWED = {
     "salon_train": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_rewards", "salon_bench"},
 }
 ONLY_TRAIN = {"torch", "transformers", "trl", "accelerate", "peft", "datasets"}
+LOCAL_MODELS = "salon_bench/judges/local_generation.py"
+"""Runs models on this machine; torch comes with the extra `transformers`, and is imported within functions."""
 ONLY_STORE = {"duckdb"}
 
 
@@ -46,9 +48,9 @@ def test_packages_import_only_what_the_plan_allows(packages: dict[str, Path]) ->
     assert wrong == []
 
 
-def test_torch_and_its_kin_are_imported_by_train_alone(packages: dict[str, Path]) -> None:
+def test_torch_and_its_kin_are_imported_by_train_and_one_file_of_bench_alone(packages: dict[str, Path]) -> None:
     wrong = [where for package, name, where in every_import(packages) if name in ONLY_TRAIN and package != "salon_train"]
-    assert wrong == []
+    assert [where for where in wrong if not where.startswith(f"{LOCAL_MODELS}:")] == []
 
 
 def test_sql_engines_are_imported_by_the_store_alone(packages: dict[str, Path]) -> None:

@@ -297,19 +297,19 @@ def test_a_summary_of_nothing_has_no_values():
 
 
 @pytest.fixture
-def benchmark(tmp_path):
+def prompt_list(tmp_path):
     lines = [{"prompt_id": f"p{n}", "prompt": f"text {n}", "labels": ["Text"], "scenario": "Art"} for n in range(6)]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return read_prompts(tmp_path / "p.jsonl")
 
 
-def test_a_draft_is_read_back_as_the_battles_that_were_drawn(tmp_path, benchmark):
+def test_a_draft_is_read_back_as_the_battles_that_were_drawn(tmp_path, prompt_list):
     found = pictures({"x": 2, "y": 2, "z": 2}, 6)
-    drawn = draft(benchmark, found, 40, seed=3)
+    drawn = draft(prompt_list, found, 40, seed=3)
     assert drawn.count + drawn.repeats == 40
-    save_draft(benchmark, drawn, tmp_path / "drawn.jsonl")
+    save_draft(prompt_list, drawn, tmp_path / "drawn.jsonl")
     again = read_prompts(tmp_path / "drawn.jsonl")
-    assert [item.prompt for item in again] == [item.prompt for item in benchmark]
+    assert [item.prompt for item in again] == [item.prompt for item in prompt_list]
     cases = list(battles.cases(again, found))
     met = {}
     for case in cases:
@@ -317,18 +317,18 @@ def test_a_draft_is_read_back_as_the_battles_that_were_drawn(tmp_path, benchmark
             Pair(*(part for each in case.pictures for part in (each.model, each.sample)))
         )
     assert met == drawn.pairs
-    assert draft(benchmark, found, 40, seed=3) == drawn
-    assert draft(benchmark, found, 40, seed=4) != drawn
+    assert draft(prompt_list, found, 40, seed=3) == drawn
+    assert draft(prompt_list, found, 40, seed=4) != drawn
 
 
-def test_a_draft_without_a_partner_is_refused(tmp_path, benchmark):
+def test_a_draft_without_a_partner_is_refused(tmp_path, prompt_list):
     with pytest.raises(InputError, match="no picture belongs"):
-        draft(benchmark, Generations([*_files("other", "x", "y")]), 3)
+        draft(prompt_list, Generations([*_files("other", "x", "y")]), 3)
     with pytest.raises(SalonError, match="no two models"):
-        draft(benchmark, Generations([*_files("p0", "x"), *_files("p1", "y")]), 3)
+        draft(prompt_list, Generations([*_files("p0", "x"), *_files("p1", "y")]), 3)
     with pytest.raises(SalonError, match="2 to"):
-        draft(benchmark, pictures({"x": 1}, 6), 3)
+        draft(prompt_list, pictures({"x": 1}, 6), 3)
     with pytest.raises(InputError, match="JSON Lines"):
-        save_draft(benchmark, draft(benchmark, pictures({"x": 1, "y": 1}, 6), 3), tmp_path / "drawn.csv")
+        save_draft(prompt_list, draft(prompt_list, pictures({"x": 1, "y": 1}, 6), 3), tmp_path / "drawn.csv")
     with pytest.raises(InputError, match="cannot be written"):
-        save_draft(benchmark, draft(benchmark, pictures({"x": 1, "y": 1}, 6), 3), tmp_path / "none" / "drawn.jsonl")
+        save_draft(prompt_list, draft(prompt_list, pictures({"x": 1, "y": 1}, 6), 3), tmp_path / "none" / "drawn.jsonl")

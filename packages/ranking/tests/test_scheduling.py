@@ -59,6 +59,15 @@ def test_the_core_plans_what_its_readable_twin_plans(data: st.DataObject, rule: 
 
 
 @pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("models", [15, 16, 17, 33])
+@pytest.mark.parametrize("battles", [0, 2000])
+def test_so_it_does_where_models_fill_several_strips(rule: Rule, models: int, battles: int):
+    state = ScheduleState.of(some_votes(models, battles or models, 5), models=[f"m{model}" for model in range(models)])
+    plan = next_pairs(state, 120, rule=rule, seed=7)
+    assert plan.equals(next_pairs(state, 120, rule=rule, seed=7, solver="reference"))
+
+
+@pytest.mark.parametrize("rule", RULES)
 def test_the_same_seed_gives_the_same_plan_and_another_seed_another(rule: Rule):
     state = ScheduleState.of(some_votes(8, 100, 0), shelf=Shelf.full([f"m{i}" for i in range(8)], ["p", "q"], 4))
     assert next_pairs(state, 50, rule=rule, seed=3).equals(next_pairs(state, 50, rule=rule, seed=3))

@@ -2,8 +2,9 @@
 //!
 //! A planned match changes the covariance by a matrix of rank one. Written out match by match, that moves the whole
 //! matrix through the cache each time, which takes longer than the arithmetic. So changes wait in a short queue: whoever
-//! looks at a row applies them to a copy of it, and when the queue is full they are all written out in one pass. Every
-//! number goes through the same operations in the same order as if nothing waited, and has the same bits.
+//! looks at a row writes into it those that it does not have yet, and when the queue is full all rows catch up. Every number
+//! goes through the same operations in the same order as if nothing waited, and has the same bits. Rows lie in strips of
+//! a fixed length, so that the compiler can keep a strip in registers.
 
 use std::cmp::Ordering;
 
@@ -14,6 +15,10 @@ use crate::scheduling::{Standing, information};
 const WAITING: usize = 16;
 /// Numbers that are kept in registers while changes are applied.
 const STRIP: usize = 16;
+/// A stretch of a row; past the diagonal, numbers mean nothing and are never chosen.
+type Strip = [f64; STRIP];
+/// Numbers that are compared at once.
+const QUARTER: usize = 4;
 
 /// A pair (`column` < `row`) and the last known gain of a match between its models.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +33,7 @@ pub(crate) struct Candidate {
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> Ordering {
         let pair = |candidate: &Self| (candidate.lot, candidate.row, candidate.column);
-        self.gain.total_cmp(&other.gain).then(pair(self).cmp(&pair(other)))
+        self.gain.total_cmp(&other.gain).then_with(|| pair(self).cmp(&pair(other)))
     }
 }
 
@@ -46,161 +51,212 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// The gain of a match of every pair: p(1 − p)·Var(θ_i − θ_j). Matrices row by row; only the lower triangle is used.
+/// The gain of a match of every pair: p(1 − p)·Var(θ_i − θ_j). Matrices row by row, rows in strips; only the lower
+/// triangle is used.
 pub(crate) struct Gains {
     pub(crate) models: usize,
-    /// p(1 − p); NaN for a pair that cannot meet.
-    curvature: Vec<f64>,
-    /// As it was before the changes that wait.
-    covariance: Vec<f64>,
+    /// Strips of a row.
+    strips: usize,
+    /// p(1 − p); NaN for a pair that cannot meet, and outside the triangle.
+    curvature: Vec<Strip>,
+    /// Each row as it was before the changes that it has not caught up with.
+    covariance: Vec<Strip>,
     waiting: Queue,
     /// Variances, after all changes.
-    diagonal: Vec<f64>,
+    diagonal: Vec<Strip>,
     /// Decides between equal gains.
     lot: Vec<u64>,
-    /// The row that is looked at, and its gains.
-    row: Vec<f64>,
-    gains: Vec<f32>,
+    /// The gains of the row that is looked at.
+    gains: Vec<Strip>,
+    /// The largest of each strip of it is one of these.
+    most: Vec<[f64; QUARTER]>,
 }
 
 impl Gains {
     pub(crate) fn new(standing: &Standing<'_>, stream: &mut Stream) -> Self {
         let theta = standing.log_strengths;
         let models = theta.len();
-        let (mut curvature, mut lot) = (vec![f64::NAN; models * models], vec![0; models * models]);
+        let strips = models.div_ceil(STRIP);
+        let mut curvature = vec![[f64::NAN; STRIP]; models * strips];
+        let mut lot = vec![0; models * strips * STRIP];
         for column in 0..models {
             for row in column + 1..models {
-                curvature[row * models + column] = information(theta[column] - theta[row]);
-                lot[row * models + column] = stream.bits();
+                curvature[row * strips + column / STRIP][column % STRIP] = information(theta[column] - theta[row]);
+                lot[row * strips * STRIP + column] = stream.bits();
             }
         }
-        let covariance = standing.covariance.to_vec();
-        let diagonal = (0..models).map(|model| covariance[model * models + model]).collect();
-        let (waiting, row, gains) = (Queue::new(models), vec![0.0; models], vec![0.0; models]);
-        Self { models, curvature, covariance, waiting, diagonal, lot, row, gains }
+        let mut covariance = vec![[0.0; STRIP]; models * strips];
+        let mut diagonal = vec![[0.0; STRIP]; strips];
+        for model in 0..models {
+            let values = &standing.covariance[model * models..(model + 1) * models];
+            for (strip, values) in covariance[model * strips..].iter_mut().zip(values.chunks(STRIP)) {
+                strip[..values.len()].copy_from_slice(values);
+            }
+            diagonal[model / STRIP][model % STRIP] = values[model];
+        }
+        Self {
+            models,
+            strips,
+            curvature,
+            covariance,
+            waiting: Queue::new(models),
+            diagonal,
+            lot,
+            gains: vec![[0.0; STRIP]; strips],
+            most: vec![[0.0; QUARTER]; strips],
+        }
     }
 
     /// The pair of `row` and a lower model with the largest gain; `None` when none of them can meet.
     pub(crate) fn best_of(&mut self, row: usize) -> Option<Candidate> {
-        let span = row * self.models..row * self.models + row;
-        let (values, gains) = (&mut self.row[..row], &mut self.gains[..row]);
-        values.copy_from_slice(&self.covariance[span.clone()]);
-        self.waiting.apply(row, values);
-        let own = self.diagonal[row];
-        let parts = self.curvature[span.clone()].iter().zip(&self.diagonal).zip(values.iter());
-        for (gain, ((curvature, diagonal), covariance)) in gains.iter_mut().zip(parts) {
-            *gain = (curvature * (own + diagonal - 2.0 * covariance)) as f32;
+        self.catch_up(row);
+        let own = self.diagonal[row / STRIP][row % STRIP];
+        let span = row * self.strips..row * self.strips + row.div_ceil(STRIP);
+        let parts = self.covariance[span.clone()].iter().zip(&self.curvature[span]).zip(&self.diagonal);
+        let gains = &mut self.gains[..row.div_ceil(STRIP)];
+        let mut most = NOTHING;
+        for ((gains, quarter), ((covariance, curvature), diagonal)) in gains.iter_mut().zip(&mut self.most).zip(parts) {
+            let now: Strip = std::array::from_fn(|at| curvature[at] * (own + diagonal[at] - 2.0 * covariance[at]));
+            let largest = now.chunks_exact(QUARTER).fold(NOTHING, |most, gains| larger(gains, most));
+            most = larger(&largest, most);
+            (*gains, *quarter) = (now, largest);
         }
-        let most = largest(gains);
-        let lots = &self.lot[span];
-        // Strip by strip, because hardly any strip holds the largest.
-        let strips = gains.chunks(STRIP).enumerate();
-        let holding = strips.filter(|(_, strip)| strip.iter().fold(false, |any, &gain| any | (gain == most)));
-        let places = holding.flat_map(|(number, strip)| number * STRIP..number * STRIP + strip.len());
-        let column = places.filter(|&at| gains[at] == most).max_by_key(|&at| (lots[at], at))?;
-        Some(Candidate { gain: most, lot: lots[column], row, column })
+        let most = most.into_iter().fold(f64::NEG_INFINITY, f64::max) as f32;
+        let mut best = None;
+        for (number, (gains, quarter)) in gains.iter().zip(&self.most).enumerate() {
+            // Hardly any strip holds the largest.
+            for lane in (0..QUARTER).filter(|&lane| quarter[lane] as f32 == most) {
+                let held = (lane..STRIP).step_by(QUARTER).filter(|&at| gains[at] as f32 == most);
+                let columns = held.map(|at| number * STRIP + at);
+                best = best.max(columns.map(|column| (self.lot[row * self.strips * STRIP + column], column)).max());
+            }
+        }
+        best.map(|(lot, column)| Candidate { gain: most, lot, row, column })
     }
 
     /// Two models that share no prompt never meet.
     pub(crate) fn rule_out(&mut self, row: usize, column: usize) {
-        self.curvature[row * self.models + column] = f64::NAN;
+        self.curvature[row * self.strips + column / STRIP][column % STRIP] = f64::NAN;
     }
 
     /// One more match of `row` against `column`: Sherman & Morrison 1950.
     pub(crate) fn learn(&mut self, row: usize, column: usize) {
         let (of_column, of_row) = (self.covariances(column), self.covariances(row));
         let along: Vec<f64> = of_column.iter().zip(&of_row).map(|(one, other)| one - other).collect();
-        let curvature = self.curvature[row * self.models + column];
+        let curvature = self.curvature[row * self.strips + column / STRIP][column % STRIP];
         let scale = curvature / (1.0 + curvature * (along[column] - along[row]));
-        for (variance, along) in self.diagonal.iter_mut().zip(&along) {
+        for (variance, along) in self.diagonal.as_flattened_mut().iter_mut().zip(&along) {
             *variance -= scale * along * along;
         }
         self.waiting.push(scale, &along);
         if self.waiting.count == WAITING {
-            for own in 0..self.models {
-                self.waiting.apply(own, &mut self.covariance[own * self.models..own * self.models + own + 1]);
-            }
-            self.waiting.count = 0;
+            (0..self.models).for_each(|row| self.catch_up(row));
+            self.waiting.clear();
         }
     }
 
+    /// Write the changes that wait into a row.
+    fn catch_up(&mut self, row: usize) {
+        let span = row * self.strips..row * self.strips + row / STRIP + 1;
+        self.waiting.apply(row, &mut self.covariance[span]);
+    }
+
     /// The covariances of one model with all, after all changes.
-    fn covariances(&self, model: usize) -> Vec<f64> {
-        let place = |other: usize| model.max(other) * self.models + model.min(other);
-        let mut values: Vec<f64> = (0..self.models).map(|other| self.covariance[place(other)]).collect();
-        let (lower, upper) = values.split_at_mut(model);
-        self.waiting.apply(model, lower);
-        self.waiting.apply_down(model, upper);
+    fn covariances(&mut self, model: usize) -> Vec<f64> {
+        self.catch_up(model);
+        let (own, at) = (model / STRIP, model % STRIP);
+        let mut values = self.covariance[model * self.strips..][..self.strips].to_vec();
+        for (number, strip) in values.iter_mut().enumerate().skip(own) {
+            for (lane, row) in (number * STRIP..self.models.min((number + 1) * STRIP)).enumerate() {
+                if row > model {
+                    strip[lane] = self.covariance[row * self.strips + own][at];
+                }
+            }
+            self.waiting.apply_down(model, number, strip);
+        }
+        // Up to the diagonal, they are in the row.
+        values[own][..=at].copy_from_slice(&self.covariance[model * self.strips + own][..=at]);
+        let mut values = values.into_flattened();
+        values.truncate(self.models);
         values
     }
 }
 
 /// Matrices of rank one that are still to be subtracted from the covariance, `factor[i] · along[j]` from entry (i, j ≤ i).
 ///
-/// Laid out as they are read: what belongs to one row, or to one strip of a row, lies together.
+/// Laid out as they are read: what belongs to one strip lies together, one entry per strip and change.
 struct Queue {
     count: usize,
-    /// One entry per strip and change.
-    along: Vec<[f64; STRIP]>,
-    /// One entry per model.
-    factor: Vec<[f64; WAITING]>,
+    along: Vec<Strip>,
+    /// 0 where a row has the change already.
+    factor: Vec<Strip>,
+    /// How many of the changes each row has already.
+    done: Vec<usize>,
 }
 
 impl Queue {
     fn new(models: usize) -> Self {
-        let along = vec![[0.0; STRIP]; models.div_ceil(STRIP) * WAITING];
-        Self { count: 0, along, factor: vec![[0.0; WAITING]; models] }
+        let entries = models.div_ceil(STRIP) * WAITING;
+        Self {
+            count: 0,
+            along: vec![[0.0; STRIP]; entries],
+            factor: vec![[0.0; STRIP]; entries],
+            done: vec![0; models],
+        }
     }
 
     fn push(&mut self, scale: f64, along: &[f64]) {
         for (number, values) in along.chunks(STRIP).enumerate() {
-            self.along[number * WAITING + self.count][..values.len()].copy_from_slice(values);
-        }
-        for (factor, along) in self.factor.iter_mut().zip(along) {
-            factor[self.count] = scale * along;
+            let place = number * WAITING + self.count;
+            self.along[place][..values.len()].copy_from_slice(values);
+            self.factor[place] = self.along[place].map(|along| scale * along);
         }
         self.count += 1;
     }
 
-    /// Apply all changes, oldest first, to the first entries of a row.
-    fn apply(&self, row: usize, values: &mut [f64]) {
-        let factors = &self.factor[row][..self.count];
+    /// Forget all changes, which every row has.
+    fn clear(&mut self) {
+        self.count = 0;
+        self.done.fill(0);
+    }
+
+    /// Apply the changes that a row does not have, oldest first, to its first strips.
+    fn apply(&mut self, row: usize, strips: &mut [Strip]) {
+        let since = std::mem::replace(&mut self.done[row], self.count);
+        let mut factors = [0.0; WAITING];
+        let changes = &mut self.factor[row / STRIP * WAITING..][since..self.count];
+        for (factor, change) in factors.iter_mut().zip(changes) {
+            *factor = std::mem::take(&mut change[row % STRIP]);
+        }
         if factors.iter().all(|&factor| factor == 0.0) {
             return;
         }
-        for (strip, changes) in values.chunks_mut(STRIP).zip(self.along.chunks_exact(WAITING)) {
-            let mut sums = [0.0; STRIP];
-            sums[..strip.len()].copy_from_slice(strip);
-            for (factor, along) in factors.iter().zip(changes) {
+        for (strip, changes) in strips.iter_mut().zip(self.along.chunks_exact(WAITING)) {
+            let mut sums = *strip;
+            for (factor, along) in factors.iter().zip(&changes[since..self.count]) {
                 (0..STRIP).for_each(|at| sums[at] -= factor * along[at]);
             }
-            strip.copy_from_slice(&sums[..strip.len()]);
+            *strip = sums;
         }
     }
 
-    /// Apply all changes, oldest first, to the entries of a column from its diagonal down.
-    fn apply_down(&self, column: usize, values: &mut [f64]) {
-        let place = |change: usize| self.along[column / STRIP * WAITING + change][column % STRIP];
-        let along: [f64; WAITING] = std::array::from_fn(place);
-        for (value, factors) in values.iter_mut().zip(&self.factor[column..]) {
-            for (factor, along) in factors[..self.count].iter().zip(&along) {
-                *value -= factor * along;
-            }
+    /// Apply to each entry of a strip of a column the changes that its row does not have.
+    fn apply_down(&self, column: usize, number: usize, strip: &mut Strip) {
+        let along = self.along[column / STRIP * WAITING..].iter().map(|along| along[column % STRIP]);
+        let mut sums = *strip;
+        for (factor, along) in self.factor[number * WAITING..][..self.count].iter().zip(along) {
+            (0..STRIP).for_each(|at| sums[at] -= factor[at] * along);
         }
+        *strip = sums;
     }
 }
 
-/// The largest number, NaN left out, in eight running maxima that the compiler can keep in vector registers.
-fn largest(values: &[f32]) -> f32 {
-    let mut most = [f32::NEG_INFINITY; 8];
-    let strips = values.chunks_exact(8);
-    let rest = strips.remainder().iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    for strip in strips {
-        for (most, &value) in most.iter_mut().zip(strip) {
-            *most = if value > *most { value } else { *most };
-        }
-    }
-    most.into_iter().fold(rest, f32::max)
+/// Less than everything, entry by entry.
+const NOTHING: [f64; QUARTER] = [f64::NEG_INFINITY; QUARTER];
+
+/// Entry by entry the larger; NaN among the first is left out.
+fn larger(one: &[f64], other: [f64; QUARTER]) -> [f64; QUARTER] {
+    std::array::from_fn(|at| if one[at] > other[at] { one[at] } else { other[at] })
 }
 
 #[cfg(test)]
@@ -238,7 +294,7 @@ mod tests {
                 let expected: Vec<f64> =
                     (0..models).map(|other| plain[place(model.max(other), model.min(other))]).collect();
                 assert_eq!(gains.covariances(model), expected);
-                assert_eq!(gains.diagonal[model], expected[model]);
+                assert_eq!(gains.diagonal[model / STRIP][model % STRIP], expected[model]);
             }
         }
     }

@@ -8,6 +8,7 @@
 //! of old gains, one per row of pairs, finds the largest exactly (Minoux 1978); [`crate::gains`] keeps them.
 
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use crate::error::CoreError;
 use crate::gains::{Candidate, Gains};
@@ -215,24 +216,27 @@ impl Planner<'_> {
         let mut heap: BinaryHeap<Candidate> = (1..gains.models).filter_map(|row| gains.best_of(row)).collect();
         let mut looks = 0_usize;
         while !self.full() {
-            let Some(stale) = heap.pop() else {
+            let Some(mut top) = heap.peek_mut() else {
                 break;
             };
             looks += 1;
             if looks % LOOK == 0 {
                 watch.check()?;
             }
-            let Some(best) = gains.best_of(stale.row) else {
+            let Some(best) = gains.best_of(top.row) else {
+                PeekMut::pop(top);
                 continue;
             };
-            if heap.peek().is_none_or(|next| *next < best) {
-                if self.add(best.column as u32, best.row as u32) {
-                    gains.learn(best.row, best.column);
-                } else {
-                    gains.rule_out(best.row, best.column);
-                }
+            *top = best;
+            drop(top);
+            if heap.peek() != Some(&best) {
+                continue;
             }
-            heap.push(best);
+            if self.add(best.column as u32, best.row as u32) {
+                gains.learn(best.row, best.column);
+            } else {
+                gains.rule_out(best.row, best.column);
+            }
         }
         Ok(())
     }

@@ -2,6 +2,9 @@
 
     open_judge("vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000", environment)   or   open_judge("judge.toml", environment)
 
+    CachedJudge, RecordingJudge, RoutedJudge, CollectingJudge       around other judges
+    ReplayFileJudge, TransformersJudge, OpenAICompatibleJudge       judges of their own
+
 ``OpenAICompatibleJudge`` speaks to any OpenAI-compatible server; ``ChatSettings`` is everything it is told but for its
 secrets. The contract itself (``Judge``, ``Question``, ``Reply``) stands in ``salon_taxonomy.protocols``.
 
@@ -12,18 +15,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from salon_bench.judges.batch_folder import BatchFolder, Ingested
+    from salon_bench.judges.cache import ResponseCache
+    from salon_bench.judges.cached import CachedJudge
     from salon_bench.judges.clock import Clock, SystemClock
+    from salon_bench.judges.collecting import CollectingJudge
+    from salon_bench.judges.local_settings import ReplaySettings, TransformersSettings
+    from salon_bench.judges.local_transformers import TransformersJudge
     from salon_bench.judges.managed import ManagedJudge
     from salon_bench.judges.openai_compatible import OpenAICompatibleJudge
     from salon_bench.judges.pictures import PictureParts
     from salon_bench.judges.pricing import Prices
+    from salon_bench.judges.recording import RecordingJudge
+    from salon_bench.judges.replay import Recording, ReplayFileJudge
+    from salon_bench.judges.routing import RoutedJudge, RoutedSettings
     from salon_bench.judges.settings import ChatSettings, DecodingOverrides, JsonMode, JudgeSettings, Limits, TokensField
-    from salon_bench.judges.specification import open_judge, open_settings, read_settings, restore_settings
+    from salon_bench.judges.specification import open_judge, open_settings, read_judges, read_settings, restore_settings
+    from salon_bench.judges.wrapping import WrappedSettings
 
 __all__ = [
+    "BatchFolder",
+    "CachedJudge",
     "ChatSettings",
     "Clock",
+    "CollectingJudge",
     "DecodingOverrides",
+    "Ingested",
     "JsonMode",
     "JudgeSettings",
     "Limits",
@@ -31,22 +48,43 @@ __all__ = [
     "OpenAICompatibleJudge",
     "PictureParts",
     "Prices",
+    "Recording",
+    "RecordingJudge",
+    "ReplayFileJudge",
+    "ReplaySettings",
+    "ResponseCache",
+    "RoutedJudge",
+    "RoutedSettings",
     "SystemClock",
     "TokensField",
+    "TransformersJudge",
+    "TransformersSettings",
+    "WrappedSettings",
     "open_judge",
     "open_settings",
+    "read_judges",
     "read_settings",
     "restore_settings",
 ]
 
 _BY_MODULE = {
+    "batch_folder": ("BatchFolder", "Ingested"),
+    "cache": ("ResponseCache",),
+    "cached": ("CachedJudge",),
     "clock": ("Clock", "SystemClock"),
+    "collecting": ("CollectingJudge",),
+    "local_settings": ("ReplaySettings", "TransformersSettings"),
+    "local_transformers": ("TransformersJudge",),
     "managed": ("ManagedJudge",),
     "openai_compatible": ("OpenAICompatibleJudge",),
     "pictures": ("PictureParts",),
     "pricing": ("Prices",),
+    "recording": ("RecordingJudge",),
+    "replay": ("Recording", "ReplayFileJudge"),
+    "routing": ("RoutedJudge", "RoutedSettings"),
     "settings": ("ChatSettings", "DecodingOverrides", "JsonMode", "JudgeSettings", "Limits", "TokensField"),
-    "specification": ("open_judge", "open_settings", "read_settings", "restore_settings"),
+    "specification": ("open_judge", "open_settings", "read_judges", "read_settings", "restore_settings"),
+    "wrapping": ("WrappedSettings",),
 }
 _MODULE_OF = {name: module for module, names in _BY_MODULE.items() for name in names}
 

@@ -1,11 +1,13 @@
 """Which judge a text or a file means: ``vllm:MODEL@localhost:8000``, ``openai:MODEL@https://host/v1``, ``judge.toml``.
 
+Judges around a judge are named with the one within: ``cache:FOLDER=JUDGE``, ``record:FILE=JUDGE``, ``batch:FOLDER=JUDGE``.
+
 Every kind of judge is one entry of :data:`KINDS`: how its settings are read, and how it is opened.
 """
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,8 +15,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from salon_bench.judges.local_settings import ReplaySettings, TransformersSettings
 from salon_bench.judges.managed import ManagedJudge
+from salon_bench.judges.routing import ELSE, RoutedJudge, RoutedSettings, step_and_judge
 from salon_bench.judges.settings import ChatSettings, JudgeSettings
+from salon_bench.judges.wrapping import WrappedSettings, path_and_judge, within
 from salon_bench.scenes.pixel_settings import PixelSettings, eyes_from_text
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.toml_lines import TomlLines
@@ -74,6 +79,46 @@ def restore_settings(document: Mapping[str, Any]) -> JudgeSettings:
         InputError: when they are none.
     """
     return _validated(_kind(document.get("kind"), None, None), dict(document), source="stored settings of a judge")
+
+
+def read_judges(specifications: Sequence[str]) -> list[JudgeSettings]:
+    """The settings that several texts mean: ``STEP=JUDGE`` make one judge together, all others are judges of their own.
+
+    Beside judges with steps, one without a step is asked at all other steps.
+
+    Raises:
+        InputError: as :func:`read_settings`, for a step that is named twice, and for several judges without a step beside
+            judges with steps.
+
+    Example:
+        >>> read_judges(["subject=vllm:small", "vllm:large"])[0].title
+        '*=large+subject=small'
+        >>> [settings.title for settings in read_judges(["vllm:small", "vllm:large"])]
+        ['small', 'large']
+    """
+    taken = [step_and_judge(text) for text in specifications]
+    if all(step is None for step, _ in taken):
+        return [read_settings(text) for text in specifications]
+    routes: dict[str, JudgeSettings] = {}
+    for step, text in taken:
+        if (step or ELSE) in routes:
+            hint = "Name one judge for each step; a panel of routed judges is several runs."
+            raise InputError("two judges for one step", value=step or "all other steps", hint=hint)
+        routes[step or ELSE] = read_settings(text)
+    return [RoutedSettings(kind="routed", routes=routes)]
+
+
+def with_concurrency(settings: JudgeSettings, concurrency: int) -> JudgeSettings:
+    """The settings with another number of requests at once, wherever there is one: also of the judges within."""
+    if isinstance(settings, ChatSettings):
+        limits = settings.limits.model_copy(update={"concurrency": concurrency})
+        return settings.model_copy(update={"limits": limits})
+    if isinstance(settings, WrappedSettings):
+        return settings.model_copy(update={"judge": with_concurrency(settings.judge, concurrency)})
+    if isinstance(settings, RoutedSettings):
+        routes = {step: with_concurrency(route, concurrency) for step, route in settings.routes.items()}
+        return settings.model_copy(update={"routes": routes})
+    return settings
 
 
 def open_settings(settings: JudgeSettings, environment: Mapping[str, str]) -> ManagedJudge:
@@ -151,6 +196,97 @@ def _open_chat(settings: ChatSettings, environment: Mapping[str, str]) -> Manage
     return OpenAICompatibleJudge(settings, environment)
 
 
+# ------------------------------------------------------------------------------------------------- judges around a judge
+
+
+def _wrapped_text(text: str, *, kind: str) -> dict[str, Any]:
+    path, judge = path_and_judge(kind, text)
+    return {"path": path, "judge": read_settings(judge).model_dump(mode="json")}
+
+
+def _wrapped_completed(document: dict[str, Any], *, kind: str) -> dict[str, Any]:
+    return {**_with_path(document), "judge": _unrouted(within(document, kind))}
+
+
+def _unrouted(document: dict[str, Any]) -> JudgeSettings:
+    """The settings of a judge within. Routes stand outermost, because a suite's steps are known to the run alone."""
+    settings = restore_settings(document)
+    if isinstance(settings, RoutedSettings):
+        raise InputError(
+            "routes cannot stand within another judge", key="kind", value="routed", hint="Put it around each route."
+        )
+    return settings
+
+
+def _wrapped_kind(name: str, opened: Callable[[WrappedSettings, Mapping[str, str]], ManagedJudge]) -> Kind:
+    return Kind(name, WrappedSettings, partial(_wrapped_completed, kind=name), partial(_wrapped_text, kind=name), opened)
+
+
+def _open_cache(settings: WrappedSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    from salon_bench.judges.cache import ResponseCache
+    from salon_bench.judges.cached import CachedJudge
+
+    return CachedJudge(open_settings(settings.judge, environment), ResponseCache(settings.path), settings.name)
+
+
+def _open_recording(settings: WrappedSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    from salon_bench.judges.recording import RecordingJudge
+
+    return RecordingJudge(open_settings(settings.judge, environment), settings.path, settings.name)
+
+
+def _open_batch(settings: WrappedSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    from salon_bench.judges.collecting import CollectingJudge
+
+    if not isinstance(settings.judge, ChatSettings):
+        raise InputError("batch files are for judges behind a server", key="judge.kind", value=settings.judge.kind)
+    return CollectingJudge(settings.judge, settings.path, settings.name)
+
+
+def _routed_completed(document: dict[str, Any]) -> dict[str, Any]:
+    routes = document.get("routes")
+    if not isinstance(routes, dict) or not all(isinstance(route, dict) for route in routes.values()):
+        hint = "Write a table for each step: [routes.subject]."
+        raise InputError("routed needs the settings of a judge for each step", key="routes", hint=hint)
+    return {**document, "routes": {step: _unrouted(route) for step, route in routes.items()}}
+
+
+def _routed_text(text: str) -> dict[str, Any]:
+    raise InputError("routes are named one by one: --judge STEP=JUDGE --judge STEP=JUDGE", value=text)
+
+
+def _open_routed(settings: RoutedSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    routes = {step: open_settings(route, environment) for step, route in settings.routes.items()}
+    return RoutedJudge(routes, settings.name)
+
+
+# --------------------------------------------------------------------------------------------------- replay, local models
+
+
+def _with_path(document: dict[str, Any]) -> dict[str, Any]:
+    path = document.get("path")
+    return {**document, "path": str(Path(path).absolute())} if isinstance(path, str) and path else document
+
+
+def _open_replay(settings: ReplaySettings, environment: Mapping[str, str]) -> ManagedJudge:
+    from salon_bench.judges.replay import Recording, ReplayFileJudge
+
+    recording = Recording.read(settings.path, settings.judge, settings.judge_version)
+    return ReplayFileJudge(recording, settings.name)
+
+
+def _model_completed(document: dict[str, Any]) -> dict[str, Any]:
+    model = document.get("model")
+    folder = isinstance(model, str) and model != "" and Path(model).is_dir()
+    return {**document, "model": str(Path(str(model)).absolute())} if folder else document
+
+
+def _open_transformers(settings: TransformersSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    from salon_bench.judges.local_transformers import TransformersJudge
+
+    return TransformersJudge(settings)
+
+
 def _open_pixels(settings: PixelSettings, environment: Mapping[str, str]) -> ManagedJudge:
     from salon_bench.scenes.pixel_judge import PixelJudge
 
@@ -165,6 +301,12 @@ KINDS: dict[str, Kind] = {
         _chat_kind("vllm", "http://127.0.0.1:8000/v1", bare_host=True),
         _chat_kind("sglang", "http://127.0.0.1:30000/v1", bare_host=True),
         _chat_kind("llama.cpp", "http://127.0.0.1:8080/v1", bare_host=True),
+        Kind("transformers", TransformersSettings, _model_completed, lambda text: {"model": text}, _open_transformers),
+        Kind("replay", ReplaySettings, _with_path, lambda text: {"path": text}, _open_replay),
+        _wrapped_kind("cache", _open_cache),
+        _wrapped_kind("record", _open_recording),
+        _wrapped_kind("batch", _open_batch),
+        Kind("routed", RoutedSettings, _routed_completed, _routed_text, _open_routed),
     )
 }
 """Every kind of judge, by its name."""

@@ -22,10 +22,16 @@ if TYPE_CHECKING:
 _HELP = {"help_option_names": ["-h", "--help"]}
 _COMMANDS = {
     "assessor": "salon_bench.assessor.cli:assessor",
+    "batch": "salon_bench.judges.cli:batch",
+    "cache": "salon_bench.judges.cli:cache",
+    "compare": "salon_bench.report.cli:compare",
+    "export": "salon_bench.report.cli:export",
+    "leaderboard": "salon_bench.report.cli:leaderboard",
     "magic-bench-377": "salon_bench.suites.magic_bench_377.cli:magic_bench_377",
     "magicbench": "salon_bench.suites.magicbench.cli:magicbench",
     "mock-server": "salon_bench.mock_server.cli:mock_server",
     "prism": "salon_bench.suites.prism.cli:prism",
+    "report": "salon_bench.report.cli:report",
     "runs": "salon_bench.running.listing.cli:runs",
     "scenes": "salon_bench.scenes.cli:scenes",
     "status": "salon_bench.running.listing.cli:status",
@@ -77,7 +83,12 @@ def bench() -> None:
     help="Its pictures: a folder or a table; one for each --subject, in the same order.",
 )
 @click.option(
-    "--judge", "judges", multiple=True, required=True, metavar="SPEC", help="KIND:MODEL@URL or a TOML file; several: a panel."
+    "--judge",
+    "judges",
+    multiple=True,
+    required=True,
+    metavar="SPEC",
+    help="KIND:MODEL@URL or a TOML file; several: a panel. STEP=SPEC: the judge of one step of the suite.",
 )
 @click.option("--prompts", type=click.Path(path_type=Path), help="Your copy of the suite's prompts. Default: the suite's own.")
 @click.option("--limit", type=click.IntRange(1), help="So many prompts, drawn with the seed. Default: all.")
@@ -122,7 +133,7 @@ def run(
       salon bench run magicbench --subject a --generations a/ --judge judge.toml --limit 50 --max-cost 2.50
       salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml --resume
     """
-    from salon_bench.judges.specification import read_settings
+    from salon_bench.judges.specification import read_judges, read_settings
     from salon_bench.running.plan import Subject, planned
     from salon_bench.suites.registry import suite_named
 
@@ -132,8 +143,7 @@ def run(
     subjects = [Subject(name, source) for name, source in zip(names, sources, strict=True)]
     second = None if extractor is None else read_settings(extractor)
     plans = []
-    for specification in judges:
-        settings = read_settings(specification)
+    for settings in read_judges(judges):
         judge = _opened(settings, work["concurrency"])
         helper = None if second is None else _opened(second, work["concurrency"])
         planned_run = planned(
@@ -222,12 +232,9 @@ def rescore_(run_id: str, store: Path, form: str) -> None:
 def _opened(settings: Any, concurrency: int | None) -> "Judge":
     import os
 
-    from salon_bench.judges.specification import open_settings
+    from salon_bench.judges.specification import open_settings, with_concurrency
 
-    limits = getattr(settings, "limits", None)
-    if concurrency is not None and limits is not None:
-        settings = settings.model_copy(update={"limits": limits.model_copy(update={"concurrency": concurrency})})
-    return open_settings(settings, os.environ)
+    return open_settings(settings if concurrency is None else with_concurrency(settings, concurrency), os.environ)
 
 
 def _judged(
@@ -236,6 +243,7 @@ def _judged(
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
     import asyncio
 
+    from salon_bench.judges.remarks import remarks_of
     from salon_bench.running.folding import fold_apart
     from salon_bench.running.interrupting import stop_on_signals
     from salon_bench.running.limits import Limits
@@ -276,6 +284,8 @@ def _judged(
             raise IncompleteError(
                 f"stopped at once; go on with: salon bench resume {planned.plan.run_id} --store {store}"
             ) from None
+    for words in remarks_of(judge):
+        click.echo(words, err=True)
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 
@@ -308,7 +318,8 @@ def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str,
     from salon_bench.running.reporting import report_of
 
     panel = judge_together([each.plan for each in plans], store)
-    return {**report_of(suite, store, panel.run_id, None), "agreement": panel.agreement}
+    labels = [{name: getattr(each, name) for name in type(each).__slots__} for each in panel.labels]
+    return {**report_of(suite, store, panel.run_id, None), "agreement": panel.agreement, "label_agreement": labels}
 
 
 # ---------------------------------------------------------------------------------------------------------------- output

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
+from salon_bench.judges.faithful import RULE as FAITHFUL
+from salon_bench.judges.faithful import faithful
+from salon_bench.judges.routing import judge_for
 from salon_bench.running.ledger import Ledger
 from salon_bench.running.limits import Spending
 from salon_bench.suites.suite import Case, Inquiry, Judging, Suite
@@ -47,7 +50,8 @@ class Asking:
         judge: whom.
         judging: under whose name rows are written.
         re_asks: how often a reply that cannot be read is asked for again.
-        extractor: a model that restates replies which still cannot be read; None does without.
+        extractor: a model that restates replies which still cannot be read; None does without. A restatement that says
+            what the reply does not is not taken (``judges/faithful.py``).
         replay_of: asks nobody: the run whose stored replies are read again. None asks.
     """
 
@@ -68,7 +72,7 @@ class Asking:
         return {
             "re_asks": self.re_asks,
             "reminder": REMINDER,
-            "extraction": EXTRACTION if extractor else None,
+            "extraction": f"{FAITHFUL} {EXTRACTION}" if extractor else None,
             "extractor": extractor,
         }
 
@@ -131,10 +135,11 @@ class Examiner:
     async def _verdict(self, case: Case, inquiry: Inquiry[Any], lost: list[Unscored]) -> Verdict[Any]:
         question, unread = inquiry.question, Unparsed(Reason.ABSTAINED, "nobody was asked")
         reply = Reply("")
+        judge = judge_for(self._asking.judge, inquiry.step)
         for ask in range(1, self._asking.re_asks + 2):
             step = inquiry.step if ask == 1 else f"{inquiry.step}#{ask}"
             asked = question if ask == 1 else replace(question, parts=(*question.parts, REMINDER.format(number=ask)))
-            reply, outcome = await self._ask(self._asking.judge, case, step, ask, asked, inquiry)
+            reply, outcome = await self._ask(judge, case, step, ask, asked, inquiry)
             if isinstance(outcome, Parsed):
                 return Scored(outcome.answer)
             if isinstance(outcome, Unscored):
@@ -155,7 +160,8 @@ class Examiner:
         parts = (EXTRACTION, foreign(inquiry.question.text), foreign(text))
         restated = replace(inquiry.question, parts=parts, system=None)
         self.extracted += 1
-        return (await self._ask(extractor, case, f"{inquiry.step}#extract", 0, restated, inquiry))[1]
+        strict = replace(inquiry, parse=faithful(inquiry.parse, text))
+        return (await self._ask(extractor, case, f"{inquiry.step}#extract", 0, restated, strict))[1]
 
     async def _ask(
         self, judge: Judge, case: Case, step: str, ask: int, question: Question, inquiry: Inquiry[Any]

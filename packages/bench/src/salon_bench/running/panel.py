@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from salon_bench.running.panel_agreement import LabelAgreement, label_agreement, score_agreement
 from salon_bench.running.plan import RunPlan
 from salon_bench.running.standing import rows_of
 from salon_store import ResultStore
@@ -30,10 +31,13 @@ _LABEL = ("generation_id", "taxonomy", "label")
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel's run, and how far its members agree: a dict for every task and dimension, with a ``sentence`` for people."""
+    """A panel's run, and how far its members agree: a dict for every task and dimension, with a ``sentence`` for people; and
+    Cohen's κ for every label.
+    """
 
     run_id: str
     agreement: list[dict[str, Any]]
+    labels: list[LabelAgreement]
 
 
 def combined_scores(members: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -73,9 +77,10 @@ def combined_labels(members: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFrame, 
 
 
 def agreement(members: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
-    """For every task and dimension: over all pairs of members, how often two that both scored an item gave the same value, and
-    their mean absolute difference.
+    """For every task and dimension: over all pairs of members, how often two that both scored an item gave the same value,
+    their mean absolute difference, and Krippendorff's α of all members.
     """
+    alphas = {(each.task, each.dimension): each.alpha for each in score_agreement(members)}
     found: dict[tuple[str, str], list[tuple[int, int, float]]] = {}
     for one, other in combinations(members.values(), 2):
         both = one.join(other, on=_ITEM, how="inner", nulls_equal=True).drop_nulls(["value", "value_right"])
@@ -84,19 +89,23 @@ def agreement(members: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
             both.group_by("task", "dimension").agg(n=pl.len(), same=(gap == 0).sum(), gap=gap.sum()).iter_rows(named=True)
         ):
             found.setdefault((row["task"], row["dimension"]), []).append((row["n"], row["same"], row["gap"]))
-    return [_agreed(task, dimension, counts) for (task, dimension), counts in sorted(found.items())]
+    return [
+        _agreed(task, dimension, counts, alphas.get((task, dimension))) for (task, dimension), counts in sorted(found.items())
+    ]
 
 
-def _agreed(task: str, dimension: str, counts: Sequence[tuple[int, int, float]]) -> dict[str, Any]:
+def _agreed(task: str, dimension: str, counts: Sequence[tuple[int, int, float]], alpha: float | None) -> dict[str, Any]:
     pairs, same, gap = (sum(each[place] for each in counts) for place in range(3))
     share = f"{same} of {pairs} pairs of verdicts agree ({same / pairs:.1%})"
     words = f"{task}, {dimension}: {share}, mean difference {gap / pairs:.4g}"
+    words += "" if alpha is None else f", Krippendorff's α {alpha:.3f}"
     return {
         "task": task,
         "dimension": dimension,
         "pairs": pairs,
         "same": same,
         "mean_difference": gap / pairs,
+        "alpha": alpha,
         "sentence": words,
     }
 
@@ -144,4 +153,4 @@ def judge_together(plans: Sequence[RunPlan], store: Path) -> Panel:
     event = RunEvent(event_id=digest("run_event", run_id), run_id=run_id, kind=RunEventKind.FINISHED, **counted)
     opened.append("runs", [row], run_id=run_id, on_duplicate="skip")
     opened.append("run_events", [event], run_id=run_id, on_duplicate="skip")
-    return Panel(run_id, agreement(scores))
+    return Panel(run_id, agreement(scores), label_agreement(labels))

@@ -1,0 +1,53 @@
+"""Settings of judges that ask no server: a recording, a model on this machine."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from salon_bench.judges.settings import DecodingOverrides, JudgeSettings
+
+
+class ReplaySettings(JudgeSettings):
+    """Which replies are replayed.
+
+    Attributes:
+        kind: ``replay``.
+        path: the recording, absolute.
+        judge: whose replies, when the file holds those of several judges.
+        judge_version: of which version, when it holds several.
+    """
+
+    path: str = Field(min_length=1)
+    judge: str | None = None
+    judge_version: str | None = None
+
+
+class TransformersSettings(JudgeSettings):
+    """A model on this machine.
+
+    Attributes:
+        kind: ``transformers``.
+        model: a name on the Hugging Face hub, or a folder.
+        revision: branch, tag or commit on the hub; a commit makes the version independent of what the hub does later.
+        dtype: of the weights; ``auto``: as they were saved.
+        device_map: as transformers takes it: ``auto``, ``cpu``, ``cuda:1``.
+        batch: questions that are answered together.
+        gather_ms: how long the first of them waits for company.
+        threads: of torch, for the whole process; None leaves them as they are.
+        decoding: in place of the question's own; ``omit`` means nothing here.
+    """
+
+    model: str = Field(min_length=1)
+    revision: str | None = None
+    dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
+    device_map: str = "auto"
+    batch: Annotated[int, Field(ge=1, le=1024)] = 8
+    gather_ms: Annotated[float, Field(ge=0, le=10_000)] = 10.0
+    threads: Annotated[int, Field(ge=1)] | None = None
+    decoding: DecodingOverrides = DecodingOverrides()
+
+    @property
+    def title(self) -> str:
+        """The name, else the model's; of a folder its last part."""
+        return self.name or (Path(self.model).name if Path(self.model).is_dir() else self.model)

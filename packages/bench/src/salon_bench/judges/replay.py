@@ -1,0 +1,173 @@
+"""A judge that gives the replies of a recording and asks nobody: for tests, demonstrations, and runs of others.
+
+It passes for the judge that was recorded: same name, same version, so the rows of a replayed run compare with live ones.
+"""
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pydantic import ValidationError
+
+from salon_bench.judges.line_files import lines_of
+from salon_bench.judges.recording import RecordedLine
+from salon_bench.judges.reply_documents import problem_of
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Question, Reply
+from salon_taxonomy.records import CallStatus
+
+_LONGEST_LINE = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    offset: int
+    length: int
+
+
+@dataclass(slots=True)
+class Recording:
+    """A recording that was checked; its replies stay in the file, so memory does not grow with their length.
+
+    Attributes:
+        path: the file.
+        judge: the recorded judge's name.
+        judge_version: its version.
+        torn: whether the last line has no end, as a killed process leaves it; it is left out.
+    """
+
+    path: Path
+    judge: str
+    judge_version: str
+    torn: bool = False
+    _places: dict[str, list[_Place]] = field(default_factory=dict, repr=False)
+
+    @property
+    def questions(self) -> int:
+        """How many different questions it answers."""
+        return len(self._places)
+
+    @classmethod
+    def read(cls, path: str | Path, judge: str | None = None, judge_version: str | None = None) -> Self:
+        """Check every line of a file.
+
+        Args:
+            path: the file.
+            judge: take this judge's lines only.
+            judge_version: take this version's lines only.
+
+        Raises:
+            InputError: for a file that cannot be read, a line that is none of a recording, lines of several judges or
+                versions, or none at all.
+        """
+        found: Self | None = None
+        torn = False
+        for line in lines_of(Path(path), _LONGEST_LINE):
+            try:
+                recorded = RecordedLine.model_validate_json(line.content)
+            except ValidationError as error:
+                if not line.content.endswith(b"\n"):
+                    torn = True
+                    break
+                raise InputError(f"no line of a recording ({problem_of(error)})", source=path, line=line.number) from error
+            if judge not in (None, recorded.judge) or judge_version not in (None, recorded.judge_version):
+                continue
+            if found is None:
+                found = cls(Path(path), recorded.judge, recorded.judge_version)
+            if (recorded.judge, recorded.judge_version) != (found.judge, found.judge_version):
+                hint = "Choose one with `judge` and `judge_version` in a TOML file of kind replay."
+                who = f"{recorded.judge} {recorded.judge_version}"
+                raise InputError("a reply of another judge or version", source=path, line=line.number, value=who, hint=hint)
+            places = found._places.setdefault(recorded.request_sha256, [])
+            places.append(_Place(line.offset, len(line.content)))
+        if found is None:
+            raise InputError("there is no reply of this judge" if judge or judge_version else "there is no reply", source=path)
+        found.torn = torn
+        return found
+
+    def reply(self, request_sha256: str, number: int) -> Reply | None:
+        """The reply to the ``number``-th asking of a question, from 0; the last one for all that follow; None: never asked.
+
+        Raises:
+            InputError: when the file is no longer what it was.
+        """
+        places = self._places.get(request_sha256)
+        if places is None:
+            return None
+        place = places[min(number, len(places) - 1)]
+        try:
+            with self.path.open("rb") as file:
+                content = os.pread(file.fileno(), place.length, place.offset)
+            recorded = RecordedLine.model_validate_json(content)
+        except (OSError, ValidationError) as error:
+            raise InputError("the recording has changed since it was opened", source=self.path) from error
+        if recorded.request_sha256 != request_sha256:
+            raise InputError("the recording has changed since it was opened", source=self.path)
+        return recorded.reply.given_again()
+
+
+class ReplayFileJudge:
+    """Answers from a recording. A question that was recorded several times gets its replies in their order, then the last
+    one again: equal questions may share one answer.
+
+    A question that was not recorded gets an empty reply with status ``cancelled`` (nobody was asked), so it is unscored
+    as ``abstained``, and a run can be gone on with once the recording has it.
+
+    Args:
+        recording: the replies.
+        name: what tables call it; None: as the recorded judge.
+
+    Attributes:
+        missing: how many questions were not in the recording.
+    """
+
+    def __init__(self, recording: Recording, name: str | None = None) -> None:
+        self.recording = recording
+        self.missing = 0
+        self._name = name
+        self._asked: Counter[str] = Counter()
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self._name or self.recording.judge
+
+    @property
+    def version(self) -> str:
+        """The recorded judge's version."""
+        return self.recording.judge_version
+
+    def __repr__(self) -> str:
+        """Whose replies, from where."""
+        return f"ReplayFileJudge({self.name!r} from {self.recording.path})"
+
+    async def ask(self, question: Question) -> Reply:
+        """The recorded reply, ``cached`` and at no cost.
+
+        Raises:
+            InputError: when the file is no longer what it was.
+        """
+        request = question.request_sha256()
+        reply = self.recording.reply(request, self._asked[request])
+        self._asked[request] += 1
+        if reply is not None:
+            return reply
+        self.missing += 1
+        error = f"question {request[:12]}… is not in the recording {self.recording.path.name}"
+        return Reply("", CallStatus.CANCELLED, self.version, error=error)
+
+    async def __aenter__(self) -> Self:
+        """The judge itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Nothing is open."""
+
+    async def close(self) -> None:
+        """Begin every question's replies anew."""
+        self._asked.clear()

@@ -1,0 +1,110 @@
+"""Judges around a judge: what a cache, a recording and a batch folder have in common.
+
+Each is named ``KIND:PATH=JUDGE`` (``cache:replies=vllm:qwen@localhost:8000``) and passes for the judge within: same name,
+same version, because none of them changes what is said.
+"""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import Field, SerializeAsAny
+
+from salon_bench.judges.managed import ManagedJudge
+from salon_bench.judges.settings import JudgeSettings
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge
+
+
+class WrappedSettings(JudgeSettings):
+    """The settings of a judge around another one.
+
+    Attributes:
+        kind: ``cache``, ``record`` or ``batch``.
+        path: the file or folder that it keeps, absolute.
+        judge: the settings of the judge within.
+    """
+
+    path: str = Field(min_length=1)
+    judge: SerializeAsAny[JudgeSettings]
+
+    @property
+    def title(self) -> str:
+        """What tables call the judge: as the judge within, unless it is named."""
+        return self.name or self.judge.title
+
+    @property
+    def version(self) -> str:
+        """The version of the judge within."""
+        return self.judge.version
+
+
+class WrappedJudge:
+    """Passes for the judge within, and is closed with it. Subclasses say what ``ask`` does.
+
+    Args:
+        judge: the judge within.
+        name: what tables call it; None: as the judge within.
+
+    Attributes:
+        settings: of the judge within; None when it has none.
+    """
+
+    def __init__(self, judge: Judge, name: str | None = None) -> None:
+        self.judge = judge
+        self.settings = getattr(judge, "settings", None)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self._name or self.judge.name
+
+    @property
+    def version(self) -> str:
+        """The version of the judge within."""
+        return self.judge.version
+
+    def __repr__(self) -> str:
+        """What it is, around what."""
+        return f"{type(self).__name__}({self.judge!r})"
+
+    async def __aenter__(self) -> Self:
+        """The judge itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it and the judge within."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the judge within, if it can be."""
+        if isinstance(self.judge, ManagedJudge):
+            await self.judge.close()
+
+
+def path_and_judge(kind: str, text: str) -> tuple[str, str]:
+    """Take ``PATH=JUDGE`` apart; the path comes back absolute.
+
+    Raises:
+        InputError: when there is no path or no judge.
+    """
+    path, equals, judge = text.partition("=")
+    if not path or not equals or not judge:
+        hint = f"For instance {kind}:replies=vllm:qwen2.5-vl@localhost:8000."
+        raise InputError(f"{kind} needs a path and the judge within, PATH=JUDGE", hint=hint)
+    return str(Path(path).absolute()), judge
+
+
+def within(document: dict[str, Any], kind: str) -> dict[str, Any]:
+    """The part of a document that holds the settings of the judge within.
+
+    Raises:
+        InputError: when it is missing or no table.
+    """
+    found = document.get("judge")
+    if isinstance(found, dict):
+        return found
+    raise InputError(f"{kind} needs the settings of the judge within", key="judge", hint="Write them under [judge].")

@@ -1,0 +1,267 @@
+"""A cache gives a reply back only for the same question to the same judge, and survives whatever happens to its files."""
+
+import asyncio
+import multiprocessing
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from salon_bench.judges import CachedJudge, ResponseCache, open_judge, read_settings
+from salon_bench.mock_server import Script, fixed, serving
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Decoding, Judge, Media, Question, Reply, Token, Usage
+from salon_taxonomy.records import CallStatus, Finish
+from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
+
+QUESTION = Question(("Is it real?", Media.from_bytes(b"a picture")))
+
+
+class Counting:
+    """Answers with what ``answer`` makes of the number of the call."""
+
+    def __init__(self, answer: Callable[[int], Reply] = lambda number: Reply(f"reply {number}"), version: str = "1") -> None:
+        self.name, self.version, self.calls = "counting", version, 0
+        self._answer = answer
+        self.gate: asyncio.Event | None = None
+
+    async def ask(self, question: Question) -> Reply:
+        self.calls += 1
+        number = self.calls
+        if self.gate is not None:
+            await self.gate.wait()
+        return self._answer(number)
+
+
+def ask(judge: Judge, question: Question = QUESTION) -> Reply:
+    return asyncio.run(judge.ask(question))
+
+
+def only_entry(folder: Path) -> Path:
+    (path,) = folder.glob("??/*.reply")
+    return path
+
+
+def test_a_kept_reply_comes_back_whole_marked_as_cached_and_free(tmp_path: Path) -> None:
+    tokens = (Token("yes", -0.1, (("yes", -0.1), ("no", -2.4))),)
+    reply = Reply(
+        "yes, 人 \U0001f600", finish=Finish.STOP, latency_ms=12.5, usage=Usage(10, 2, 0.01), tokens=tokens, http_status=200
+    )
+    inner = Counting(lambda number: reply)
+    assert ask(CachedJudge(inner, ResponseCache(tmp_path))) == reply
+    later = CachedJudge(inner, ResponseCache(tmp_path))
+    found = ask(later)
+    assert (found.text, found.tokens, found.finish, found.cached) == (reply.text, tokens, Finish.STOP, True)
+    assert found.usage == Usage(0, 0, 0.0)
+    assert inner.calls == 1
+    assert later.cache.counts.hits == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Question(("Is it  real?", Media.from_bytes(b"a picture"))),
+        Question(("Is it real?", Media.from_bytes(b"another"))),
+        Question((Media.from_bytes(b"a picture"), "Is it real?")),
+        Question(QUESTION.parts, system="Be brief."),
+        Question(QUESTION.parts, decoding=Decoding(temperature=0.5)),
+        Question(QUESTION.parts, decoding=Decoding(seed=1)),
+        Question(QUESTION.parts, response_schema={"type": "object"}),
+    ],
+)
+def test_whatever_can_change_the_reply_is_another_entry(tmp_path: Path, other: Question) -> None:
+    judge = CachedJudge(Counting(), ResponseCache(tmp_path))
+    assert (ask(judge).text, ask(judge, other).text) == ("reply 1", "reply 2")
+
+
+def test_a_judge_of_another_version_is_asked_itself(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    assert ask(CachedJudge(Counting(version="1"), cache)).cached is False
+    assert ask(CachedJudge(Counting(version="2"), cache)).cached is False
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply("", CallStatus.TIMEOUT, error="late"),
+        Reply("", CallStatus.REJECTED, http_status=429),
+        Reply("half of a", finish=Finish.LENGTH),
+        Reply("I cannot", finish=Finish.FILTERED),
+        Reply(""),
+        Reply(" \n"),
+        Reply("", CallStatus.CANCELLED),
+    ],
+)
+def test_only_whole_replies_are_kept(tmp_path: Path, reply: Reply) -> None:
+    inner = Counting(lambda number: reply)
+    judge = CachedJudge(inner, ResponseCache(tmp_path))
+    assert [ask(judge).cached for _ in range(2)] == [False, False]
+    assert inner.calls == 2
+    assert judge.cache.size().entries == 0
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE_REPLIES if text.strip()])
+def test_any_text_is_given_back_as_it_is_stored(tmp_path: Path, text: str) -> None:
+    judge = CachedJudge(ReplayJudge([text]), ResponseCache(tmp_path))
+    ask(judge)
+    assert ask(judge).text == text.replace("\ud800", "\ufffd")
+
+
+def damages() -> list[Callable[[Path], object]]:
+    return [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes()[:-3]),
+        lambda path: path.write_bytes(path.read_bytes().replace(b"reply 1", b"reply 9")),
+        lambda path: path.write_bytes(b"\x80\x04pickled"),
+        lambda path: path.write_bytes(b"salon-reply-1 " + b"0" * 64 + b"\n{}"),
+        lambda path: (path.unlink(), path.mkdir()),
+        lambda path: (path.unlink(), path.symlink_to(path)),
+    ]
+
+
+@pytest.mark.parametrize("damage", damages())
+def test_a_damaged_entry_is_a_miss_and_is_reported(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    judge = CachedJudge(Counting(), ResponseCache(tmp_path))
+    ask(judge)
+    path = only_entry(tmp_path)
+    damage(path)
+    assert (ask(judge).text, judge.cache.counts.hits) == ("reply 2", 0)
+    assert [each.path for each in judge.cache.counts.damaged] == [path]
+
+
+def test_an_entry_with_a_right_checksum_and_a_wrong_content_is_damaged(tmp_path: Path) -> None:
+    import hashlib
+
+    judge = CachedJudge(Counting(), ResponseCache(tmp_path))
+    ask(judge)
+    for body in (
+        b'{"text": 7}',
+        b'{"text": "x", "cost_usd": -1}',
+        b'{"text": "x", "run": "rm"}',
+        b"[" * 10_000,
+        b'{"text": ""}',
+    ):
+        head = f"salon-reply-1 {hashlib.sha256(body).hexdigest()}\n".encode()
+        only_entry(tmp_path).write_bytes(head + body)
+        assert ask(judge).cached is False
+    assert len(judge.cache.counts.damaged) == 5
+
+
+def test_equal_questions_in_flight_make_one_call(tmp_path: Path) -> None:
+    inner = Counting()
+
+    async def main() -> list[Reply]:
+        inner.gate = asyncio.Event()
+        judge = CachedJudge(inner, ResponseCache(tmp_path))
+        asked = [asyncio.create_task(judge.ask(QUESTION)) for _ in range(20)]
+        await asyncio.sleep(0)
+        inner.gate.set()
+        return await asyncio.gather(*asked)
+
+    replies = asyncio.run(main())
+    assert inner.calls == 1
+    assert {reply.text for reply in replies} == {"reply 1"}
+    assert sum(not reply.cached for reply in replies) == 1
+
+
+def test_equal_questions_in_flight_fail_together_and_are_asked_again_later(tmp_path: Path) -> None:
+    inner = Counting(lambda number: Reply("", CallStatus.UNREACHABLE) if number == 1 else Reply("now"))
+
+    async def main() -> tuple[list[Reply], Reply]:
+        inner.gate = asyncio.Event()
+        judge = CachedJudge(inner, ResponseCache(tmp_path))
+        asked = [asyncio.create_task(judge.ask(QUESTION)) for _ in range(5)]
+        await asyncio.sleep(0)
+        inner.gate.set()
+        return await asyncio.gather(*asked), await judge.ask(QUESTION)
+
+    replies, later = asyncio.run(main())
+    assert {reply.status for reply in replies} == {CallStatus.UNREACHABLE}
+    assert (later.text, inner.calls) == ("now", 2)
+
+
+def test_whoever_is_cancelled_takes_nobody_along(tmp_path: Path) -> None:
+    inner = Counting()
+
+    async def main() -> list[object]:
+        inner.gate = asyncio.Event()
+        judge = CachedJudge(inner, ResponseCache(tmp_path))
+        asked = [asyncio.create_task(judge.ask(QUESTION)) for _ in range(3)]
+        await asyncio.sleep(0)
+        asked[0].cancel()  # the one that asks
+        asked[1].cancel()  # one that waits for it
+        await asyncio.sleep(0)
+        inner.gate.set()
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    first, second, third = asyncio.run(main())
+    assert isinstance(first, asyncio.CancelledError)
+    assert isinstance(second, asyncio.CancelledError)
+    assert isinstance(third, Reply)
+    assert third.text == "reply 2"
+
+
+def _fill(folder: str, start: int) -> None:
+    cache = ResponseCache(folder)
+    for number in range(300):
+        cache.keep("1", f"{(start + number) % 300:064x}", Reply("x" * 2000))
+        found = cache.find("1", f"{number:064x}")
+        assert found is None or len(found.text) == 2000
+    assert cache.counts.damaged == []
+
+
+def test_processes_may_share_a_folder(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=_fill, args=(str(tmp_path), 75 * number)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    assert ResponseCache(tmp_path).size().entries == 300
+    assert list(tmp_path.glob("??/.*")) == []
+
+
+def test_pruning_takes_what_was_used_longest_ago(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    for number in range(4):
+        cache.keep("1", f"{number:064x}", Reply("x" * 1000))
+        path = cache._path("1", f"{number:064x}")
+        os.utime(path, (1000 + number, 1000 + number))
+    assert cache.find("1", f"{0:064x}") is not None
+    size = cache.size().size_bytes
+    deleted = cache.prune(size // 2)
+    assert (deleted.entries, cache.size().entries) == (2, 2)
+    assert cache.find("1", f"{0:064x}") is not None
+    assert cache.find("1", f"{1:064x}") is None
+    assert cache.prune(0).entries == 2
+
+
+def test_a_disk_that_refuses_costs_the_entry_and_not_the_reply(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path / "cache")
+    judge = CachedJudge(Counting(), cache)
+    (tmp_path / "cache").rmdir()
+    (tmp_path / "cache").write_text("a file")
+    assert ask(judge).text == "reply 1"
+    assert cache.counts.not_kept is not None
+    with pytest.raises(InputError, match="cannot be made"):
+        ResponseCache(tmp_path / "cache")
+
+
+def test_a_text_names_a_cache_around_a_judge_and_no_secret_reaches_it(tmp_path: Path) -> None:
+    key = "sk-0123456789abcdef"
+    with serving(Script(rule=fixed(f"yes {key}"))) as server:
+        specification = f"cache:{tmp_path / 'replies'}=openai:mock@{server.url}"
+        for cached in (False, True):
+            judge = open_judge(specification, {"SALON_JUDGE_API_KEY": key})
+            assert ask(judge).cached is cached
+            assert (judge.name, judge.version) == ("mock", read_settings(f"openai:mock@{server.url}").version)
+        assert server.stats.requests == 1
+    assert key.encode() not in only_entry(tmp_path / "replies").read_bytes()
+
+
+@pytest.mark.parametrize("text", ["cache:", "cache:folder", "cache:=openai:m", "cache:folder=", "cache:folder=nothing:m"])
+def test_a_text_without_folder_or_judge_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        read_settings(text)
