@@ -1,4 +1,4 @@
-"""Which editor a text means: ``draw:``, ``openai:MODEL@https://host/v1``, a TOML file, ``replay:FOLDER``, ``diffusers:MODEL``."""
+"""Which editor a text means: ``draw:``, ``openai:MODEL@https://host/v1``, ``replay:FOLDER``, ``diffusers:MODEL``."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -34,6 +34,7 @@ class OpenAICompatibleJudge:
         InputError: when a secret that the settings name is not in the environment.
 
     Example:
+        >>> import asyncio
         >>> from salon_bench.mock_server import MockServer
         >>> async def main() -> str:
         ...     async with MockServer() as server:

@@ -196,12 +196,6 @@ def _open_chat(settings: ChatSettings, environment: Mapping[str, str]) -> Manage
     return OpenAICompatibleJudge(settings, environment)
 
 
-def _open_pixels(settings: PixelSettings, environment: Mapping[str, str]) -> ManagedJudge:
-    from salon_bench.scenes.pixel_judge import PixelJudge
-
-    return PixelJudge(settings)
-
-
 # ------------------------------------------------------------------------------------------------- judges around a judge
 
 
@@ -291,6 +285,12 @@ def _open_transformers(settings: TransformersSettings, environment: Mapping[str,
     from salon_bench.judges.local_transformers import TransformersJudge
 
     return TransformersJudge(settings)
+
+
+def _open_pixels(settings: PixelSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    from salon_bench.scenes.pixel_judge import PixelJudge
+
+    return PixelJudge(settings)
 
 
 KINDS: dict[str, Kind] = {
