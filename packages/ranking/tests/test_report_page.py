@@ -1,12 +1,14 @@
 """The page: text of strangers stays text, nothing is fetched, every block is drawn."""
 
+import base64
+import hashlib
 import json
 import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_ranking.report.page import Code, Figure, Section, Table, render_page
+from salon_ranking.report.page import Code, Figure, Fragment, Section, Table, render_page
 
 CHART = {"mark": "point", "data": {"values": [{"model": "</script><script>alert(1)</script>"}]}}
 
@@ -62,3 +64,18 @@ def test_each_figure_has_its_own_place_and_its_numbers() -> None:
 
 def test_the_same_page_is_written_twice_to_the_byte() -> None:
     assert page(Figure(CHART, "caption")) == page(Figure(CHART, "caption"))
+
+
+def test_a_fragment_brings_its_style_and_its_script_once_and_no_other_script_may_run() -> None:
+    piece = Fragment("<i>made</i>", style="i { color: red; }", script="let made = 1;")
+    html = page(piece, piece)
+    assert html.count("<i>made</i>") == 2
+    assert html.count("i { color: red; }") == 1
+    assert html.count("<script>let made = 1;</script>") == 1
+    digest = base64.b64encode(hashlib.sha256(b"let made = 1;").digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in html
+    assert "unsafe-eval" not in html
+
+
+def test_a_page_without_charts_or_fragments_runs_nothing() -> None:
+    assert "script-src 'none';" in page("Only text.")

@@ -143,7 +143,7 @@ _TABLES = (
     ),
     TableSchema(
         "prompts",
-        ("prompt_id",),
+        ("suite", "prompt_id"),
         {
             "prompt_id": KEY,
             "suite": NAME,

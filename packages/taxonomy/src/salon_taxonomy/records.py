@@ -122,7 +122,7 @@ class RunEvent(Record):
 
 
 class Prompt(Record):
-    """A text that generators were given."""
+    """A text that generators were given; its id is the suite's own, so the key is both."""
 
     prompt_id: Key
     suite: Name

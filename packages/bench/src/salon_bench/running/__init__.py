@@ -9,6 +9,9 @@
     Progress, Watcher  how far it is, for whoever watches                              progress.py, watching.py
     standings          the runs of a store                                             standing.py
     rescore            reads stored replies again, asks nobody                         rescoring.py
+    compare            two runs, paired by prompt                                      compare.py, comparison.py
+    leaderboards       a suite's numbers for all finished runs                         leaderboard.py
+    exported           rows for other programs                                         export.py
     judge_together     what several judges say together                                panel.py
 
 The modules are imported by name, so that asking begins before the libraries that read tables are loaded.

@@ -52,9 +52,9 @@ def _row(picture: Generated, prepared: Prepared) -> Generation:
 
 
 def _uri(picture: Generated) -> str:
-    """The path, as far as the column takes it: the whole, else below the folder, else the file's name."""
+    """The path, as far as the column takes it: from the root of the disk, else below the folder, else the file's name."""
     below = picture.path.relative_to(picture.root) if picture.path.is_relative_to(picture.root) else picture.path
-    for text in (str(picture.path), str(below), picture.path.name):
+    for text in (str(picture.path.absolute()), str(below), picture.path.name):
         if len(text) <= _LONGEST_URI:
             return text.encode("utf-8", "replace").decode()
     raise InputError("a file's name is too long", source=picture.path)

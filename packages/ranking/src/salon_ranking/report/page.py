@@ -5,6 +5,8 @@ escaped; names of models and benchmarks are data that strangers wrote. Charts fo
 and each has its numbers as a table beneath it. The words of the template are in ``page.html.jinja``.
 """
 
+import base64
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -46,7 +48,19 @@ class Code:
     text: str
 
 
-Block: TypeAlias = str | Table | Figure | Code
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of HTML that its maker has escaped, with the rules and the script it needs; both stand on the page once.
+
+    A page without charts allows its scripts by their hashes, so nothing that slipped into the HTML can run.
+    """
+
+    html: str
+    style: str = ""
+    script: str = ""
+
+
+Block: TypeAlias = str | Table | Figure | Code | Fragment
 """One piece of a section; a string is a paragraph."""
 
 
@@ -72,7 +86,10 @@ def render_page(title: str, *, lead: str, facts: Sequence[tuple[str, str]], sect
         >>> page.startswith("<!doctype html>")
         True
     """
-    figures = [block for section in sections for block in section.blocks if isinstance(block, Figure)]
+    blocks = [block for section in sections for block in section.blocks]
+    figures = [block for block in blocks if isinstance(block, Figure)]
+    fragments = [block for block in blocks if isinstance(block, Fragment)]
+    scripts = list(dict.fromkeys(block.script for block in fragments if block.script))
     numbered = {id(figure): number for number, figure in enumerate(figures)}
     return _template().render(
         title=title,
@@ -83,7 +100,18 @@ def render_page(title: str, *, lead: str, facts: Sequence[tuple[str, str]], sect
         number=lambda figure: numbered[id(figure)],
         specifications=_inline_json([figure.specification for figure in figures]),
         runtime=_runtime() if figures else "",
+        styles=list(dict.fromkeys(block.style for block in fragments if block.style)),
+        scripts=scripts,
+        allowed=_allowed(scripts, charts=bool(figures)),
     )
+
+
+def _allowed(scripts: Sequence[str], *, charts: bool) -> str:
+    """What the page may run: with charts anything inline, else the scripts of fragments and nothing more."""
+    if charts:
+        return "'unsafe-inline' 'unsafe-eval'"
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    return " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
 
 
 def _kind(block: Block) -> str:

@@ -1,0 +1,166 @@
+"""The page of a comparison: differences with their intervals drawn to scale, and the biggest changes with both pictures."""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import polars as pl
+
+from salon_bench.report.gallery import plain, value_text
+from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
+from salon_bench.running.comparison import Change, Comparison, Gap
+from salon_bench.running.run_facts import generation_folders
+from salon_bench.running.standing import standing
+from salon_ranking.report import numbers
+from salon_ranking.report.page import Block, Fragment, Section, Table, render_page
+from salon_store import ResultStore
+
+_WIDTH, _MIDDLE = 160, 80
+_COLUMNS = ("Dimension", "Of", "A", "B", "A − B", "Interval", "Paired", "Only A / B", "Unscored A / B")
+
+
+def comparison_page(store: Path, comparison: Comparison, *, side: int = SIDE) -> str:
+    """The page as one string of self-contained HTML.
+
+    Args:
+        store: where the pictures' rows are.
+        comparison: what is shown.
+        side: longest side of the small pictures, in pixels.
+    """
+    a, b = comparison.a, comparison.b
+    facts = [
+        ("A", plain(f"{a} (run {a.run_id})")),
+        ("B", plain(f"{b} (run {b.run_id})")),
+        ("Prompts", f"{comparison.prompts:,}, {comparison.changed:,} with a difference"),
+    ]
+    lead = (
+        "Two sets of verdicts, paired by prompt. A difference is A less B in the unit of the rows; where its interval leaves "
+        "out 0, it is set in bold."
+    )
+    blocks: tuple[Block, ...] = (_drawn(comparison), *map(plain, comparison.notes))
+    sections = [Section("Differences", blocks), Section("Biggest changes", (_changes(store, comparison, side),))]
+    title = f"{plain(a.suite)}: {plain(a.subject)} and {plain(b.subject)}"
+    if a.subject == b.subject:
+        title = f"{plain(a.suite)}: {plain(a.subject)} by {plain(a.judge)} and by {plain(b.judge)}"
+    return render_page(title, lead=lead, facts=facts, sections=sections)
+
+
+def gap_cells(gap: Gap) -> list[str]:
+    """One row of the table of differences, as text."""
+    ends = "" if gap.ci_low is None or gap.ci_high is None else f"[{gap.ci_low:+.3f}, {gap.ci_high:+.3f}]"
+    return [
+        plain(gap.dimension),
+        plain(gap.category or "all"),
+        _number(gap.mean_a),
+        _number(gap.mean_b),
+        numbers.MISSING if gap.difference is None else f"{gap.difference:+.3f}",
+        ends,
+        f"{gap.paired:,}",
+        f"{gap.only_a:,} / {gap.only_b:,}",
+        f"{gap.unscored_a:,} / {gap.unscored_b:,}",
+    ]
+
+
+def gap_table(comparison: Comparison) -> Table:
+    """The differences as a table of text."""
+    return Table(_COLUMNS, [gap_cells(gap) for gap in comparison.gaps], frozenset(_COLUMNS[2:]), "Differences")
+
+
+def gap_header() -> tuple[str, ...]:
+    """The names of the cells of :func:`gap_cells`."""
+    return _COLUMNS
+
+
+def move_names(change: Change) -> list[tuple[str, float, float]]:
+    """What differs, with both values; the task is named where the prompt has several."""
+    several = len(change.categories) > 1
+    return [(f"{each.category}: {each.dimension}" if several else each.dimension, each.a, each.b) for each in change.moves]
+
+
+def _number(value: float | None) -> str:
+    return numbers.MISSING if value is None else f"{value:.3f}"
+
+
+def _drawn(comparison: Comparison) -> Fragment:
+    """The table of differences with a drawing of every interval."""
+    rows = [
+        {"cells": gap_cells(gap), "bold": gap.significant, "bar": _bar(gap, _reach(comparison.gaps, gap.dimension))}
+        for gap in comparison.gaps
+    ]
+    html = _template().module.differences(_COLUMNS, rows, _WIDTH, _MIDDLE)  # type: ignore[attr-defined]
+    return Fragment(str(html), style=_style())
+
+
+def _reach(gaps: Sequence[Gap], dimension: str) -> float:
+    """The largest distance from 0 in one dimension, so that bars of a dimension have one scale."""
+    ends = [
+        abs(end)
+        for gap in gaps
+        if gap.dimension == dimension
+        for end in (gap.ci_low, gap.ci_high, gap.difference)
+        if end is not None
+    ]
+    return max(ends, default=0.0) or 1.0
+
+
+def _bar(gap: Gap, reach: float) -> dict[str, float] | None:
+    if gap.difference is None:
+        return None
+    low, high = (gap.difference if end is None else end for end in (gap.ci_low, gap.ci_high))
+    return {
+        name: round(_MIDDLE + (_MIDDLE - 6) * end / reach, 1)
+        for name, end in (("low", low), ("dot", gap.difference), ("high", high))
+    }
+
+
+def _changes(store: Path, comparison: Comparison, side: int) -> Fragment:
+    wanted = {each for change in comparison.changes for each in (*change.generations_a[:1], *change.generations_b[:1])}
+    rows = ResultStore.open(store, create=False, read_only=True).read("generations")
+    found = rows.filter(pl.col("generation_id").is_in(sorted(wanted))).select("generation_id", "uri", "sha256").collect()
+    sources = {generation_id: Source(uri, sha256) for generation_id, uri, sha256 in found.iter_rows()}
+    runs = (standing(store, each) for each in (comparison.a.run_id, comparison.b.run_id))
+    small = thumbnails(sources.values(), side, folders_of(folder for run in runs for folder in generation_folders(run)))
+    pictures = {generation_id: small[source] for generation_id, source in sources.items()}
+    names = (plain(f"A: {comparison.a.subject}"), plain(f"B: {comparison.b.subject}"))
+    changes = [_change(each, pictures, names) for each in comparison.changes]
+    html = _template().module.changes(changes, comparison.changed)  # type: ignore[attr-defined]
+    return Fragment(str(html), style=_style())
+
+
+def _change(change: Change, pictures: dict[str, Thumbnail | NoThumbnail], names: tuple[str, str]) -> dict[str, Any]:
+    sides = [
+        {"name": name, "picture": _picture(ids, pictures), "more": len(ids) - 1}
+        for name, ids in zip(names, (change.generations_a, change.generations_b), strict=True)
+    ]
+    return {
+        "id": plain(change.prompt_id),
+        "category": plain(", ".join(change.categories)),
+        "text": "(the store holds no text of this prompt)" if change.text is None else plain(change.text),
+        "verdict": "A is higher" if change.balance > 0 else "B is higher" if change.balance < 0 else "they weigh the same",
+        "moves": [(plain(name), value_text(a), value_text(b)) for name, a, b in move_names(change)],
+        "sides": sides,
+    }
+
+
+def _picture(ids: Sequence[str], pictures: dict[str, Thumbnail | NoThumbnail]) -> dict[str, Any]:
+    found = pictures.get(ids[0]) if ids else None
+    if isinstance(found, Thumbnail):
+        return {"url": found.url, "width": found.width, "height": found.height}
+    return {"url": None, "why": "there is no picture" if found is None else plain(found.why)}
+
+
+@cache
+def _style() -> str:
+    folder = files("salon_bench.report")
+    return "\n".join(folder.joinpath(name).read_text(encoding="utf-8").strip() for name in ("gallery.css", "comparison.css"))
+
+
+@cache
+def _template() -> jinja2.Template:
+    text = files("salon_bench.report").joinpath("comparison.html.jinja").read_text(encoding="utf-8")
+    return jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    ).from_string(text)

@@ -1,0 +1,171 @@
+"""The gallery of one suite as a fragment of a page: pictures, verdicts, replies, and filters in plain JavaScript.
+
+All words of prompts, models, judges and replies are text of strangers. They are escaped by the template, control characters
+are made visible, and the page runs no script but its own, named by its hash.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+from salon_bench.report.gathering import Card, Column, PromptGroup, Reply, SuiteGallery
+from salon_bench.report.thumbnails import Thumbnail
+from salon_ranking.report.numbers import counted
+from salon_ranking.report.page import Fragment
+
+_OTHER = "\ufffd"
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    """Text without characters that no page can hold or that act unseen: control characters, lone surrogates and the marks that
+    turn the direction of what follows become U+FFFD.
+
+    Example:
+        >>> plain("a\\x00b\\ud800\\u202e\\n")
+        'a�b��\\n'
+    """
+    return _UNSEEN.sub(_OTHER, text)
+
+
+def value_text(value: float) -> str:
+    """A number of a card with at most four digits after the point.
+
+    Example:
+        >>> value_text(8.0), value_text(0.33333333)
+        ('8', '0.3333')
+    """
+    return f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def column_names(columns: Iterable[Column]) -> list[str]:
+    """What each column is called: its subject, with judge or run where the subject alone would not tell."""
+    given = list(columns)
+    names = [each.subject for each in given]
+    for more in (
+        [f"{each.subject} · {each.judge}" for each in given],
+        [f"{each.subject} · {each.judge} · {each.run.run_id}" for each in given],
+    ):
+        twice = {name for name, count in Counter(names).items() if count > 1}
+        names = [longer if name in twice else name for name, longer in zip(names, more, strict=True)]
+    return [plain(name) for name in names]
+
+
+def gallery_fragment(gallery: SuiteGallery) -> Fragment:
+    """The HTML of a gallery, with the style and the script that all galleries of a page share."""
+    names = column_names(gallery.columns)
+    cards = [card for prompt in gallery.prompts for card in prompt.cards]
+    labels = Counter(name for card in cards for name in {plain(label.name) for label in card.labels})
+    reasons = Counter(reason for card in cards for reason in _reasons(card))
+    html = _template().render(
+        suite=plain(gallery.suite),
+        columns=names,
+        notes=list(_notes(gallery)),
+        labels=sorted(labels.items()),
+        reasons=sorted(reasons.items()),
+        unscored=sum(bool(_reasons(card)) for card in cards),
+        dimensions=_dimensions(cards),
+        prompts=[_prompt(prompt, names) for prompt in gallery.prompts],
+    )
+    return Fragment(html, style=_file("gallery.css"), script=_file("gallery.js"))
+
+
+def _notes(gallery: SuiteGallery) -> Iterable[str]:
+    if gallery.left_out:
+        yield f"{counted(gallery.left_out, 'more picture')} not shown (--pictures)."
+    if gallery.elsewhere:
+        yield f"{_replies(gallery.elsewhere)} about several pictures at once (or none) not shown; see the table judge_calls."
+    if len({(each.judge, each.judge_version) for each in gallery.columns}) > 1:
+        yield "Judge versions differ between these runs: what parts them may be the judges, not the subjects."
+
+
+def _prompt(prompt: PromptGroup, names: list[str]) -> dict[str, Any]:
+    tasks = plain(", ".join(prompt.tasks))
+    cells = [
+        {
+            "column": column,
+            "cards": [
+                _card(card, prompt, name, several_tasks=len(prompt.tasks) > 1) for card in prompt.cards if card.column == column
+            ],
+        }
+        for column, name in enumerate(names)
+    ]
+    text = "(the store holds no text of this prompt)" if prompt.text is None else plain(prompt.text)
+    return {"id": plain(prompt.prompt_id), "tasks": tasks, "text": text, "cells": cells}
+
+
+def _card(card: Card, prompt: PromptGroup, name: str, *, several_tasks: bool) -> dict[str, Any]:
+    numbers = [
+        {
+            "name": plain(f"{each.task}: {each.dimension}" if several_tasks else each.dimension),
+            "value": None if each.value is None else value_text(each.value),
+            "reason": None if each.reason is None else plain(each.reason),
+        }
+        for each in card.numbers
+    ]
+    who = f"{name}, sample {card.sample}" if card.sample else name
+    picture = card.picture
+    shown = (
+        {"url": picture.url, "width": picture.width, "height": picture.height}
+        if isinstance(picture, Thumbnail)
+        else {"url": None, "missing": plain(picture.why)}
+    )
+    return {
+        **shown,
+        "title": f"{who}: picture for {plain(prompt.prompt_id)}",
+        "who": who,
+        "numbers": numbers,
+        "labels": [
+            {"name": plain(each.name), "explanation": each.explanation and plain(each.explanation)} for each in card.labels
+        ],
+        "replies_title": _replies(len(card.replies)),
+        "replies": [_reply(each) for each in card.replies],
+        "labels_json": json.dumps(sorted({plain(each.name) for each in card.labels})),
+        "reasons_json": json.dumps(_reasons(card)),
+        "scores_json": json.dumps([[plain(each.dimension), each.value] for each in card.numbers if each.value is not None]),
+    }
+
+
+def _reply(reply: Reply) -> dict[str, Any]:
+    said = [reply.step, f"attempt {reply.attempt}" if reply.attempt > 1 else "", "" if reply.status == "ok" else reply.status]
+    said += [reply.parse_status or "", reply.error or ""]
+    return {
+        "about": plain(" · ".join(filter(None, said))),
+        "text": plain(reply.text) if reply.text else "",
+        "cut": f"… {reply.cut:,} more characters stand in the store." if reply.cut else "",
+    }
+
+
+def _replies(number: int) -> str:
+    return f"{number:,} {'reply' if number == 1 else 'replies'}"
+
+
+def _reasons(card: Card) -> list[str]:
+    return sorted({plain(each.reason) for each in card.numbers if each.reason is not None})
+
+
+def _dimensions(cards: Iterable[Card]) -> list[tuple[str, str, str]]:
+    """Every dimension that has a score, with its lowest and highest."""
+    found: dict[str, list[float]] = {}
+    for card in cards:
+        for each in card.numbers:
+            if each.value is not None:
+                found.setdefault(plain(each.dimension), []).append(each.value)
+    return [(name, value_text(min(values)), value_text(max(values))) for name, values in sorted(found.items())]
+
+
+@cache
+def _file(name: str) -> str:
+    return files("salon_bench.report").joinpath(name).read_text(encoding="utf-8").strip()
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(_file("gallery.html.jinja"))

@@ -1,0 +1,286 @@
+"""What a page about runs shows, read from the store: prompt by prompt, what every subject made and what was said about it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
+from salon_bench.running.run_facts import generation_folders, prompt_texts
+from salon_bench.running.standing import Standing, rows_of, standing
+from salon_bench.running.summaries import SubjectSummary, summaries
+from salon_bench.suites.registry import suite_named
+from salon_store import ResultStore
+from salon_taxonomy import Taxonomy
+from salon_taxonomy.errors import InputError
+
+MOST_PICTURES: Final = 1000
+LONGEST_REPLY: Final = 4000
+_NO_FILE: Final = NoThumbnail("there is no picture")
+_SEVERAL: Final = NoThumbnail("about several pictures at once")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One attempt of one question: what came, and what became of it. ``cut``: characters of the text that are left out."""
+
+    step: str
+    attempt: int
+    status: str
+    parse_status: str | None
+    text: str | None
+    cut: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A row of ``scores`` about a picture: a value, or the reason why there is none."""
+
+    task: str
+    dimension: str
+    value: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label that was given, in the words of its taxonomy, with what was said for it."""
+
+    name: str
+    explanation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One picture (or the lack of one) of one column, with everything that was said about it."""
+
+    column: int
+    sample: int
+    picture: Thumbnail | NoThumbnail
+    numbers: tuple[Number, ...]
+    labels: tuple[Label, ...]
+    replies: tuple[Reply, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptGroup:
+    """A prompt and the cards of all columns. ``text`` is None when the store does not have it."""
+
+    prompt_id: str
+    tasks: tuple[str, ...]
+    text: str | None
+    cards: tuple[Card, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A subject in a run; ``summary`` is None when its suite is not installed here."""
+
+    run: Standing
+    subject: str
+    judge: str
+    judge_version: str
+    summary: SubjectSummary | None
+    scored: int
+    unscored: int
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteGallery:
+    """All runs of one suite.
+
+    Attributes:
+        suite: its name.
+        columns: subjects in runs, in the order in which the runs were named.
+        prompts: by id.
+        left_out: pictures beyond the number that was asked for.
+        elsewhere: replies about several pictures or none, which stand on no card.
+    """
+
+    suite: str
+    columns: tuple[Column, ...]
+    prompts: tuple[PromptGroup, ...]
+    left_out: int
+    elsewhere: int
+
+
+def gather(
+    store: Path,
+    run_ids: Sequence[str],
+    *,
+    most_pictures: int = MOST_PICTURES,
+    longest_reply: int = LONGEST_REPLY,
+    side: int = SIDE,
+) -> list[SuiteGallery]:
+    """Read runs for a page, a gallery for each suite.
+
+    Args:
+        store: the results' directory.
+        run_ids: which runs; each counts once.
+        most_pictures: of each suite; whole prompts are taken in the order of their ids until there are so many.
+        longest_reply: characters of a reply; the rest is cut off and counted.
+        side: longest side of the small pictures.
+
+    Raises:
+        InputError: no run is named, or one is not there or has no scores yet.
+        SalonError: for a directory that is no store.
+    """
+    if not run_ids:
+        raise InputError("name a run", hint="salon bench runs lists them.")
+    stands = [standing(store, run_id) for run_id in dict.fromkeys(run_ids)]
+    suites = dict.fromkeys(each.suite for each in stands)
+    return [
+        _gallery(store, name, [each for each in stands if each.suite == name], most_pictures, longest_reply, side)
+        for name in suites
+    ]
+
+
+def _gallery(store: Path, suite: str, runs: Sequence[Standing], most: int, longest_reply: int, side: int) -> SuiteGallery:
+    scores = {each.run_id: rows_of(store, "scores", each.run_id) for each in runs}
+    for run_id, rows in scores.items():
+        if not rows.height:
+            raise InputError("the run holds no scores yet", value=run_id, hint="salon bench status says how far it is.")
+    columns = [column for each in runs for column in _columns(store, each, scores[each.run_id])]
+    places = {(each.run.run_id, each.subject): number for number, each in enumerate(columns)}
+    rows = pl.concat(list(scores.values())).filter(pl.col("prompt_id").is_not_null())
+    key = ["prompt_id", "run_id", "subject_model", "generation_id"]
+    cards = rows.group_by(key).agg(pl.struct("task", "dimension", "value", "unscored_reason").alias("numbers"))
+    cards = cards.sort(key, nulls_last=True)
+    kept = _first_prompts(cards, most)
+    about = _About(store, runs, kept, longest_reply, side, _steps(suite))
+    groups: dict[str, list[Card]] = {}
+    for row in kept.iter_rows(named=True):
+        groups.setdefault(row["prompt_id"], []).append(about.card(row, places[row["run_id"], row["subject_model"]]))
+    texts: dict[str, str] = {}
+    for each in reversed(runs):
+        texts |= prompt_texts(store, each)
+    prompts = tuple(_group(prompt_id, found, texts.get(prompt_id)) for prompt_id, found in groups.items())
+    return SuiteGallery(suite, tuple(columns), prompts, cards.height - kept.height, about.elsewhere)
+
+
+def _columns(store: Path, run: Standing, scores: pl.DataFrame) -> list[Column]:
+    try:
+        numbers = {each.subject: each for each in summaries(suite_named(run.suite), store, run.run_id)}
+    except InputError:  # a suite of another package, or of another version: the rows are shown all the same
+        numbers = {}
+    found = []
+    for (subject,), mine in scores.sort("subject_model").group_by("subject_model", maintain_order=True):
+        first = mine.row(0, named=True)
+        scored = mine["value"].count()
+        name = str(subject)
+        found.append(
+            Column(run, name, first["judge"], first["judge_version"] or "", numbers.get(name), scored, mine.height - scored)
+        )
+    return found
+
+
+def _first_prompts(cards: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Whole prompts in order, until there are ``most`` cards; at least one."""
+    counts = cards.group_by("prompt_id", maintain_order=True).len().with_columns(before=pl.col("len").cum_sum() - pl.col("len"))
+    fits = counts.filter((pl.col("before") + pl.col("len") <= most) | (pl.col("before") == 0))
+    return cards.filter(pl.col("prompt_id").is_in(fits["prompt_id"].implode()))
+
+
+def _group(prompt_id: str, cards: list[Card], text: str | None) -> PromptGroup:
+    tasks = sorted({number.task for card in cards for number in card.numbers})
+    return PromptGroup(prompt_id, tuple(tasks), text, tuple(sorted(cards, key=lambda each: (each.column, each.sample))))
+
+
+class _About:
+    """Labels, replies and pictures of the generations that are shown."""
+
+    def __init__(
+        self, store: Path, runs: Sequence[Standing], cards: pl.DataFrame, longest_reply: int, side: int, steps: Sequence[str]
+    ) -> None:
+        wanted = cards["generation_id"].drop_nulls().unique().implode()
+        opened = ResultStore.open(store, create=False, read_only=True)
+        generations = opened.read("generations").filter(pl.col("generation_id").is_in(wanted)).collect()
+        self._generations = {row["generation_id"]: row for row in generations.iter_rows(named=True)}
+        sources = [_source(row) for row in self._generations.values()]
+        self._small = thumbnails(sources, side, folders_of(folder for each in runs for folder in generation_folders(each)))
+        self._longest_reply = longest_reply
+        self._labels = _by_card(pl.concat([rows_of(store, "assessments", each.run_id) for each in runs]), wanted)
+        calls = pl.concat([_calls(store, each.run_id) for each in runs])
+        self.elsewhere = calls["generation_id"].null_count()
+        self._calls = _by_card(calls.sort("step", "attempt", nulls_last=True), wanted)
+        self._steps = {step: place for place, step in enumerate(steps)}
+
+    def card(self, row: Mapping[str, Any], column: int) -> Card:
+        generation = self._generations.get(row["generation_id"])
+        key = (row["run_id"], row["generation_id"])
+        numbers = sorted(
+            (Number(each["task"], each["dimension"], each["value"], each["unscored_reason"]) for each in row["numbers"]),
+            key=lambda each: (each.task, each.dimension),
+        )
+        labels = {
+            Label(_label_name(each["taxonomy"], each["label"]), each["explanation"])
+            for each in self._labels.get(key, ())
+            if each["present"]
+        }
+        return Card(
+            column,
+            0 if generation is None else generation["sample"],
+            self._picture(row["generation_id"], numbers),
+            tuple(numbers),
+            tuple(sorted(labels, key=lambda each: (each.name, each.explanation or ""))),
+            tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._place)),
+        )
+
+    def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
+        """A row without a generation is about none that could be opened, or, where it has a score, about several."""
+        generation = self._generations.get(generation_id or "")
+        if generation is not None:
+            return self._small[_source(generation)]
+        return _SEVERAL if generation_id is None and any(each.value is not None for each in numbers) else _NO_FILE
+
+    def _place(self, call: Mapping[str, Any]) -> int:
+        """In the suite's order of asking, where it says one."""
+        return self._steps.get(str(call["step"]).partition("#")[0], len(self._steps))
+
+    def _reply(self, call: Mapping[str, Any]) -> Reply:
+        text, most = call["response_text"], self._longest_reply
+        cut = max(len(text or "") - most, 0)
+        shown = text[:most] if cut else text
+        return Reply(call["step"] or "", call["attempt"], call["status"], call["parse_status"], shown, cut, call["error"])
+
+
+def _steps(suite: str) -> Sequence[str]:
+    """The steps that a suite asks, in order, where it announces them."""
+    try:
+        return tuple(getattr(suite_named(suite), "steps", ()))
+    except InputError:
+        return ()
+
+
+def _source(generation: Mapping[str, Any]) -> Source:
+    return Source(generation["uri"], generation["sha256"])
+
+
+def _calls(store: Path, run_id: str) -> pl.DataFrame:
+    """The run's calls; those of the run whose replies it read again, where it is such a run."""
+    calls = rows_of(store, "judge_calls", run_id)
+    first, again, _ = run_id.partition("+rescore-")
+    return calls if calls.height or not again else rows_of(store, "judge_calls", first).with_columns(run_id=pl.lit(run_id))
+
+
+def _by_card(rows: pl.DataFrame, wanted: pl.Series) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows.filter(pl.col("generation_id").is_in(wanted)).iter_rows(named=True):
+        found.setdefault((row["run_id"], row["generation_id"]), []).append(row)
+    return found
+
+
+@cache
+def _label_name(taxonomy: str, label: str) -> str:
+    """The label in its taxonomy's words; the id where the taxonomy is not one of ours."""
+    if taxonomy not in Taxonomy.names():
+        return f"{taxonomy}: {label}"
+    try:
+        found = Taxonomy.load(taxonomy).find(label)
+    except InputError:
+        return label
+    return found.name if found.tier is None else f"{found.tier}: {found.name}"

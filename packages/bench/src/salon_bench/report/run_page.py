@@ -1,0 +1,120 @@
+"""The page of one or several runs: their numbers, how two subjects differ, and a gallery of everything that was judged."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from salon_bench.report.comparison_page import gap_table
+from salon_bench.report.gallery import column_names, gallery_fragment, plain
+from salon_bench.report.gathering import LONGEST_REPLY, MOST_PICTURES, Column, SuiteGallery, gather
+from salon_bench.report.thumbnails import SIDE
+from salon_bench.running.compare import compare
+from salon_bench.running.standing import State
+from salon_ranking.report import numbers
+from salon_ranking.report.page import Block, Section, Table, render_page
+from salon_taxonomy.errors import InputError
+
+_LEAD = (
+    "What was judged, picture by picture, with the judges' own words. A verdict that could not be had is no score: it is "
+    "counted as unscored, with its reason."
+)
+
+
+def run_page(
+    store: Path,
+    run_ids: Sequence[str],
+    *,
+    most_pictures: int = MOST_PICTURES,
+    longest_reply: int = LONGEST_REPLY,
+    side: int = SIDE,
+) -> str:
+    """The page as one string of self-contained HTML; see :func:`~.gathering.gather` for the arguments and errors."""
+    galleries = gather(store, run_ids, most_pictures=most_pictures, longest_reply=longest_reply, side=side)
+    several = len(galleries) > 1
+    sections = [
+        section for each in galleries for section in _sections(store, each, f" · {plain(each.suite)}" if several else "")
+    ]
+    subjects = list(dict.fromkeys(plain(column.subject) for each in galleries for column in each.columns))
+    title = f"{', '.join(plain(each.suite) for each in galleries)}: {', '.join(subjects)}"
+    return render_page(title, lead=_LEAD, facts=_facts(galleries), sections=sections)
+
+
+def number_text(value: float | None) -> str:
+    """A number of a suite with two digits, or a dash.
+
+    Example:
+        >>> number_text(71.428), number_text(None)
+        ('71.43', '–')
+    """
+    return numbers.MISSING if value is None else f"{value:,.2f}"
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    """Both ends of an interval in brackets; empty without one."""
+    return "" if low is None or high is None else f"[{low:,.2f}, {high:,.2f}]"
+
+
+def _facts(galleries: Sequence[SuiteGallery]) -> list[tuple[str, str]]:
+    columns = [column for each in galleries for column in each.columns]
+    scored, unscored = sum(each.scored for each in columns), sum(each.unscored for each in columns)
+    facts = [("Rows", f"{scored:,} scored, {unscored:,} unscored")]
+    runs = {each.run.run_id: each for each in columns}
+    facts += [("Run", _about_run(each)) for each in runs.values()]
+    return facts
+
+
+def _about_run(column: Column) -> str:
+    run = column.run
+    when = "" if run.started_at is None else f", {run.started_at:%Y-%m-%d}"
+    left = run.state in (State.RUNNING, State.UNFINISHED)
+    state = f", {run.state.value} ({run.cases_done or 0} of {run.cases_total or '?'} cases)" if left else ""
+    return plain(f"{run.run_id}: {run.suite}, judged by {column.judge} {column.judge_version}{when}{state}")
+
+
+def _sections(store: Path, gallery: SuiteGallery, ending: str) -> list[Section]:
+    sections = [Section(f"Numbers{ending}", tuple(_numbers(gallery)))]
+    if len(gallery.columns) == 2:
+        sections.append(Section(f"Differences{ending}", tuple(_differences(store, gallery))))
+    return [*sections, Section(f"Pictures{ending}", (gallery_fragment(gallery),))]
+
+
+def _numbers(gallery: SuiteGallery) -> list[Block]:
+    names = column_names(gallery.columns)
+    known = [(name, each.summary) for name, each in zip(names, gallery.columns, strict=True) if each.summary is not None]
+    if not known:
+        return [f"The suite {plain(gallery.suite)} is not installed here, so nothing is added up."]
+    rows = {
+        name: {(row["metric"], row.get("group")): row for row in summary.summary.table.to_dicts()} for name, summary in known
+    }
+    keys = list(dict.fromkeys(key for found in rows.values() for key in found))
+    parts = ("", " 95 % interval", " scored / unscored")
+    columns = ("Number", "Of", *(f"{name}{part}" for name, _ in known for part in parts))
+    lines = []
+    for metric, group in keys:
+        cells = [plain(metric), plain(group or "all")]
+        for name, _ in known:
+            row = rows[name].get((metric, group), {})
+            cells += [number_text(row.get("value")), interval_text(row.get("ci_low"), row.get("ci_high"))]
+            cells.append(
+                f"{row['scored']:,} / {row.get('unscored') or 0:,}" if row.get("scored") is not None else numbers.MISSING
+            )
+        lines.append(cells)
+    blocks: list[Block] = [Table(columns, lines, frozenset(columns[2:]), "The suite's numbers")]
+    for name, summary in known:
+        said = " ".join(plain(note) for note in summary.summary.notes)
+        blocks += [f"{name}: {said}"] if said else []
+    return blocks
+
+
+def _differences(store: Path, gallery: SuiteGallery) -> list[Block]:
+    one, other = gallery.columns
+    if one.judge_version != other.judge_version:
+        return [
+            f"The judge versions differ ({one.judge} {one.judge_version}, {other.judge} {other.judge_version}), so the two "
+            "are not compared here: salon bench compare --across-versions does it all the same."
+        ]
+    try:
+        found = compare(store, one.run.run_id, other.run.run_id, subject_a=one.subject, subject_b=other.subject)
+    except InputError as error:
+        return [f"Not compared: {plain(str(error).splitlines()[0])}."]
+    names = column_names(gallery.columns)
+    return [f"A is {names[0]}, B is {names[1]}; each prompt counts once.", gap_table(found), *map(plain, found.notes)]

@@ -1,0 +1,108 @@
+"""Small copies of judged pictures for a page: bounded in size, encoded once, and only of the very bytes that were judged."""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
+from salon_bench.media.preparing import prepare_bytes
+from salon_bench.media.reading import read_inside
+from salon_taxonomy.verdict import Unscored
+
+SIDE: Final = 320
+"""Longest side of a small copy in pixels, when nobody says otherwise."""
+_QUALITY: Final = 80
+_THREADS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A judged file: where it lay, and the hash of what was judged (``generations.uri``, ``generations.sha256``)."""
+
+    uri: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbnail:
+    """A small copy as a ``data:`` URL, with its size in pixels."""
+
+    url: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoThumbnail:
+    """Why a picture cannot be shown, a clause."""
+
+    why: str
+
+
+def thumbnails(
+    sources: Iterable[Source], side: int = SIDE, folders: Iterable[Path] = ()
+) -> dict[Source, Thumbnail | NoThumbnail]:
+    """A small copy of every picture; each different picture is encoded once.
+
+    A file whose bytes are no longer those that were judged is not shown, so a page shows what the verdicts are about, and a
+    store made by somebody else cannot put files of this machine on a page.
+
+    Args:
+        sources: the files; equal ones count once.
+        side: the longest side in pixels.
+        folders: where relative paths may start, besides the working directory.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> path = Path(tempfile.mkdtemp()) / "cat.png"
+        >>> Image.new("RGB", (800, 400)).save(path)
+        >>> judged = Source(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
+        >>> small = thumbnails([judged], side=100)[judged]
+        >>> small.width, small.height, small.url[:23]
+        (100, 50, 'data:image/webp;base64,')
+        >>> list(thumbnails([Source(str(path), "0" * 64)]).values())
+        [NoThumbnail(why='the file has changed since it was judged')]
+    """
+    wanted = sorted(set(sources), key=lambda each: (each.sha256, each.uri))
+    first = {source.sha256: source for source in wanted}
+    policy = PicturePolicy(longest_side=side, encoding=Encoding.WEBP, quality=_QUALITY)
+    bases = list(dict.fromkeys([Path.cwd(), *folders]))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        made = dict(zip(first, pool.map(lambda source: _made(source, policy, bases), first.values()), strict=True))
+    return {source: made[source.sha256] for source in wanted}
+
+
+def folders_of(generations: Iterable[Path]) -> list[Path]:
+    """Where relative paths may start that were written when these folders or tables were judged: they, and all above them."""
+    return [folder for each in generations for folder in (each, *each.parents)]
+
+
+def _made(source: Source, policy: PicturePolicy, bases: Sequence[Path]) -> Thumbnail | NoThumbnail:
+    data = _judged_bytes(source, bases)
+    if isinstance(data, NoThumbnail):
+        return data
+    small = prepare_bytes(data, policy, sha256=source.sha256)
+    if isinstance(small, Unscored) or small.media.data is None:
+        return NoThumbnail("the file cannot be opened as a picture")
+    encoded = base64.b64encode(small.media.data).decode("ascii")
+    return Thumbnail(f"data:image/webp;base64,{encoded}", small.width, small.height)
+
+
+def _judged_bytes(source: Source, bases: Sequence[Path]) -> bytes | NoThumbnail:
+    if "://" in source.uri:
+        return NoThumbnail("the file is not on this machine")
+    problem = NoThumbnail("there is no such file")
+    for path in dict.fromkeys(base / source.uri for base in bases):  # an absolute path stays what it is
+        data = read_inside(path, Path(path.anchor), DEFAULT_LIMITS.most_bytes)
+        if isinstance(data, Unscored):
+            problem = problem if data.detail is None else NoThumbnail(data.detail)
+        elif hashlib.sha256(data).hexdigest() == source.sha256:
+            return data
+        else:
+            problem = NoThumbnail("the file has changed since it was judged")
+    return problem
