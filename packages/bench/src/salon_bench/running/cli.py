@@ -158,6 +158,7 @@ def run(
             extractor_settings=None if second is None else second.model_dump(mode="json"),
         )
         plans.append((planned_run, judge, helper))
+    _refuse_twins([each.plan.run_id for each, _, _ in plans])
     reports = [_judged(each, judge, helper, store, resume=resume, work=work) for each, judge, helper in plans]
     if len(plans) > 1 and all(report["complete"] for report in reports):
         reports.append(_panel([each for each, _, _ in plans], suite, store))
@@ -228,6 +229,14 @@ def rescore_(run_id: str, store: Path, form: str) -> None:
 # ------------------------------------------------------------------------------------------------------------- one start
 
 
+def _refuse_twins(run_ids: Sequence[str]) -> None:
+    """Two judges of one version are one run: as a panel they would only agree with themselves."""
+    twice = [run_id for run_id in run_ids if run_ids.count(run_id) > 1]
+    if twice:
+        hint = "A panel needs judges of different models or settings; two models of one name need names of their own."
+        raise InputError("the same judge was named twice", column="--judge", value=twice[0], hint=hint)
+
+
 def _opened(settings: Any, concurrency: int | None) -> "Judge":
     import os
 
@@ -246,7 +255,7 @@ def _judged(
     from salon_bench.running.folding import fold_apart
     from salon_bench.running.interrupting import stop_on_signals
     from salon_bench.running.limits import Limits
-    from salon_bench.running.reporting import report_of
+    from salon_bench.running.reporting import MOST_NAMED, problem_of, report_of, shortened
     from salon_bench.running.runner import Pace
     from salon_bench.running.start import FinishedError, execute
 
@@ -257,10 +266,13 @@ def _judged(
     if left_out:
         click.echo(f"{len(left_out)} files belong to no prompt and are left out.", err=True)
 
+    unreadable: list[str] = []
+
     def caught(runner: "Runner") -> None:
+        runner.on_examined(lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()))
         stop_on_signals(runner, lambda words: click.echo(words, err=True))
 
-    with _watching(work) as watcher:
+    with _watching(work, planned.plan.judge) as watcher:
         job = execute(
             planned,
             judge,
@@ -283,13 +295,13 @@ def _judged(
             raise IncompleteError(
                 f"stopped at once; go on with: salon bench resume {planned.plan.run_id} --store {store}"
             ) from None
-    for words in remarks_of(judge):
+    for words in (*remarks_of(judge), *shortened(unreadable)):
         click.echo(words, err=True)
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 
 @contextmanager
-def _watching(work: Mapping[str, Any]) -> "Iterator[Watcher]":
+def _watching(work: Mapping[str, Any], label: str) -> "Iterator[Watcher]":
     """A bar on a terminal, and the log that was asked for."""
     from salon_bench.running.watching import JsonLog, Watchers
 
@@ -300,7 +312,7 @@ def _watching(work: Mapping[str, Any]) -> "Iterator[Watcher]":
 
             from salon_bench.running.display import Bar
 
-            watchers.append(stack.enter_context(Bar(Console(stderr=True))))
+            watchers.append(stack.enter_context(Bar(Console(stderr=True), label)))
         if work["log_json"] == "-":
             watchers.append(JsonLog(sys.stderr))
         elif work["log_json"]:
@@ -325,7 +337,7 @@ def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str,
 
 
 def _show(reports: list[dict[str, Any]], form: str) -> None:
-    from salon_bench.running.reporting import cell, remark
+    from salon_bench.running.reporting import cells, remark
 
     if form == "json":
         _json(reports)
@@ -334,12 +346,13 @@ def _show(reports: list[dict[str, Any]], form: str) -> None:
         click.echo(f"Run {report['run_id']}")
         for each in report["subjects"]:
             click.echo(f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored")
-            lines = [[cell(row[name]) for name in row] for row in each["table"]]
-            _table(list(each["table"][0]) if each["table"] else [], lines)
+            _table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
             for note in each["notes"]:
                 click.echo(note)
         for line in report.get("agreement", ()):
             click.echo(line["sentence"])
+        if report.get("agreement") == []:
+            click.echo("No two judges gave a verdict about the same thing: every number is one judge's alone.")
         if report["progress"]:
             click.echo(remark(report["progress"]), err=True)
 
