@@ -9,8 +9,8 @@ _MOST_NAMED = 3
 def remarks_of(judge: object) -> list[str]:
     """Lines for people about a judge and the judges within it, each once.
 
-    Works on what a judge has (``cache``, ``written``, ``missing``, ``unused``, ``judge``, ``routes``), so nothing is imported that the
-    run did not need.
+    Works on what a judge has (``cache``, ``written``, ``missing``, ``unused``, ``judge``, ``routes``), so nothing is imported
+    that the run did not need.
 
     Example:
         >>> import asyncio, tempfile
