@@ -119,6 +119,9 @@ def test_rescoring_asks_nobody_and_says_what_changed(pictures: Path, small_suite
         assert server.stats.requests == asked
     report = json.loads(again.stdout)[0]
     assert report["run_id"].startswith(f"{run_id}+rescore-")
+    shown = salon("rescore", run_id, "--format", "json")
+    assert (shown.exit_code, "nothing is read again" in shown.stderr) == (0, True)
+    assert json.loads(shown.stdout)[0] == {**report, "progress": None}
     assert report["changes"] == {"same": 6, "other_value": 0, "now_scored": 2, "now_unscored": 0, "gone": 0, "new": 0}
     versions = ResultStore.open("results", read_only=True).read("scores").collect()["judge_version"].n_unique()
     assert versions == 2
@@ -160,6 +163,13 @@ def test_one_judge_named_twice_is_no_panel_and_nobody_is_asked(pictures: Path) -
         twice = run(pictures, server.url, "--judge", f"vllm:mock@{server.url}")
         assert server.stats.requests == 0
     assert (twice.exit_code, "named twice" in twice.stderr) == (2, True)
+
+
+def test_a_limit_on_cost_without_prices_is_refused_before_anybody_is_asked(pictures: Path) -> None:
+    with serving(Script(rule=fixed("3"))) as server:
+        refused = run(pictures, server.url, "--max-cost", 1)
+        assert server.stats.requests == 0
+    assert (refused.exit_code, "needs a judge with prices" in refused.stderr) == (2, True)
 
 
 def test_a_panel_of_which_one_judge_answers_says_that_nothing_is_agreed(pictures: Path) -> None:

@@ -143,8 +143,8 @@ def run(
     second = None if extractor is None else read_settings(extractor)
     plans = []
     for settings in read_judges(judges):
-        judge = _opened(settings, work["concurrency"])
-        helper = None if second is None else _opened(second, work["concurrency"])
+        judge = _opened(settings, work)
+        helper = None if second is None else _opened(second, work)
         planned_run = planned(
             suite,
             subjects,
@@ -183,10 +183,10 @@ def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
     from salon_bench.running.again import planned_again, refuse_another_run, stored_plan
 
     _, plan = stored_plan(store, run_id)
-    judge = _opened(restore_settings(plan.judge_settings), work["concurrency"])
+    judge = _opened(restore_settings(plan.judge_settings), work)
     helper = None
     if plan.extractor_settings is not None:
-        helper = _opened(restore_settings(plan.extractor_settings), work["concurrency"])
+        helper = _opened(restore_settings(plan.extractor_settings), work)
     again = planned_again(plan, judge, helper)
     refuse_another_run(run_id, plan, again.plan)
     reports = [_judged(again, judge, helper, store, resume=True, work=work)]
@@ -213,17 +213,24 @@ def rescore_(run_id: str, store: Path, form: str) -> None:
     from salon_bench.running.again import planned_again, stored_plan
     from salon_bench.running.folding import fold_apart
     from salon_bench.running.reporting import report_of
-    from salon_bench.running.rescoring import AbsentJudge, rescore
+    from salon_bench.running.rescoring import AbsentJudge, changes, rescore
+    from salon_bench.running.standing import rows_of
+    from salon_bench.running.start import FinishedError
 
     _, plan = stored_plan(store, run_id)
     helper = None if plan.extractor_alone is None else AbsentJudge("extractor", plan.extractor_alone)
     again = planned_again(plan, AbsentJudge(plan.judge, plan.judge_alone), helper)
-    done = asyncio.run(rescore(again, run_id, store, fold=fold_apart))
-    changes = {name: getattr(done.changes, name) for name in type(done.changes).__slots__}
-    report = {**report_of(again.suite, store, done.run_id, done.outcome), "rescored": run_id, "changes": changes}
-    _show([report], form)
+    try:
+        done = asyncio.run(rescore(again, run_id, store, fold=fold_apart))
+        new_id, outcome, changed = done.run_id, done.outcome, done.changes
+    except FinishedError as error:
+        new_id, outcome = error.standing.run_id, None
+        changed = changes(rows_of(store, "scores", run_id), rows_of(store, "scores", new_id))
+        click.echo(f"Run {new_id} is finished; nothing is read again.", err=True)
+    counts = {name: getattr(changed, name) for name in type(changed).__slots__}
+    _show([{**report_of(again.suite, store, new_id, outcome), "rescored": run_id, "changes": counts}], form)
     if form == "table":
-        click.echo(f"Against {run_id}: {done.changes}")
+        click.echo(f"Against {run_id}: {changed}")
 
 
 # ------------------------------------------------------------------------------------------------------------- one start
@@ -237,11 +244,15 @@ def _refuse_twins(run_ids: Sequence[str]) -> None:
         raise InputError("the same judge was named twice", column="--judge", value=twice[0], hint=hint)
 
 
-def _opened(settings: Any, concurrency: int | None) -> "Judge":
+def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
     import os
 
     from salon_bench.judges.specification import open_settings, with_concurrency
 
+    if work["max_cost"] is not None and getattr(settings, "prices", settings) is None:
+        hint = "Give the judge as a TOML file with [prices], or limit --max-tokens or --max-calls."
+        raise InputError("a limit on cost needs a judge with prices", column="--max-cost", value=settings.title, hint=hint)
+    concurrency = work["concurrency"]
     return open_settings(settings if concurrency is None else with_concurrency(settings, concurrency), os.environ)
 
 
