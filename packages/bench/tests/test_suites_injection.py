@@ -24,6 +24,7 @@ FOLDERS = sorted({module.rpartition(".")[2] for module in BUNDLED.values()})
 SUITES = Path(importlib.util.find_spec("salon_bench.suites").origin).parent
 
 OURS = {
+    "artifact_bench": {"count", "letters", "loop", "names"},
     "prism": {"rubric", "bands", "loop"},
     "magicbench": {"kinds", "guidelines", "loop", "doing", "scene", "style", "shot"},
     "magic_bench_377": {"point", "definition"},
@@ -31,6 +32,16 @@ OURS = {
 """By suite: variables of its templates that hold our own words, never a prompt's, a subject's or a model's."""
 
 PROMPT_FILES: dict[str, Callable[[str], str]] = {
+    "artifact_bench": lambda text: json.dumps(
+        {
+            "task_type": 3,
+            "sample_id": "1",
+            "video_path": ["1.mp4"],
+            "option": [f"Oversmoothing: {text}", f"Spatial Clipping: {text}"],
+            "answer": "B",
+            "level": "easy",
+        }
+    ),
     "prism": lambda text: json.dumps({"prompt": text, "track": "text-rendering"}),
     "magicbench": lambda text: json.dumps(
         {"prompt_t2i": text, "subject": text, "class": "human", "detail_class": "human_single"}

@@ -33,9 +33,12 @@ class Media:
         data: the encoded file's bytes; None when it is by reference only. At least one of the two is given.
         kind: image or video.
         frames_per_second: for a video, how densely it is to be shown to the judge; None leaves that to the judge.
+        most_pixels: for a video, width × height of a frame that is shown at most; None leaves that to the judge.
+        film: for a video, the frames that were taken from it with these two wishes and the judge's own limits; None: they were
+            not taken yet. They follow from the file, so they are no part of what makes two media the same.
 
     Raises:
-        InputError: when neither ``uri`` nor ``data`` is given, the hash is none, or the frame rate is not above 0.
+        InputError: when neither ``uri`` nor ``data`` is given, the hash is none, or a wish for frames is not above 0.
     """
 
     sha256: str
@@ -43,6 +46,8 @@ class Media:
     data: bytes | None = field(default=None, repr=False, compare=False)
     kind: MediaKind = MediaKind.IMAGE
     frames_per_second: float | None = None
+    most_pixels: int | None = None
+    film: "Film | None" = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.uri is None and self.data is None:
@@ -51,6 +56,8 @@ class Media:
             raise InputError("not a SHA-256 in 64 lower-case hex digits", column="sha256", value=self.sha256)
         if self.frames_per_second is not None and not 0 < self.frames_per_second < float("inf"):
             raise InputError("must be above 0", column="frames_per_second", value=self.frames_per_second)
+        if self.most_pixels is not None and self.most_pixels < 1:
+            raise InputError("must be 1 or more", column="most_pixels", value=self.most_pixels)
 
     @classmethod
     def from_file(cls, path: str | Path, kind: MediaKind = MediaKind.IMAGE, *, frames_per_second: float | None = None) -> Self:
@@ -74,6 +81,31 @@ class Media:
             'fe1a4ab1fb63'
         """
         return cls(hashlib.sha256(data).hexdigest(), data=data, kind=kind, frames_per_second=frames_per_second)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a video shows ``at_s`` seconds after its first picture, as a picture of its own."""
+
+    at_s: float
+    image: Media
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """Frames of a video, in their order, evenly spaced in time.
+
+    Attributes:
+        frames: what is shown; at least one.
+        duration_s: of the whole video, in seconds.
+        at_rate: how many frames the wanted rate gives; more than there are where they were thinned.
+        notes: what was done to the video, a clause each.
+    """
+
+    frames: tuple[Frame, ...]
+    duration_s: float
+    at_rate: int
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,4 +338,5 @@ class Editor(Protocol):
 
 
 def _content(media: Media) -> dict[str, Digestible]:
-    return {"sha256": media.sha256, "kind": str(media.kind), "frames_per_second": media.frames_per_second}
+    wishes = {} if media.most_pixels is None else {"most_pixels": media.most_pixels}
+    return {"sha256": media.sha256, "kind": str(media.kind), "frames_per_second": media.frames_per_second, **wishes}

@@ -9,7 +9,9 @@ from typing import Any
 
 from salon_bench.judges.pictures import PictureParts
 from salon_bench.judges.settings import ChatSettings, JsonMode
+from salon_bench.judges.videos import video_parts
 from salon_taxonomy.protocols import Decoding, Media, Question
+from salon_taxonomy.records import MediaKind
 
 _SEPARATORS = (",", ":")
 
@@ -38,6 +40,8 @@ class ChatRequests:
     async def write(self, question: Question) -> list[bytes]:
         """The pieces of the body, in order; a picture is a piece of its own, everything between two pictures is one.
 
+        A video becomes the pieces of its frames, or one of its own (``ChatSettings.videos``).
+
         Raises:
             InputError: for media that this judge cannot be shown (see :meth:`PictureParts.part`).
         """
@@ -50,11 +54,17 @@ class ChatRequests:
         for place, part in enumerate(question.parts):
             comma = b"," if place else b""
             if isinstance(part, Media):
-                pieces += [text + comma, await self._pictures.part(part)]
-                text = b""
+                for piece in await self._shown(part):
+                    pieces += [text + comma, piece]
+                    text, comma = b"", b","
             else:
                 text += b'%b{"type":"text","text":%b}' % (comma, _json(part))
         return [*pieces, b"%b]}]%b" % (text, self._tail(question))]
+
+    async def _shown(self, media: Media) -> list[bytes]:
+        if media.kind == MediaKind.VIDEO:
+            return await video_parts(media, self._settings.videos, self._pictures)
+        return [await self._pictures.part(media)]
 
     def decoding(self, question: Question) -> Decoding:
         """How the reply is drawn: the question's decoding with the judge's own put over it."""

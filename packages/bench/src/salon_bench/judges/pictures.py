@@ -49,8 +49,8 @@ class PictureParts:
             self._kept.move_to_end(media.sha256)
             return found
         if media.kind != MediaKind.IMAGE:
-            raise InputError("this judge looks at pictures, not at videos", value=media.uri, hint="Show it single frames.")
-        data = media.data if media.data is not None else await asyncio.to_thread(_file, media)
+            raise InputError("this is a video, not a picture:", value=media.uri, hint="Ask about it as a video.")
+        data = media.data if media.data is not None else await asyncio.to_thread(file_bytes, media)
         head = b'{"type":"image_url","image_url":{"url":"data:%b;base64,' % _mime(data)
         made = b"".join((head, base64.b64encode(data), b'"}}'))
         self._keep(media.sha256, made)
@@ -65,7 +65,7 @@ class PictureParts:
             self._size -= len(self._kept.popitem(last=False)[1])
 
 
-def _file(media: Media) -> bytes:
+def file_bytes(media: Media) -> bytes:
     """The bytes of media that are a file, which must be what they were."""
     uri = media.uri or ""
     if "://" in uri:
@@ -73,9 +73,9 @@ def _file(media: Media) -> bytes:
     try:
         data = Path(uri).read_bytes()
     except (OSError, ValueError) as error:
-        raise InputError(f"the picture cannot be read ({error})", source=uri) from error
+        raise InputError(f"the file cannot be read ({error})", source=uri) from error
     if hashlib.sha256(data).hexdigest() != media.sha256:
-        raise InputError("the picture has changed since it was listed", source=uri, hint="List the pictures again.")
+        raise InputError("the file has changed since it was listed", source=uri, hint="List the files again.")
     return data
 
 

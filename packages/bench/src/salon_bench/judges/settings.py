@@ -113,6 +113,23 @@ class JudgeSettings(_Settings):
         return digest("judge", self.model_dump(mode="json", exclude={"name"}))
 
 
+class VideoInput(_Settings):
+    """How a judge is shown a video.
+
+    Attributes:
+        send: ``frames``: as pictures in their order, which every server takes that takes several pictures; ``video_url``: the
+            file itself, in the form that vLLM and SGLang read; the server then picks frames by its own rule.
+        most_frames: of one video; more are thinned evenly. None: as many as the suite's rate gives.
+        most_pixels: width × height of a frame at most. None: as the suite wants it.
+        time_stamps: say before each frame, as text, at which second it stands.
+    """
+
+    send: Literal["frames", "video_url"] = "frames"
+    most_frames: Annotated[int, Field(ge=1)] | None = None
+    most_pixels: Annotated[int, Field(ge=1)] | None = None
+    time_stamps: bool = True
+
+
 class ChatSettings(JudgeSettings):
     """One judge behind ``POST {base_url}/chat/completions``.
 
@@ -129,6 +146,7 @@ class ChatSettings(JudgeSettings):
         tokens_field: what the server calls the longest reply.
         decoding: in place of the question's own.
         extra_body: further fields of every request, as the server knows them.
+        videos: how a video is shown.
         limits: pacing, patience and retries.
         prices: None: the costs are not known.
 
@@ -150,6 +168,7 @@ class ChatSettings(JudgeSettings):
     tokens_field: TokensField = TokensField.MAX_TOKENS
     decoding: DecodingOverrides = DecodingOverrides()
     extra_body: dict[str, JsonValue] = {}
+    videos: VideoInput = VideoInput()
     limits: Limits = Limits()
     prices: Prices | None = None
 
@@ -168,6 +187,8 @@ class ChatSettings(JudgeSettings):
         shaping: dict[str, Digestible] = self.model_dump(
             mode="json", include={"model", "headers", "json_mode", "tokens_field", "decoding", "extra_body"}
         )
+        if self.videos != VideoInput():  # the usual way leaves the versions of judges of pictures as they were
+            shaping["videos"] = self.videos.model_dump(mode="json")
         return digest("judge", {"protocol": PROTOCOL, **shaping})
 
     @field_validator("base_url")

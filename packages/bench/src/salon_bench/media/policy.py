@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from salon_bench.media.video_policy import VideoPolicy
 from salon_taxonomy.errors import InputError
 
 _BEST_QUALITY = 100
@@ -28,6 +29,7 @@ class PicturePolicy:
         most_pixels: width × height at most, keeping the shape. None: no limit.
         encoding: the format that is sent.
         quality: of JPEG and WebP, 1 to 100.
+        video: for a suite whose files are videos, which frames are shown; the fields above are then not used. None: pictures.
 
     Raises:
         InputError: for a limit below 1 or a quality out of its range.
@@ -41,6 +43,7 @@ class PicturePolicy:
     most_pixels: int | None = None
     encoding: Encoding = Encoding.KEEP
     quality: int = 92
+    video: VideoPolicy | None = None
 
     def __post_init__(self) -> None:
         for name in ("longest_side", "most_pixels"):

@@ -1,4 +1,4 @@
-"""The pictures of a run: each is decoded and encoded once, however many questions and comparisons show it."""
+"""The pictures and videos of a run: each is decoded and encoded once, however many questions and comparisons show it."""
 
 import hashlib
 from functools import partial
@@ -9,6 +9,8 @@ from salon_bench.media.byte_bounded import ByteBounded
 from salon_bench.media.policy import DEFAULT_LIMITS, PicturePolicy, SourceLimits
 from salon_bench.media.preparing import Prepared, prepare_bytes
 from salon_bench.media.reading import read_inside
+from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits
+from salon_bench.media.video_sampling import prepare_video_bytes
 from salon_taxonomy.verdict import Unscored
 
 _MOST_BYTES: Final = 32 << 20
@@ -26,6 +28,7 @@ class PictureShelf:
     Args:
         most_bytes: what the prepared pictures that are kept may weigh together; memory stays flat however many come by.
         limits: larger files and pictures are refused.
+        video_limits: larger videos are refused.
 
     Example:
         >>> import tempfile
@@ -38,13 +41,20 @@ class PictureShelf:
         (True, 1)
     """
 
-    def __init__(self, most_bytes: int = _MOST_BYTES, *, limits: SourceLimits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        most_bytes: int = _MOST_BYTES,
+        *,
+        limits: SourceLimits = DEFAULT_LIMITS,
+        video_limits: VideoLimits = DEFAULT_VIDEO_LIMITS,
+    ) -> None:
         self._limits = limits
+        self._video_limits = video_limits
         self._cache: ByteBounded[tuple[str, PicturePolicy], Outcome] = ByteBounded(most_bytes, _weight)
 
     @property
     def decoded(self) -> int:
-        """How many pictures had to be decoded so far."""
+        """How many pictures and videos had to be decoded so far."""
         return self._cache.made
 
     @property
@@ -53,14 +63,21 @@ class PictureShelf:
         return self._cache.bytes
 
     def prepare(self, path: Path, policy: PicturePolicy, root: Path) -> Prepared | Unscored:
-        """A picture, ready to be sent, or ``Unscored(BAD_MEDIA)``; never raises for what a file is."""
-        data = read_inside(path, root, self._limits.most_bytes)
+        """A picture or video, ready to be sent, or ``Unscored(BAD_MEDIA)``; never raises for what a file is."""
+        video = policy.video
+        data = read_inside(path, root, self._limits.most_bytes if video is None else self._video_limits.most_bytes)
         if isinstance(data, Unscored):
             return data
         sha256 = hashlib.sha256(data).hexdigest()
         make = partial(prepare_bytes, data, policy, limits=self._limits, sha256=sha256)
+        if video is not None:
+            make = partial(prepare_video_bytes, data, video, uri=str(path), limits=self._video_limits, sha256=sha256)
         return self._cache.get((sha256, policy), make)
 
 
 def _weight(outcome: Outcome) -> int:
-    return _OVERHEAD + (len(outcome.media.data or b"") if isinstance(outcome, Prepared) else 0)
+    if isinstance(outcome, Unscored):
+        return _OVERHEAD
+    film = outcome.media.film
+    frames = {} if film is None else {id(frame.image): frame.image for frame in film.frames}
+    return _OVERHEAD + sum(len(each.data or b"") for each in (outcome.media, *frames.values()))

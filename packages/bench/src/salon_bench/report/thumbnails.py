@@ -1,4 +1,4 @@
-"""Small copies of judged pictures for a page: bounded in size, encoded once, and only of the very bytes that were judged."""
+"""Small copies of judged pictures and videos for a page: bounded, encoded once, and only of the very bytes judged."""
 
 import base64
 import hashlib
@@ -8,15 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from salon_bench.media.contact_sheet import contact_sheet
 from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
 from salon_bench.media.preparing import prepare_bytes
 from salon_bench.media.reading import read_inside
+from salon_bench.media.video_container import container_of
+from salon_bench.media.video_policy import VideoPolicy
+from salon_bench.media.video_sampling import sample_video
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
 
 SIDE: Final = 320
 """Longest side of a small copy in pixels, when nobody says otherwise."""
 _QUALITY: Final = 80
 _THREADS: Final = 4
+_SHEET_FRAMES: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +92,25 @@ def _made(source: Source, policy: PicturePolicy, bases: Sequence[Path]) -> Thumb
     data = _judged_bytes(source, bases)
     if isinstance(data, NoThumbnail):
         return data
+    if container_of(data) is not None:
+        sheet = _sheet(data)
+        if isinstance(sheet, NoThumbnail):
+            return sheet
+        data = sheet
     small = prepare_bytes(data, policy, sha256=source.sha256)
     if isinstance(small, Unscored) or small.media.data is None:
         return NoThumbnail("the file cannot be opened as a picture")
     encoded = base64.b64encode(small.media.data).decode("ascii")
     return Thumbnail(f"data:image/webp;base64,{encoded}", small.width, small.height)
+
+
+def _sheet(data: bytes) -> bytes | NoThumbnail:
+    """Nine frames of a video as one picture."""
+    try:
+        sampled = sample_video(data, VideoPolicy(most_frames=_SHEET_FRAMES))
+    except InputError as error:  # PyAV is not installed
+        return NoThumbnail(error.problem)
+    return NoThumbnail(sampled.detail) if isinstance(sampled, Unscored) else contact_sheet(sampled.film, columns=3)
 
 
 def _judged_bytes(source: Source, bases: Sequence[Path]) -> bytes | NoThumbnail:

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _COMMANDS = {
+    "artifact-bench": "salon_bench.suites.artifact_bench.cli:artifact_bench",
     "assessor": "salon_bench.assessor.cli:assessor",
     "batch": "salon_bench.judges.cli:batch",
     "cache": "salon_bench.judges.cli:cache",
     "compare": "salon_bench.report.cli:compare",
+    "contact-sheet": "salon_bench.media.cli:contact_sheet_",
+    "draw-video": "salon_bench.media.cli:draw_video",
     "export": "salon_bench.report.cli:export",
     "leaderboard": "salon_bench.report.cli:leaderboard",
     "magic-bench-377": "salon_bench.suites.magic_bench_377.cli:magic_bench_377",

@@ -1,6 +1,8 @@
 """Puts the pictures of a case before the judge: opened, checked, resized, and named by their content."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from salon_bench.media import PicturePolicy, PictureShelf, Prepared
 from salon_bench.suites.generations import Generated
@@ -30,6 +32,24 @@ def with_pictures(case: Case, policy: PicturePolicy, shelf: PictureShelf) -> tup
     return replace(case, media=tuple(media), generation_ids=tuple(row.generation_id for row in rows)), tuple(rows)
 
 
+def narrowed(policy: PicturePolicy, judge_settings: Mapping[str, Any] | None) -> PicturePolicy:
+    """The suite's wish within what the judge takes of a video, by the judge's settings as a run keeps them.
+
+    A judge around another one (``cache:…``) has that one's limits. A resumed or rescored run finds the same ones in its
+    settings, so it asks the same questions.
+    """
+    if policy.video is None:
+        return policy
+    settings: Mapping[str, Any] = judge_settings or {}
+    while "videos" not in settings and isinstance(settings.get("judge"), Mapping):
+        settings = settings["judge"]
+    limits = settings.get("videos")
+    if not isinstance(limits, Mapping):
+        return policy
+    frames, pixels = limits.get("most_frames"), limits.get("most_pixels")
+    return replace(policy, video=policy.video.narrowed(most_frames=frames, most_pixels=pixels))
+
+
 def _row(picture: Generated, prepared: Prepared) -> Generation:
     """The row of a file; its key is a digest of prompt, model, sample and the file's own bytes."""
     sha256 = prepared.original_sha256
@@ -48,6 +68,7 @@ def _row(picture: Generated, prepared: Prepared) -> Generation:
         sha256=sha256,
         width=prepared.original_width,
         height=prepared.original_height,
+        kind=prepared.media.kind,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from salon_bench.running.examination import Asking
 from salon_bench.suites.generations import Generations, read_generations
-from salon_bench.suites.suite import Judging, Suite, SuitePrompt
+from salon_bench.suites.suite import Judging, NamesItsFiles, Suite, SuitePrompt
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
@@ -160,7 +160,7 @@ def planned(
         raise InputError("a limit counts prompts, from 1, not", value=limit)
     kept = drawn(suite.prompts(prompts), limit, seed)
     ids = [item.prompt.prompt_id for item in kept]
-    found = [read_generations(subject.generations, subject.name, ids) for subject in subjects]
+    found = [_files_of(suite, subject, kept) for subject in subjects]
     files = [file for one in found for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
     generations = Generations(files, left_out=[path for one in found for path in one.left_out])
     suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
@@ -194,6 +194,13 @@ def drawn(prompts: Sequence[SuitePrompt], limit: int | None, seed: int) -> Seque
         return prompts
     chosen = random.Random(f"salon/{seed}").sample(range(len(prompts)), limit)  # noqa: S311  (no secret)
     return [prompts[place] for place in sorted(chosen)]
+
+
+def _files_of(suite: Suite, subject: Subject, prompts: Sequence[SuitePrompt]) -> Generations:
+    """The subject's files: as the prompts themselves name them, for a suite that knows how, else by name or table."""
+    if isinstance(suite, NamesItsFiles):
+        return suite.generations(subject.generations, subject.name, prompts)
+    return read_generations(subject.generations, subject.name, [item.prompt.prompt_id for item in prompts])
 
 
 def _facts(item: SuitePrompt) -> Mapping[str, Digestible]:

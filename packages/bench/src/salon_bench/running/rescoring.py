@@ -115,6 +115,7 @@ async def rescore(
             ledger,
             keep_lost=True,
             watcher=watcher,
+            judge_settings=plan.judge_settings,
         )
         outcome = await runner.run()
     finally:

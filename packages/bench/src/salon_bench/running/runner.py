@@ -7,18 +7,19 @@ than are being asked about. What is asked and answered stands in ``examination.p
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import Any
 
 from salon_bench.media import PictureShelf
 from salon_bench.running.examination import Asking, Examined, Examiner, StopAskingError
 from salon_bench.running.ledger import Ledger
 from salon_bench.running.limits import Limits, Spending
-from salon_bench.running.pictures import with_pictures
+from salon_bench.running.pictures import narrowed, with_pictures
 from salon_bench.running.progress import Nobody, Progress, Watcher
 from salon_bench.suites.suite import Case, Suite
 from salon_taxonomy.digest import digest
@@ -87,6 +88,7 @@ class Runner:
         keep_lost: whether the rows of a case stand although a question got no reply (then it is unscored for good);
             otherwise the case stays open and a resume asks again.
         watcher: told how it goes.
+        judge_settings: as the plan keeps them; they say what the judge takes of a video.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class Runner:
         pace: Pace | None = None,
         keep_lost: bool = False,
         watcher: Watcher | None = None,
+        judge_settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._suite = suite
         self._cases = cases
@@ -111,6 +114,7 @@ class Runner:
         self._spending = Spending(limits or Limits())
         self._examiner = Examiner(suite, asking, ledger, self._spending)
         self._shelf = PictureShelf(_SHELF_BYTES)
+        self._pictures = narrowed(suite.pictures, judge_settings)
         self._gate = asyncio.Semaphore(self._pace.concurrency)
         self._reasons: Counter[Reason] = Counter()
         self._done = self._open = 0
@@ -182,7 +186,7 @@ class Runner:
             case: Case = fresh
             generations: tuple[Generation, ...] = ()
             if fresh.pictures and fresh.problem is None:
-                case, generations = await loop.run_in_executor(pool, with_pictures, fresh, self._suite.pictures, self._shelf)
+                case, generations = await loop.run_in_executor(pool, with_pictures, fresh, self._pictures, self._shelf)
             elif number % _BREATH == 0:
                 await asyncio.sleep(0)  # a stretch of stored replies must not keep everybody else waiting
             async with self._gate:

@@ -1,10 +1,13 @@
 """Starts a run, or goes on with it: takes it for this process, works, and has its rows folded into the store."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
 
 from salon_bench.running.examination import Asking
 from salon_bench.running.folding import fold_here
@@ -92,12 +95,19 @@ async def execute(
                 pace=pace,
                 keep_lost=keep_lost,
                 watcher=watcher,
+                judge_settings=plan.judge_settings or _own_settings(judge),
             )
             if on_start is not None:
                 on_start(runner)
             return await runner.run()
     finally:
         ledger.close()
+
+
+def _own_settings(judge: Judge) -> Mapping[str, Any]:
+    """What a judge that was opened by a program says of itself; nothing where it has no settings."""
+    settings = getattr(judge, "settings", None)
+    return settings.model_dump(mode="json") if isinstance(settings, BaseModel) else {}
 
 
 def run_row(plan: RunPlan, run_id: str | None = None) -> Run:

@@ -212,4 +212,16 @@ class Suite(Protocol):
         """One subject's numbers from the rows of one run (columns as in the store), whatever their order."""
 
 
+@runtime_checkable
+class NamesItsFiles(Protocol):
+    """A suite whose prompts come with files of their own; without this, files are found by the prompts' ids."""
+
+    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> "Generations":
+        """The files of the prompts; ``source`` is what the user gave: the folder in which they lie.
+
+        Raises:
+            InputError: when ``source`` is none, or a name leads out of it.
+        """
+
+
 _NO_PICTURE = Media.from_bytes(b"")

@@ -1,0 +1,21 @@
+"""Artifact-Bench: can a multimodal model see that a video was generated, and what is wrong with it? Three tasks, three levels.
+
+* :data:`suite` (``artifact-bench``) reads replies by the paper's rules, :data:`released` (``artifact-bench-released``) by the
+  authors' script; :data:`both_orders` (``artifact-bench-both-orders``) asks about pairs in both orders.
+* :func:`read_rows`: the released rows, or those of the same columns.
+* :mod:`~salon_bench.suites.artifact_bench.construction`: tools to build such a benchmark.
+
+Source, licence, known flaws and deviations: the README beside this file.
+"""
+
+from salon_bench.suites.artifact_bench.rows import BenchRow, Level, Task, read_rows
+from salon_bench.suites.artifact_bench.suite import ArtifactBench
+
+suite = ArtifactBench()
+"""The entry point ``artifact-bench`` of the group ``salon.suites``."""
+released = ArtifactBench("released")
+"""The entry point ``artifact-bench-released``."""
+both_orders = ArtifactBench(both_orders=True)
+"""The entry point ``artifact-bench-both-orders``."""
+
+__all__ = ["ArtifactBench", "BenchRow", "Level", "Task", "both_orders", "read_rows", "released", "suite"]

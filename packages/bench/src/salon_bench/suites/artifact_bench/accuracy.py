@@ -1,0 +1,98 @@
+"""Accuracy as Artifact-Bench counts it: per task and level, ``Avg`` over levels, ``Total`` over all (paper 001, Table 2)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from salon_bench.suites.artifact_bench.rows import Level, Task
+from salon_ranking.shares import wilson_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What came of the questions of one task and level.
+
+    Attributes:
+        right: answered rightly.
+        answered: replies that hold an answer.
+        invalid: replies from which no answer could be taken (empty, refused, cut off, off the menu): they count as wrong.
+        left_out: questions without a reply, or with a video that cannot be read: they are not counted.
+    """
+
+    right: int = 0
+    answered: int = 0
+    invalid: int = 0
+    left_out: int = 0
+
+    @property
+    def counted(self) -> int:
+        """Questions in the denominator: answered or invalid."""
+        return self.answered + self.invalid
+
+    @property
+    def percent(self) -> float | None:
+        """100 · right / counted; None where nothing counts."""
+        return 100 * self.right / self.counted if self.counted else None
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """Both together."""
+        return Tally(*(getattr(self, name) + getattr(other, name) for name in Tally.__slots__))
+
+
+Tallies: TypeAlias = Mapping[tuple[Task, Level], Tally]
+"""What came of every task and level that has questions."""
+
+
+def average(tallies: Tallies, task: Task) -> float | None:
+    """``Avg`` of a task: the mean of its levels' accuracies in percent; None when a level that has questions has none counted.
+
+    Example:
+        >>> tallies = {(Task.AID, Level.L1): Tally(1, 2), (Task.AID, Level.L2): Tally(0, 4)}
+        >>> average(tallies, Task.AID), total(tallies)
+        (25.0, 16.666666666666668)
+    """
+    values = [tally.percent for (each, _), tally in tallies.items() if each is task]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def total(tallies: Tallies) -> float | None:
+    """``Total``: right answers of all tasks and levels over all questions that count, in percent; None without any."""
+    return sum(tallies.values(), Tally()).percent
+
+
+def falls_with_difficulty(tallies: Tallies, task: Task) -> bool | None:
+    """Whether the accuracy of a task never rises from one level to the next harder one; None unless all three have a value.
+
+    Example:
+        >>> levels = zip(Level, (Tally(9, 10), Tally(5, 10), Tally(6, 10)), strict=True)
+        >>> falls_with_difficulty({(Task.RVAC, level): tally for level, tally in levels}, Task.RVAC)
+        False
+    """
+    values = [tallies.get((task, level), Tally()).percent for level in Level]
+    known = [value for value in values if value is not None]
+    return None if len(known) < len(values) else known == sorted(known, reverse=True)
+
+
+def interval(tally: Tally) -> tuple[float | None, float | None]:
+    """Wilson's 95 % interval of the accuracy, in percent."""
+    if not tally.counted:
+        return None, None
+    low, high = wilson_interval([tally.right], [tally.counted])
+    return round(100 * float(low[0]), 9), round(100 * float(high[0]), 9)
+
+
+def average_interval(tallies: Tallies, task: Task) -> tuple[float | None, float | None]:
+    """95 % interval of ``Avg``, in percent: the levels' Wilson intervals, their distances to the value combined as
+    independent ones (the method of variance estimates recovery, Zou and Donner 2008, doi:10.1002/sim.3095)."""
+    value = average(tallies, task)
+    levels = [tally for (each, _), tally in tallies.items() if each is task]
+    if value is None:
+        return None, None
+    right, counted = [tally.right for tally in levels], [tally.counted for tally in levels]
+    shares = np.divide(right, counted)
+    low, high = wilson_interval(right, counted)
+    down, up = (100 * float(np.sqrt(np.sum((shares - end) ** 2))) / len(levels) for end in (low, high))
+    return round(value - down, 9), round(value + up, 9)

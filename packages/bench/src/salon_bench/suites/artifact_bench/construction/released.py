@@ -1,0 +1,47 @@
+"""Questions in the released schema, as a JSON file that this suite and the authors' script read."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from salon_bench.suites.artifact_bench.rows import LEVEL_NAMES, TASK_TYPES, BenchRow, Task
+from salon_taxonomy.errors import InputError
+
+
+def export_rows(rows: Sequence[BenchRow], path: Path) -> None:
+    """Write questions as one JSON array (replaced); :func:`~..rows.read_rows` gives the same rows back.
+
+    Raises:
+        InputError: when the file cannot be written, or there is no question.
+
+    Example:
+        >>> import tempfile
+        >>> from salon_bench.suites.artifact_bench.rows import Level, read_rows
+        >>> file = Path(tempfile.mkdtemp()) / "rows.json"
+        >>> row = BenchRow(Task.RVAC, "7", ("7.mp4",), "yes", Level.L1)
+        >>> export_rows([row], file)
+        >>> read_rows(file) == [row]
+        True
+    """
+    if not rows:
+        raise InputError("there is no question to write", source=path)
+    text = json.dumps([_released(row) for row in rows], ensure_ascii=False, indent=1)
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", source=path) from error
+
+
+def _released(row: BenchRow) -> dict[str, object]:
+    types = {task: number for number, task in TASK_TYPES.items()}
+    levels = {level: name for name, level in LEVEL_NAMES.items()}
+    answer = {Task.RVAC: row.answer, Task.PVRC: f"<Video {row.answer}>", Task.AID: ",".join(row.answer)}[row.task]
+    options = {"option": list(row.options)} if row.options else {}
+    return {
+        "task_type": types[row.task],
+        "sample_id": row.sample_id,
+        "video_path": list(row.videos),
+        **options,
+        "answer": answer,
+        "level": levels[row.level],
+    }

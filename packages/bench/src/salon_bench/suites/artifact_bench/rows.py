@@ -1,0 +1,203 @@
+"""The rows of Artifact-Bench, from the user's copy of the released file or one of the same columns.
+
+task_type   1 (real or generated), 2 (which of two is more realistic), 3 (which artifacts)
+sample_id   a name, unique within its task
+video_path  a list of one path, of two for task 2, below the folder of videos
+option      task 3: a list of "Name: definition", the first is A
+answer      "yes" or "no"; "<Video A>" or "<Video B>"; "B,E,F"
+level       easy, medium, hard
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from salon_bench.suites.table_rows import TableRow, table_rows
+from salon_taxonomy import Taxonomy
+from salon_taxonomy.errors import InputError
+
+LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""What options are called, in order."""
+TAXONOMY: Final = "artifact-bench"
+"""The label tree that options are leaves of."""
+_LONGEST_ID: Final = 180
+_FEWEST_OPTIONS: Final = 2
+_VIDEO: Final = re.compile(r"<?\s*(?:video\s*)?([ab])\s*>?", re.IGNORECASE)
+
+
+class Task(StrEnum):
+    """The three tasks (paper 001, section 3.2)."""
+
+    RVAC = "rvac"
+    """Real-vs-AI classification: was the video generated? yes or no."""
+    PVRC = "pvrc"
+    """Pairwise realism comparison: which of two generated videos looks more realistic?"""
+    AID = "aid"
+    """Artifact identification: which of the options can be seen? Right only if the set is exactly the right one."""
+
+
+class Level(StrEnum):
+    """How hard a question is; the released rows say easy, medium, hard."""
+
+    L1 = "L1"
+    L2 = "L2"
+    L3 = "L3"
+
+
+TASK_TYPES: Final = {1: Task.RVAC, 2: Task.PVRC, 3: Task.AID}
+"""``task_type`` of the released rows."""
+LEVEL_NAMES: Final = {"easy": Level.L1, "medium": Level.L2, "hard": Level.L3}
+"""``level`` of the released rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRow:
+    """One question.
+
+    Attributes:
+        task: which kind.
+        sample_id: its name, unique within the task.
+        videos: paths below the folder of videos; two for PVRC, Video A first.
+        answer: ``yes`` or ``no``; ``A`` or ``B``; the letters of the right options in alphabetical order (``BEF``).
+        level: how hard it is.
+        options: AID: as the row writes them, "Name: definition"; empty for the others.
+        leaves: AID: the label of each option, by its id in the taxonomy ``artifact-bench``.
+    """
+
+    task: Task
+    sample_id: str
+    videos: tuple[str, ...]
+    answer: str
+    level: Level
+    options: tuple[str, ...] = ()
+    leaves: tuple[str, ...] = ()
+
+    @property
+    def prompt_id(self) -> str:
+        """``aid-0012``: unique in the benchmark."""
+        return f"{self.task}-{self.sample_id}"
+
+
+def read_rows(path: Path) -> list[BenchRow]:
+    """All questions of a file: JSON, JSON Lines, Parquet; or CSV, in which lists are JSON texts.
+
+    Raises:
+        InputError: a file that is none, a column that is missing, a value that is not allowed (with row and column), a question
+            that stands twice, or no question at all.
+
+    Example:
+        >>> import json, tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "rows.json"
+        >>> row = {"task_type": 2, "sample_id": 7, "video_path": ["a.mp4", "b.mp4"], "answer": "<Video B>", "level": "hard"}
+        >>> _ = file.write_text(json.dumps([row]))
+        >>> read_rows(file)[0].prompt_id, read_rows(file)[0].answer, str(read_rows(file)[0].level)
+        ('pvrc-7', 'B', 'L3')
+    """
+    rows: dict[str, BenchRow] = {}
+    for row in table_rows(path):
+        made = _row(row)
+        if made.prompt_id in rows:
+            raise row.problem(f"stands twice among the questions of {made.task}:", "sample_id", value=made.sample_id)
+        rows[made.prompt_id] = made
+    if not rows:
+        raise InputError("there is no question in the file", source=path)
+    return list(rows.values())
+
+
+def _row(row: TableRow) -> BenchRow:
+    task = _task(row)
+    level = row.text("level")
+    known = {**LEVEL_NAMES, **{each.value: each for each in Level}}
+    if level not in known:
+        raise row.problem("unknown level", "level", value=level, allowed=tuple(known))
+    videos = tuple(_path(row, each) for each in _list(row, "video_path"))
+    wanted = 2 if task is Task.PVRC else 1
+    if len(videos) != wanted:
+        raise row.problem(f"a question of {task} has {wanted} video{'s' * (wanted > 1)}, not", "video_path", value=len(videos))
+    options = tuple(_list(row, "option")) if task is Task.AID else ()
+    if task is Task.AID and not _FEWEST_OPTIONS <= len(options) <= len(LETTERS):
+        raise row.problem(f"a question of aid has 2 to {len(LETTERS)} options, not", "option", value=len(options))
+    leaves = tuple(_leaf(row, each) for each in options)
+    if len(set(leaves)) < len(leaves):
+        raise row.problem("the same label stands twice among the options:", "option", value=[each[:40] for each in options])
+    return BenchRow(task, _sample_id(row), videos, _answer(row, task, len(options)), known[level], options, leaves)
+
+
+def _task(row: TableRow) -> Task:
+    value = row.cells.get("task_type")
+    if "task_type" not in row.cells:
+        raise row.problem("the column is missing", "task_type", allowed=tuple(map(str, row.cells)))
+    number = int(value) if isinstance(value, str) and value.strip() in ("1", "2", "3") else value
+    if isinstance(number, bool) or not isinstance(number, int) or number not in TASK_TYPES:
+        raise row.problem("unknown task", "task_type", value=str(value)[:40], allowed=("1", "2", "3"))
+    return TASK_TYPES[number]
+
+
+def _sample_id(row: TableRow) -> str:
+    value = row.cells.get("sample_id")
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else row.text("sample_id")
+    if len(text) > _LONGEST_ID or not text.isprintable():
+        raise row.problem(f"an id has at most {_LONGEST_ID} printable characters, unlike", "sample_id", value=text[:40])
+    return text
+
+
+def _list(row: TableRow, column: str) -> list[str]:
+    """A list of texts; one text stands for a list of one, and in a CSV file a JSON text for its list."""
+    import json
+
+    value: Any = row.cells.get(column)
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise row.problem("is no list in JSON:", column, value=value[:40]) from error
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not items:
+        raise row.problem("must be a list of texts, not", column, value=None if value is None else type(value).__name__)
+    return [TableRow(row.source, row.number, {column: item}).text(column) for item in items]
+
+
+def _path(row: TableRow, text: str) -> str:
+    """A path that stays below the folder of videos, as far as its words say; links are looked at when it is opened."""
+    path = PurePosixPath(text.replace("\\", "/"))
+    if "://" in text or "\0" in text or path.is_absolute() or ".." in path.parts or not path.name:
+        raise row.problem("must lie below the folder of videos, unlike", "video_path", value=text[:80])
+    return str(path)
+
+
+def _leaf(row: TableRow, option: str) -> str:
+    name = option.partition(":")[0].strip()
+    found = _tree().matches(name, tier="leaf")
+    if len(found) != 1:
+        allowed = tuple(label.name for label in _tree().tier("leaf"))
+        hint = "An option is written as 'Name: definition'; `salon taxonomy show artifact-bench` lists the names."
+        raise row.problem("no such artifact", "option", value=name[:80], allowed=allowed, hint=hint)
+    return found[0].id
+
+
+def _answer(row: TableRow, task: Task, options: int) -> str:
+    text = row.text("answer")
+    if task is Task.RVAC:
+        if text.lower() not in ("yes", "no"):
+            raise row.problem("unknown answer", "answer", value=text[:40], allowed=("yes", "no"))
+        return text.lower()
+    if task is Task.PVRC:
+        found = _VIDEO.fullmatch(text)
+        if found is None:
+            raise row.problem("unknown answer", "answer", value=text[:40], allowed=("<Video A>", "<Video B>"))
+        return found[1].upper()
+    letters: Sequence[str] = [each.strip().upper() for each in text.split(",")]
+    offered = LETTERS[:options]
+    if len(set(letters)) < len(letters) or not all(len(each) == 1 and each in offered for each in letters):
+        hint = "Write each letter once, separated by commas: B,E,F."
+        raise row.problem("must be letters of the options, not", "answer", value=text[:40], allowed=tuple(offered), hint=hint)
+    return "".join(sorted(letters))
+
+
+@cache
+def _tree() -> Taxonomy:
+    return Taxonomy.load(TAXONOMY)

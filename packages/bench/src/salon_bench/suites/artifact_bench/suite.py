@@ -1,0 +1,235 @@
+"""Artifact-Bench: does a judge see that a video was generated, which of two looks more real, and what is wrong with it?
+
+    row ── rvac | pvrc | aid ──► one question (pvrc in both orders: two) ──► right or wrong, and what was chosen
+
+Paper 001. Here the judge is what is under test: the *subject* of a run only names the videos (``--subject artifact-bench``),
+results are told apart by ``judge``.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from salon_bench.media import PicturePolicy, VideoPolicy
+from salon_bench.suites.artifact_bench.rows import LETTERS, TAXONOMY, BenchRow, Task, read_rows
+from salon_bench.suites.generations import Generated, Generations
+from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary
+from salon_bench.suites.templates import Templates
+from salon_taxonomy import Taxonomy
+from salon_taxonomy.answers.artifact_bench import (
+    Fidelity,
+    OptionLettersAnswer,
+    VideoChoiceAnswer,
+    YesNoAnswer,
+    parse_option_letters,
+    parse_video_choice,
+    parse_yes_no,
+)
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Decoding, Media, Question
+from salon_taxonomy.records import Prompt, Record
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning
+_TEMPLATES = Templates(Path(__file__).with_name("prompts"))
+_DECODING = Decoding(max_tokens=2048)
+_NO_VIDEO = Media.from_bytes(b"")
+
+CORRECT = "correct"
+"""Dimension: 1 for a right answer, 0 for a wrong one."""
+SAID_YES = "said_yes"
+"""Dimension of RVAC: 1 when the judge took the video for a generated one."""
+CHOSE_FIRST = "chose_first"
+"""Dimension of PVRC: 1 when the judge chose the video that it was shown first."""
+SWAPPED = "_swapped"
+"""Ending of a dimension of PVRC: the same with the videos in the other order."""
+PRESENT, ABSENT = "present: ", "absent: "
+"""Beginnings of dimensions of AID: 1 when the judge chose the option; by whether the label is there, with the label's id."""
+FRAMES, FRAMES_LEFT_OUT = "frames", "frames_left_out"
+"""Dimensions: how many frames of its videos the judge was shown, and how many of those at the wanted rate were thinned out."""
+
+
+class ArtifactBench:
+    """The suite. Installed as ``artifact-bench``, ``artifact-bench-released`` and ``artifact-bench-both-orders``.
+
+    Args:
+        fidelity: which rules read replies: ``paper``, or ``released`` for the authors' script to the letter.
+        both_orders: ask PVRC twice, the second time with the videos swapped, to measure what their order does. The accuracy
+            stays that of the row's own order.
+
+    Raises:
+        InputError: for a fidelity that is none.
+    """
+
+    def __init__(self, fidelity: Fidelity = "paper", *, both_orders: bool = False) -> None:
+        if fidelity not in ("paper", "released"):
+            raise InputError("unknown fidelity", value=fidelity, allowed=("paper", "released"))
+        self.fidelity = fidelity
+        self.both_orders = both_orders
+
+    @property
+    def name(self) -> str:
+        """As the entry points call it."""
+        return f"artifact-bench{'-released' * (self.fidelity == 'released')}{'-both-orders' * self.both_orders}"
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of templates, parsers, the rate and size of frames, and rules."""
+        video = self.pictures.video or VideoPolicy()
+        shown: list[Digestible] = [video.frames_per_second, video.most_pixels, video.quality]
+        whole: dict[str, Digestible] = {"templates": _TEMPLATES.version, "fidelity": self.fidelity, "video": shown}
+        return digest("artifact-bench", {**whole, "both_orders": self.both_orders, "rules": _RULES_VERSION})
+
+    @property
+    def pictures(self) -> PicturePolicy:
+        """Videos at 5 frames per second (paper 001, section 4)."""
+        return PicturePolicy(video=VideoPolicy(frames_per_second=5.0))
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """The questions of a file; none ships with Salon, because the benchmark's licence does not allow it.
+
+        Raises:
+            InputError: without a file, or when it is wrong.
+        """
+        if source is None:
+            hint = "Give your copy of the benchmark's rows (JSON, JSON Lines or Parquet) with --prompts."
+            raise InputError("Artifact-Bench needs a file of questions", hint=hint)
+        return [self._prompt(row) for row in read_rows(source)]
+
+    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
+        """The videos that the questions name, below the folder ``source``; one that is missing is found when it is opened.
+
+        Raises:
+            InputError: when ``source`` is no folder.
+        """
+        if not source.is_dir():
+            raise InputError("must be the folder below which the videos lie", source=source, hint="Give it as --generations.")
+        return Generations(
+            Generated(item.prompt.prompt_id, model, number, source / path, source)
+            for item in prompts
+            for number, path in enumerate(cast("tuple[str, ...]", item.facts["videos"]))
+        )
+
+    def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
+        """One case per question."""
+        for model in generations.models:
+            for item in prompts:
+                found = generations.of(item.prompt.prompt_id, model)
+                complete = len(found) == len(cast("tuple[str, ...]", item.facts["videos"]))
+                yield Case(
+                    case_id=digest("case", {"suite": self.name, "prompt": item.prompt.prompt_id, "model": model}),
+                    suite=self.name,
+                    subject_model=model,
+                    prompt=item.prompt,
+                    pictures=found if complete else (),
+                    facts=item.facts,
+                    problem=None if complete else Unscored(Reason.BAD_MEDIA, "a video of the question is missing"),
+                )
+
+    def examine(self, case: Case) -> Examination:
+        """Ask the one question of the case's task; the rows are those of the dimensions named in this module."""
+        match case.facts["task"]:
+            case Task.RVAC:
+                rows = yield from self._rvac(case)
+            case Task.PVRC:
+                rows = yield from self._pvrc(case)
+            case _:
+                rows = yield from self._aid(case)
+        return [*rows, *_frames(case)]
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """Accuracy per task and level, Avg, Total, and what the tasks say beyond it (see :func:`~.summary.summarize`)."""
+        from salon_bench.suites.artifact_bench.summary import summarize
+
+        return summarize(scores)
+
+    def _prompt(self, row: BenchRow) -> SuitePrompt:
+        facts: dict[str, Digestible] = {
+            "task": row.task.value,
+            "level": row.level.value,
+            "videos": row.videos,
+            "answer": row.answer,
+            "definitions": tuple(" ".join(option.partition(":")[2].split()) for option in row.options),
+            "leaves": row.leaves,
+        }
+        return SuitePrompt(Prompt(prompt_id=row.prompt_id, suite=self.name, text=f"{row.task} {row.sample_id}"), facts)
+
+    def _rvac(self, case: Case) -> Examination:
+        question = Question((_video(case, 0), _TEMPLATES.render("rvac")), decoding=_DECODING)
+        verdict: Verdict[YesNoAnswer] = yield Inquiry("rvac", question, partial(parse_yes_no, fidelity=self.fidelity))
+        if isinstance(verdict, Unscored):
+            return [_row(case, CORRECT, verdict), _row(case, SAID_YES, verdict)]
+        said = verdict.value.ai_generated
+        right = said == (case.facts["answer"] == "yes")
+        return [_row(case, CORRECT, Scored(float(right))), _row(case, SAID_YES, Scored(float(said)))]
+
+    def _pvrc(self, case: Case) -> Examination:
+        rows: list[Record] = []
+        for ending in ("", SWAPPED) if self.both_orders else ("",):
+            order = (1, 0) if ending else (0, 1)
+            parts = ("Video A:", _video(case, order[0]), "Video B:", _video(case, order[1]), _TEMPLATES.render("pvrc"))
+            question = Question(parts, decoding=_DECODING)
+            parse = partial(parse_video_choice, fidelity=self.fidelity)
+            verdict: Verdict[VideoChoiceAnswer] = yield Inquiry(f"pvrc{ending}", question, parse)
+            if isinstance(verdict, Unscored):
+                rows += [_row(case, CORRECT + ending, verdict), _row(case, CHOSE_FIRST + ending, verdict)]
+                continue
+            first = verdict.value.more_realistic == "A"
+            chosen = order[0] if first else order[1]
+            right = chosen == LETTERS.index(str(case.facts["answer"]))
+            rows += [_row(case, CORRECT + ending, Scored(float(right))), _row(case, CHOSE_FIRST + ending, Scored(float(first)))]
+        return rows
+
+    def _aid(self, case: Case) -> Examination:
+        leaves = cast("tuple[str, ...]", case.facts["leaves"])
+        names = [Taxonomy.load(TAXONOMY).find(leaf).name for leaf in leaves]
+        told = {"names": names, "definitions": case.facts["definitions"], "letters": LETTERS, "count": len(leaves)}
+        words = _TEMPLATES.render("aid", **told)
+        question = Question((_video(case, 0), words), decoding=_DECODING)
+        parse = partial(parse_option_letters, options=len(leaves), fidelity=self.fidelity)
+        verdict: Verdict[OptionLettersAnswer] = yield Inquiry("aid", question, parse)
+        chosen = verdict.value.letters if isinstance(verdict, Scored) else frozenset[str]()
+        answer = frozenset(str(case.facts["answer"]))
+        right: Verdict[float] = verdict if isinstance(verdict, Unscored) else Scored(float(chosen == answer))
+        rows: list[Record] = [_row(case, CORRECT, right)]
+        for letter, leaf in zip(LETTERS, leaves, strict=False):
+            given: Verdict[float] = verdict if isinstance(verdict, Unscored) else Scored(float(letter in chosen))
+            rows.append(_row(case, (PRESENT if letter in answer else ABSENT) + leaf, given))
+            if isinstance(verdict, Scored):
+                rows.append(case.label(TAXONOMY, leaf, present=letter in chosen))
+        return rows
+
+
+def _video(case: Case, place: int) -> Media:
+    """One of the case's videos; an empty stand-in when they are missing, because then nobody will be asked."""
+    return case.media[place] if place < len(case.media) else _NO_VIDEO
+
+
+def _row(case: Case, dimension: str, verdict: Verdict[float]) -> Record:
+    return case.score(f"{case.facts['task']} {case.facts['level']}", dimension, verdict)
+
+
+def _frames(case: Case) -> list[Record]:
+    """How many frames were shown and left out, where the videos were sampled."""
+    films = [media.film for media in case.media]
+    known = [film for film in films if film is not None]
+    if not known or len(known) < len(films):
+        return []
+    shown = sum(len(film.frames) for film in known)
+    left_out = sum(film.at_rate for film in known) - shown
+    return [_row(case, FRAMES, Scored(float(shown))), _row(case, FRAMES_LEFT_OUT, Scored(float(left_out)))]
+
+
+def family_of(leaf: str) -> str:
+    """The id of the family that a leaf stands in (the placement is ours, see the taxonomy's file).
+
+    Example:
+        >>> family_of("oversmoothing")
+        'image-quality-and-texture'
+    """
+    return Taxonomy.load(TAXONOMY).ancestors(leaf)[0].id

@@ -1,0 +1,283 @@
+"""Videos are sampled by their time stamps, whatever their rate; what is no whole video is named and never raises."""
+
+import hashlib
+import os
+import struct
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from salon_bench.media import PicturePolicy, PictureShelf, VideoLimits, VideoPolicy, prepare_video, sample_video
+from salon_bench.media.contact_sheet import contact_sheet
+from salon_bench.media.drawn_videos import clip_frames, encode, write_clip
+from salon_bench.media.video_container import container_of
+from salon_bench.media.video_sampling import SampledVideo
+from salon_bench.media.video_timing import thinned, times_at
+from salon_bench.report.thumbnails import NoThumbnail, Source, Thumbnail, thumbnails
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Question
+from salon_taxonomy.records import MediaKind
+from salon_taxonomy.verdict import Reason, Unscored
+
+av = pytest.importorskip("av")
+POLICY = VideoPolicy()
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clips")
+    for ending in ("mp4", "mov", "mkv", "webm", "avi"):
+        write_clip(folder / f"ball.{ending}", "pop")
+    write_clip(folder / "fast.mp4", "pop", seconds=4, container_options={"movflags": "faststart"})
+    return folder
+
+
+def sampled(data: bytes, policy: VideoPolicy = POLICY) -> SampledVideo:
+    found = sample_video(data, policy)
+    assert isinstance(found, SampledVideo), found
+    return found
+
+
+def refused(data: bytes, limits: VideoLimits | None = None) -> str:
+    found = sample_video(data, POLICY, limits=limits or VideoLimits())
+    assert isinstance(found, Unscored)
+    assert found.reason is Reason.BAD_MEDIA
+    return found.detail
+
+
+def colour(video: SampledVideo, place: int, at: tuple[int, int]) -> tuple[int, int, int]:
+    return Image.open(BytesIO(video.film.frames[place].image.data)).convert("RGB").getpixel(at)
+
+
+def is_blue(pixel: tuple[int, int, int]) -> bool:
+    return pixel[2] > 180 and pixel[2] > pixel[0]
+
+
+# ------------------------------------------------------------------------------------------------------------ what is refused
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "none of the video containers"),
+        (b"\x89PNG\r\n\x1a\n" + b"0" * 99, "none of the video containers"),
+        (b"#EXTM3U\n#EXTINF:1,\nhttp://localhost/x.ts\n", "none of the video containers"),
+        (b"ffconcat version 1.0\nfile /etc/passwd\n", "none of the video containers"),
+        (b"\x00\x00\x00\x18ftypisom" + b"\x00" * 99, "cut off or damaged"),
+        (b"\x1aE\xdf\xa3" + b"\xff" * 99, "cut off or damaged"),
+        (b"RIFF\x00\x00\x00\x00AVI " + b"\x00" * 99, "cut off or damaged"),
+    ],
+)
+def test_what_is_no_video_is_named(data: bytes, why: str) -> None:
+    assert why in refused(data)
+
+
+@pytest.mark.parametrize("name", ["ball.mp4", "ball.mov", "ball.mkv", "ball.webm", "ball.avi", "fast.mp4"])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.85])
+def test_a_video_that_breaks_off_is_refused(clips: Path, name: str, share: float) -> None:
+    data = (clips / name).read_bytes()
+    assert refused(data[: int(len(data) * share)])
+
+
+def test_a_damaged_picture_is_refused(clips: Path) -> None:
+    data = bytearray((clips / "fast.mp4").read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 200] = bytes(byte ^ 0x5A for byte in data[middle : middle + 200])
+    assert "damaged" in refused(bytes(data)) or "decoded" in refused(bytes(data))
+
+
+def test_sound_without_a_picture_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "sound.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("aac", rate=8000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), format="fltp", layout="mono")
+        frame.sample_rate, frame.pts = 8000, 0
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    assert refused(path.read_bytes()) == "the file has sound only, no picture"
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        (VideoLimits(most_pixels=100), "160 × 120"),
+        (VideoLimits(most_seconds=1.0), "lasts 2.0 s"),
+        (VideoLimits(most_coded_frames=7), "more than 7 frames"),
+    ],
+)
+def test_a_video_that_is_too_large_is_refused_before_it_is_decoded(clips: Path, limits: VideoLimits, why: str) -> None:
+    assert why in refused((clips / "ball.mp4").read_bytes(), limits)
+
+
+def test_files_that_must_not_be_read_are_named(clips: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.mp4").touch()
+    (tmp_path / "link.mp4").symlink_to(clips / "ball.mp4")
+    os.mkfifo(tmp_path / "pipe.mp4")
+    names = ("empty.mp4", "link.mp4", "pipe.mp4", "gone.mp4", "a\0b.mp4", ".")
+    details = [prepare_video(tmp_path / name, POLICY, tmp_path) for name in names]
+    assert all(isinstance(each, Unscored) and each.reason is Reason.BAD_MEDIA for each in details)
+    assert [each.detail for each in details[:2]] == ["the file is empty", "the file lies outside the folder it was named in"]
+    large = prepare_video(clips / "ball.mp4", POLICY, clips, limits=VideoLimits(most_bytes=10))
+    assert isinstance(large, Unscored) and "at most 10 are read" in large.detail
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_no_damage_raises(clips: Path, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(["ball.mp4", "ball.mkv", "ball.webm", "ball.avi"]))
+    whole = bytearray((clips / name).read_bytes())
+    for _ in range(data.draw(st.integers(1, 6))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    found = sample_video(bytes(whole), POLICY)
+    assert isinstance(found, SampledVideo) or found.reason is Reason.BAD_MEDIA
+
+
+# ---------------------------------------------------------------------------------------------------------- what is sampled
+
+
+@pytest.mark.parametrize("ending", ["mp4", "mov", "mkv", "webm", "avi"])
+def test_every_container_gives_the_same_times(clips: Path, ending: str) -> None:
+    video = sampled((clips / f"ball.{ending}").read_bytes())
+    assert [frame.at_s for frame in video.film.frames] == pytest.approx([k / 5 for k in range(10)])
+    assert (video.width, video.height, video.film.at_rate) == (160, 120, 10)
+    assert video.film.duration_s == pytest.approx(2.0, abs=0.05)
+
+
+def test_each_frame_is_what_a_player_shows_at_that_moment(tmp_path: Path) -> None:
+    stamps = [0, 100, 150, 900, 1000, 1900]
+    shades = [0, 50, 100, 150, 200, 250]
+    images = (Image.new("RGB", (64, 48), (shade,) * 3) for shade in shades)
+    encode(tmp_path / "v.mp4", images, size=(64, 48), stamps=stamps)
+    video = sampled((tmp_path / "v.mp4").read_bytes())
+    shown = [max(k for k, stamp in enumerate(stamps) if stamp <= 1000 * frame.at_s + 0.5) for frame in video.film.frames]
+    seen = [round(colour(video, place, (30, 20))[0] / 50) for place in range(len(shown))]
+    assert seen == shown
+    assert video.film.frames[-1].at_s >= 1.8
+    assert video.film.frames[1].image is video.film.frames[4].image, "a picture that stands is encoded once"
+
+
+@pytest.mark.parametrize(("matrix", "sky"), [((0, 65536, -65536, 0), "right"), ((0, -65536, 65536, 0), "left")])
+def test_a_video_is_shown_as_its_rotation_says(tmp_path: Path, matrix: tuple[int, ...], sky: str) -> None:
+    data = bytearray(write_clip(tmp_path / "a.mp4", "clean").read_bytes())
+    at = data.index(b"tkhd") + 4 + 40
+    a, b, c, d = matrix
+    data[at : at + 36] = struct.pack(">9i", a, b, 0, c, d, 0, 0, 0, 1 << 30)  # QuickTime's matrix, 16.16 fixed point
+    video = sampled(bytes(data))
+    assert (video.width, video.height) == (120, 160)
+    assert "turned upright" in video.film.notes
+    assert is_blue(colour(video, 0, (116 if sky == "right" else 3, 80)))
+    assert not is_blue(colour(video, 0, (3 if sky == "right" else 116, 80)))
+
+
+def test_a_missing_duration_is_noted_and_made_up_for(tmp_path: Path) -> None:
+    write_clip(tmp_path / "live.mkv", "clean", container_options={"live": "1"})
+    video = sampled((tmp_path / "live.mkv").read_bytes())
+    assert video.film.notes == ("the file does not say how long it is",)
+    assert len(video.film.frames) == 10
+
+
+def test_frames_are_thinned_evenly_and_that_is_noted(clips: Path) -> None:
+    video = sampled((clips / "fast.mp4").read_bytes(), POLICY.narrowed(most_frames=4, most_pixels=80 * 60))
+    assert [frame.at_s for frame in video.film.frames] == pytest.approx([0.0, 1.2, 2.6, 3.8])
+    assert video.film.notes == ("4 of 20 frames, evenly thinned",)
+    assert Image.open(BytesIO(video.film.frames[0].image.data)).size == (80, 60)
+
+
+def test_the_popping_ball_is_seen_to_go_and_come(clips: Path) -> None:
+    video = sampled((clips / "fast.mp4").read_bytes())
+    reds = [_odd_pixels(frame.image.data) for frame in video.film.frames]
+    assert min(reds[7:13]) == 0 and max(reds[7:13]) < min(*reds[:6], *reds[14:])
+
+
+def _odd_pixels(data: bytes) -> int:
+    """Pixels that are neither sky, meadow nor sun."""
+    image = Image.open(BytesIO(data)).convert("RGB").crop((0, 70, 160, 120))
+    return sum(abs(r - 80) + abs(g - 150) + abs(b - 70) > 90 for r, g, b in image.get_flattened_data())
+
+
+@given(st.integers(0, 300), st.integers(1, 50))
+def test_thinning_keeps_order_both_ends_and_even_steps(count: int, most: int) -> None:
+    kept = thinned(range(count), most)
+    assert len(kept) == min(count, most)
+    assert kept == sorted(set(kept))
+    if len(kept) > 1:
+        steps = {later - earlier for earlier, later in pairwise(kept)}
+        assert (kept[0], kept[-1]) == (0, count - 1)
+        assert max(steps) - min(steps) <= 1
+
+
+@given(st.floats(0.1, 60), st.floats(0, 600))
+def test_times_start_at_nought_and_end_within_the_video(rate: float, duration: float) -> None:
+    times = times_at(rate, duration)
+    assert times[0] == 0
+    assert len(times) == 1 or times[-1] < duration
+    assert times[-1] + 1 / rate >= duration * (1 - 1e-6) - 1e-6
+
+
+# -------------------------------------------------------------------------------------------------- on its way to a judge
+
+
+def test_a_prepared_video_refers_to_its_file_and_says_what_is_wanted_of_it(clips: Path) -> None:
+    shelf = PictureShelf()
+    policy = PicturePolicy(video=POLICY)
+    ready, again = (shelf.prepare(clips / "ball.mp4", policy, clips) for _ in range(2))
+    assert ready is again and shelf.decoded == 1
+    assert shelf.bytes > sum(len(frame.image.data) for frame in ready.media.film.frames)
+    assert ready.media.kind is MediaKind.VIDEO and ready.media.data is None
+    assert (ready.media.frames_per_second, ready.media.most_pixels) == (5.0, POLICY.most_pixels)
+    assert isinstance(PictureShelf().prepare(clips / "ball.mp4", PicturePolicy(), clips), Unscored), (
+        "no suite of pictures takes it"
+    )
+
+
+def test_the_same_video_wanted_otherwise_is_another_question(clips: Path) -> None:
+    ways = [POLICY, VideoPolicy(frames_per_second=2), VideoPolicy(most_pixels=1000), POLICY.narrowed(most_frames=2)]
+    media = [prepare_video(clips / "ball.mp4", way, clips).media for way in ways]
+    requests = [Question((each, "Is it real?")).request_sha256() for each in media]
+    assert len(set(requests)) == 3
+    assert requests[0] == requests[3], "how many frames a judge takes is part of the judge's version, not of the question"
+
+
+def test_contact_sheets_are_bounded_and_show_every_kept_frame(clips: Path) -> None:
+    film = sampled((clips / "fast.mp4").read_bytes()).film
+    sheet = Image.open(BytesIO(contact_sheet(film, columns=4, width=400, most_frames=7)))
+    assert sheet.size == (400, 4 + 2 * (71 + 14 + 4))
+    tall = Image.open(BytesIO(contact_sheet(film, columns=1, width=4096, most_frames=400)))
+    assert tall.height <= 8192
+    with pytest.raises(InputError, match="columns"):
+        contact_sheet(film, columns=0)
+
+
+def test_drawn_clips_are_the_same_for_the_same_seed() -> None:
+    first, again, other = ([each.tobytes() for each in clip_frames("flicker", 3, seed=seed)] for seed in (1, 1, 2))
+    assert first == again != other
+    with pytest.raises(InputError, match="clean, flicker, pop, morph, freeze"):
+        next(clip_frames("melt", 3))
+
+
+def test_only_three_containers_are_ever_opened() -> None:
+    assert {
+        container_of(start + b"\0" * 20) for start in (b"ID3", b"OggS", b"FLV\1", b"\0\0\1\xba", b"G@\0\x10", b"<SMIL")
+    } == {None}
+
+
+@pytest.mark.parametrize("wrong", [{"frames_per_second": 0}, {"most_pixels": 0}, {"most_frames": 0}, {"quality": 101}])
+def test_a_policy_with_an_impossible_number_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        VideoPolicy(**wrong)
+
+
+def test_a_page_shows_a_video_as_a_sheet_of_its_frames_and_names_what_it_cannot_show(clips: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.mp4").write_bytes((clips / "fast.mp4").read_bytes()[:1500])
+    sources = [
+        Source(str(path), hashlib.sha256(path.read_bytes()).hexdigest()) for path in (clips / "fast.mp4", tmp_path / "cut.mp4")
+    ]
+    whole, cut = (thumbnails(sources, side=300)[source] for source in sources)
+    assert isinstance(whole, Thumbnail) and whole.url.startswith("data:image/webp;base64,") and whole.width == 300
+    assert isinstance(cut, NoThumbnail) and "cut off" in cut.why
