@@ -99,6 +99,14 @@ def test_paid_answers_are_counted_and_those_paid_again() -> None:
     assert (stats["requests"], stats["paid"], stats["paid_again"], stats["distinct"]) == (4, 4, 1, 2)
 
 
+def test_drawn_faults_meet_standing_lines_but_no_line_that_is_told_what_to_do() -> None:
+    always = FaultRates({Fault.SERVER_ERROR: 1.0})
+    lines = (Line("said once", times=1), Line(fault=Fault.EMPTY, times=1), Line("standing"))
+    replies, stats = exchange(Script(lines, faults=always), *[CHAT] * 3)
+    assert [status for status, *_ in replies] == [200, 200, 500]
+    assert stats["faults"] == {"500": 1, "empty": 1}
+
+
 def test_drawn_faults_come_at_their_rate_and_again_with_their_seed() -> None:
     rates = FaultRates({Fault.TOO_MANY: 0.2, Fault.SERVER_ERROR: 0.1})
     runs = [exchange(Script(faults=rates, seed=3), *[CHAT] * 300)[1]["faults"] for _ in range(2)]

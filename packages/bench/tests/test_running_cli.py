@@ -80,7 +80,7 @@ def test_work_that_is_left_is_exit_code_one_and_can_be_resumed(pictures: Path) -
         done = salon("resume", run_id)
         assert done.exit_code == 0, done.output
         assert server.stats.paid_again == 0
-    assert "6.0000" in done.stdout
+    assert " 6.00 " in done.stdout
     assert "Every run is finished" in salon("status").stderr
     assert run_id in salon("runs").stdout
 
@@ -119,6 +119,9 @@ def test_rescoring_asks_nobody_and_says_what_changed(pictures: Path, small_suite
         assert server.stats.requests == asked
     report = json.loads(again.stdout)[0]
     assert report["run_id"].startswith(f"{run_id}+rescore-")
+    shown = salon("rescore", run_id, "--format", "json")
+    assert (shown.exit_code, "nothing is read again" in shown.stderr) == (0, True)
+    assert json.loads(shown.stdout)[0] == {**report, "progress": None}
     assert report["changes"] == {"same": 6, "other_value": 0, "now_scored": 2, "now_unscored": 0, "gone": 0, "new": 0}
     versions = ResultStore.open("results", read_only=True).read("scores").collect()["judge_version"].n_unique()
     assert versions == 2
@@ -153,6 +156,45 @@ def test_several_judges_are_runs_of_their_own_and_a_panel(pictures: Path) -> Non
     assert panel["agreement"][0]["same"] == 0
     assert panel["agreement"][0]["pairs"] == 4
     assert set(ResultStore.open("results", read_only=True).read("scores").collect()["judge"]) == {"one", "two", "panel"}
+
+
+def test_one_judge_named_twice_is_no_panel_and_nobody_is_asked(pictures: Path) -> None:
+    with serving(Script(rule=fixed("3"))) as server:
+        twice = run(pictures, server.url, "--judge", f"vllm:mock@{server.url}")
+        assert server.stats.requests == 0
+    assert (twice.exit_code, "named twice" in twice.stderr) == (2, True)
+
+
+def test_a_limit_on_cost_without_prices_is_refused_before_anybody_is_asked(pictures: Path) -> None:
+    with serving(Script(rule=fixed("3"))) as server:
+        refused = run(pictures, server.url, "--max-cost", 1)
+        assert server.stats.requests == 0
+    assert (refused.exit_code, "needs a judge with prices" in refused.stderr) == (2, True)
+
+
+def test_a_panel_of_which_one_judge_answers_says_that_nothing_is_agreed(pictures: Path) -> None:
+    with serving(Script(rule=fixed("3"))) as one, serving(Script(rule=fixed("Lovely!"))) as two:
+        result = salon(
+            *("run", "numbers", "--subject", "ours", "--generations", pictures),
+            *("--judge", f"vllm:one@{one.url}", "--judge", f"vllm:two@{two.url}"),
+        )
+    assert result.exit_code == 0, result.output
+    assert "every number is one judge's alone" in result.stdout
+
+
+def test_pictures_that_cannot_be_used_are_named_with_the_reason(pictures: Path) -> None:
+    (pictures / "p00001.png").write_bytes(b"")
+    (pictures / "p00002.png").unlink()
+    with serving(Script(rule=fixed("3"))) as server:
+        said = run(pictures, server.url).stderr
+    assert f"{pictures / 'p00001.png'}: the file is empty" in said
+    assert "no picture for p00002" in said
+
+
+def test_a_step_that_the_suite_does_not_have_is_mentioned(pictures: Path) -> None:
+    with serving(Script(rule=fixed("3"))) as server:
+        said = run(pictures, server.url, "--judge", f"frist=vllm:mock@{server.url}").stderr
+    assert "the suite asked nothing at step 'frist'" in said
 
 
 def test_a_server_that_comes_back_is_asked_for_the_rest(pictures: Path) -> None:

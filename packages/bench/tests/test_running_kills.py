@@ -15,7 +15,7 @@ import pytest
 from running_child import RE_ASKS, plan_of, start
 
 from salon_bench.mock_server import Asked, Fault, FaultRates, Latency, MockServer, Script, serving
-from salon_bench.running.standing import rows_of
+from salon_bench.running.standing import rows_of, standing
 from salon_store import ResultStore
 
 HERE = Path(__file__).resolve().parent
@@ -92,6 +92,17 @@ def test_faults_of_every_kind_and_kills_change_no_score_and_pay_nothing_twice(tm
     calls = rows_of(tmp_path / "stormy", "judge_calls", plan_of(prompts).plan.run_id)
     assert calls.select("call_id", "attempt").is_unique().all()
     assert calls["step"].str.contains(f"#{RE_ASKS + 1}").sum() == 0
+
+
+def test_the_status_of_a_killed_run_counts_the_replies_that_wait_in_its_journal(tmp_path: Path) -> None:
+    with serving(Script(rule=number, latency=Latency.fixed(50))) as server:
+        assert killed_after(0.4, tmp_path, server, 200)
+        paid = server.stats.paid
+    left = standing(tmp_path, plan_of(200).plan.run_id)
+    assert paid - CONCURRENCY <= left.waiting <= paid
+    assert left.waiting > 0
+    ResultStore.open(tmp_path)  # folds
+    assert standing(tmp_path, plan_of(200).plan.run_id).waiting == 0
 
 
 def test_two_processes_cannot_work_on_one_run(tmp_path: Path) -> None:

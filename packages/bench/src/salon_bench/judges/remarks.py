@@ -9,8 +9,8 @@ _MOST_NAMED = 3
 def remarks_of(judge: object) -> list[str]:
     """Lines for people about a judge and the judges within it, each once.
 
-    Works on what a judge has (``cache``, ``written``, ``missing``, ``judge``, ``routes``), so nothing is imported that the
-    run did not need.
+    Works on what a judge has (``cache``, ``written``, ``missing``, ``unused``, ``judge``, ``routes``), so nothing is imported
+    that the run did not need.
 
     Example:
         >>> import asyncio, tempfile
@@ -40,6 +40,8 @@ def _remarks(judge: object) -> Iterator[str]:
     missing = getattr(judge, "missing", 0)
     if missing:
         yield f"{missing} questions were not in the recording"
+    for step in sorted(getattr(judge, "unused", ())):
+        yield f"the suite asked nothing at step {step!r}: the judge that was named for it was not used"
     for each in (getattr(judge, "judge", None), *getattr(judge, "routes", {}).values()):
         if each is not None:
             yield from _remarks(each)

@@ -62,6 +62,7 @@ class RoutedJudge:
 
     Attributes:
         settings: of the route with the most room for requests at once, to be paced by; None when none has any.
+        unused: steps with a route of their own at which nobody was asked so far: misspelled, perhaps.
 
     Raises:
         InputError: without a route.
@@ -81,6 +82,7 @@ class RoutedJudge:
         settings: list[Any] = [getattr(judge, "settings", None) for judge in routes.values()]
         limited = [each for each in settings if hasattr(each, "limits")]
         self.settings = max(limited, key=lambda each: each.limits.concurrency, default=None)
+        self.unused = set(self.routes) - {ELSE}
         self._name = name or title_of({step: judge.name for step, judge in routes.items()})
         self._version = version_of({step: judge.version for step, judge in routes.items()})
 
@@ -100,6 +102,7 @@ class RoutedJudge:
         Raises:
             InputError: for a step that has no route.
         """
+        self.unused.discard(step)
         judge = self.routes.get(step) or self.routes.get(ELSE)
         if judge is None:
             hint = f"Add --judge {step}=SPEC, or --judge SPEC for all other steps."

@@ -38,6 +38,8 @@ def mock_server(
 
     Prints its URL when it is ready and serves until Ctrl-C or SIGTERM. GET /stats tells what was asked, answered and paid.
 
+    Drawn faults (--fault) also meet lines of a script, but those with times, fault or body.
+
     Faults: 429, 500, 503, hang, slow_loris, cut, cut_reply, truncated_json, wrong_type, empty, malformed, refusal, length.
 
     \b

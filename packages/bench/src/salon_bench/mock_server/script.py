@@ -6,7 +6,7 @@ that fits and is not used up speaks; when none does, the script's rule.
 
 import json
 import random
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,11 @@ class Line:
             and (self.request_sha256 is None or self.request_sha256 == asked.sha256)
         )
 
+    @property
+    def says_only_a_reply(self) -> bool:
+        """Whether it is a reply like any other, for any number of requests: one that may meet a drawn fault."""
+        return self.fault is None and self.body is None and self.times is None
+
 
 @dataclass(frozen=True, slots=True)
 class Script:
@@ -62,7 +67,7 @@ class Script:
         lines: tried in order.
         rule: answers requests that no line fits.
         latency: how long the server thinks.
-        faults: drawn for each request that no line fits.
+        faults: drawn for each request that no line fits, or a line that only says what to reply, every time.
         retry_after_s: the ``Retry-After`` of drawn faults 429 and 503 and of a full server; None: the header is absent.
         capacity: more requests than this at once are answered with 429; None: any number is served.
         seed: of the drawn faults and latencies.
@@ -107,9 +112,13 @@ class Performance:
                 continue
             if left is not None:
                 self._left[place] = left - 1
-            return line
-        fault = script.faults.draw(self._generator)
-        return Line(script.rule(asked), fault=fault, retry_after_s=script.retry_after_s)
+            return self._faulty(line) if line.says_only_a_reply else line
+        return self._faulty(Line(script.rule(asked)))
+
+    def _faulty(self, line: Line) -> Line:
+        """The line, or what becomes of it by a drawn fault."""
+        fault = self.script.faults.draw(self._generator)
+        return line if fault is None else replace(line, fault=fault, retry_after_s=self.script.retry_after_s)
 
     def wait_s(self) -> float:
         """How long to think about this request, in seconds."""

@@ -149,8 +149,8 @@ def run(
     second = None if extractor is None else read_settings(extractor)
     plans = []
     for settings in read_judges(judges):
-        judge = _opened(settings, work["concurrency"])
-        helper = None if second is None else _opened(second, work["concurrency"])
+        judge = _opened(settings, work)
+        helper = None if second is None else _opened(second, work)
         planned_run = planned(
             suite,
             subjects,
@@ -164,6 +164,7 @@ def run(
             extractor_settings=None if second is None else second.model_dump(mode="json"),
         )
         plans.append((planned_run, judge, helper))
+    _refuse_twins([each.plan.run_id for each, _, _ in plans])
     reports = [_judged(each, judge, helper, store, resume=resume, work=work) for each, judge, helper in plans]
     if len(plans) > 1 and all(report["complete"] for report in reports):
         reports.append(_panel([each for each, _, _ in plans], suite, store))
@@ -188,10 +189,10 @@ def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
     from salon_bench.running.again import planned_again, refuse_another_run, stored_plan
 
     _, plan = stored_plan(store, run_id)
-    judge = _opened(restore_settings(plan.judge_settings), work["concurrency"])
+    judge = _opened(restore_settings(plan.judge_settings), work)
     helper = None
     if plan.extractor_settings is not None:
-        helper = _opened(restore_settings(plan.extractor_settings), work["concurrency"])
+        helper = _opened(restore_settings(plan.extractor_settings), work)
     again = planned_again(plan, judge, helper)
     refuse_another_run(run_id, plan, again.plan)
     reports = [_judged(again, judge, helper, store, resume=True, work=work)]
@@ -218,27 +219,46 @@ def rescore_(run_id: str, store: Path, form: str) -> None:
     from salon_bench.running.again import planned_again, stored_plan
     from salon_bench.running.folding import fold_apart
     from salon_bench.running.reporting import report_of
-    from salon_bench.running.rescoring import AbsentJudge, rescore
+    from salon_bench.running.rescoring import AbsentJudge, changes, rescore
+    from salon_bench.running.standing import rows_of
+    from salon_bench.running.start import FinishedError
 
     _, plan = stored_plan(store, run_id)
     helper = None if plan.extractor_alone is None else AbsentJudge("extractor", plan.extractor_alone)
     again = planned_again(plan, AbsentJudge(plan.judge, plan.judge_alone), helper)
-    done = asyncio.run(rescore(again, run_id, store, fold=fold_apart))
-    changes = {name: getattr(done.changes, name) for name in type(done.changes).__slots__}
-    report = {**report_of(again.suite, store, done.run_id, done.outcome), "rescored": run_id, "changes": changes}
-    _show([report], form)
+    try:
+        done = asyncio.run(rescore(again, run_id, store, fold=fold_apart))
+        new_id, outcome, changed = done.run_id, done.outcome, done.changes
+    except FinishedError as error:
+        new_id, outcome = error.standing.run_id, None
+        changed = changes(rows_of(store, "scores", run_id), rows_of(store, "scores", new_id))
+        click.echo(f"Run {new_id} is finished; nothing is read again.", err=True)
+    counts = {name: getattr(changed, name) for name in type(changed).__slots__}
+    _show([{**report_of(again.suite, store, new_id, outcome), "rescored": run_id, "changes": counts}], form)
     if form == "table":
-        click.echo(f"Against {run_id}: {done.changes}")
+        click.echo(f"Against {run_id}: {changed}")
 
 
 # ------------------------------------------------------------------------------------------------------------- one start
 
 
-def _opened(settings: Any, concurrency: int | None) -> "Judge":
+def _refuse_twins(run_ids: Sequence[str]) -> None:
+    """Two judges of one version are one run: as a panel they would only agree with themselves."""
+    twice = [run_id for run_id in run_ids if run_ids.count(run_id) > 1]
+    if twice:
+        hint = "A panel needs judges of different models or settings; two models of one name need names of their own."
+        raise InputError("the same judge was named twice", column="--judge", value=twice[0], hint=hint)
+
+
+def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
     import os
 
     from salon_bench.judges.specification import open_settings, with_concurrency
 
+    if work["max_cost"] is not None and getattr(settings, "prices", settings) is None:
+        hint = "Give the judge as a TOML file with [prices], or limit --max-tokens or --max-calls."
+        raise InputError("a limit on cost needs a judge with prices", column="--max-cost", value=settings.title, hint=hint)
+    concurrency = work["concurrency"]
     return open_settings(settings if concurrency is None else with_concurrency(settings, concurrency), os.environ)
 
 
@@ -252,7 +272,7 @@ def _judged(
     from salon_bench.running.folding import fold_apart
     from salon_bench.running.interrupting import stop_on_signals
     from salon_bench.running.limits import Limits
-    from salon_bench.running.reporting import report_of
+    from salon_bench.running.reporting import MOST_NAMED, problem_of, report_of, shortened
     from salon_bench.running.runner import Pace
     from salon_bench.running.start import FinishedError, execute
 
@@ -263,10 +283,13 @@ def _judged(
     if left_out:
         click.echo(f"{len(left_out)} files belong to no prompt and are left out.", err=True)
 
+    unreadable: list[str] = []
+
     def caught(runner: "Runner") -> None:
+        runner.on_examined(lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()))
         stop_on_signals(runner, lambda words: click.echo(words, err=True))
 
-    with _watching(work) as watcher:
+    with _watching(work, planned.plan.judge) as watcher:
         job = execute(
             planned,
             judge,
@@ -289,13 +312,13 @@ def _judged(
             raise IncompleteError(
                 f"stopped at once; go on with: salon bench resume {planned.plan.run_id} --store {store}"
             ) from None
-    for words in remarks_of(judge):
+    for words in (*remarks_of(judge), *shortened(unreadable)):
         click.echo(words, err=True)
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 
 @contextmanager
-def _watching(work: Mapping[str, Any]) -> "Iterator[Watcher]":
+def _watching(work: Mapping[str, Any], label: str) -> "Iterator[Watcher]":
     """A bar on a terminal, and the log that was asked for."""
     from salon_bench.running.watching import JsonLog, Watchers
 
@@ -306,7 +329,7 @@ def _watching(work: Mapping[str, Any]) -> "Iterator[Watcher]":
 
             from salon_bench.running.display import Bar
 
-            watchers.append(stack.enter_context(Bar(Console(stderr=True))))
+            watchers.append(stack.enter_context(Bar(Console(stderr=True), label)))
         if work["log_json"] == "-":
             watchers.append(JsonLog(sys.stderr))
         elif work["log_json"]:
@@ -331,7 +354,7 @@ def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str,
 
 
 def _show(reports: list[dict[str, Any]], form: str) -> None:
-    from salon_bench.running.reporting import cell, remark
+    from salon_bench.running.reporting import cells, remark
 
     if form == "json":
         _json(reports)
@@ -340,12 +363,13 @@ def _show(reports: list[dict[str, Any]], form: str) -> None:
         click.echo(f"Run {report['run_id']}")
         for each in report["subjects"]:
             click.echo(f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored")
-            lines = [[cell(row[name]) for name in row] for row in each["table"]]
-            _table(list(each["table"][0]) if each["table"] else [], lines)
+            _table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
             for note in each["notes"]:
                 click.echo(note)
         for line in report.get("agreement", ()):
             click.echo(line["sentence"])
+        if report.get("agreement") == []:
+            click.echo("No two judges gave a verdict about the same thing: every number is one judge's alone.")
         if report["progress"]:
             click.echo(remark(report["progress"]), err=True)
 

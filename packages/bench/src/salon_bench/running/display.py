@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 class Bar:
     """A watcher that draws on a console; use it as a context manager."""
 
-    def __init__(self, console: "Console") -> None:
+    def __init__(self, console: "Console", label: str = "judging") -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Drawn
 
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn())
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), MofNCompleteColumn())
         self._drawn = Drawn(
             *columns, TextColumn("{task.fields[facts]}"), TimeRemainingColumn(), console=console, transient=True
         )
-        self._task = self._drawn.add_task("judging", total=None, facts="")
+        self._task = self._drawn.add_task(label, total=None, facts="")
 
     def __enter__(self) -> "Bar":
         """Begin to draw."""

@@ -18,14 +18,14 @@ def stop_on_signals(runner: Runner, said: Callable[[str], None]) -> None:
     task = asyncio.current_task()
     caught = 0
 
-    def stop() -> None:
+    def stop(name: str) -> None:
         nonlocal caught
         caught += 1
         if caught == 1:
-            runner.stop("stopped by Ctrl-C")
+            runner.stop(f"stopped by {name}")
             said("Stopping: questions in flight are waited for. Ctrl-C again stops at once.")
         elif task is not None:
             task.cancel()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+    for number, name in ((signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")):
+        loop.add_signal_handler(number, stop, name)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from salon_bench.running.examination import Examined
 from salon_bench.running.runner import Outcome
 from salon_bench.running.summaries import SubjectSummary, summaries
 from salon_bench.running.watching import progress_fields
@@ -11,6 +12,10 @@ from salon_bench.suites.suite import Suite
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+MOST_NAMED = 5
+"""So many pictures that could not be used are named after a run."""
+_LARGEST_MARK = 10.0
 
 
 def report_of(suite: Suite, store: Path, run_id: str, outcome: Outcome | None) -> dict[str, Any]:
@@ -44,11 +49,46 @@ def remark(progress: Mapping[str, Any]) -> str:
     return f"{progress['done']} cases in {progress['seconds']:.1f} s, {progress['calls']} calls{again}{cost}{extra}"
 
 
-def cell(value: object) -> str:
-    """A number to four places; a dash where there is none."""
+def problem_of(examined: Examined) -> list[str]:
+    """Which picture of a case could not be used, and why; nothing for a case without a problem."""
+    case = examined.case
+    if case.problem is None:
+        return []
+    where = ", ".join(str(each.path) for each in case.pictures) or f"no picture for {case.prompt.prompt_id}"
+    return [f"{where}: {case.problem.detail}" if case.problem.detail else where]
+
+
+def shortened(lines: Sequence[str]) -> list[str]:
+    """The first few lines, and that there are more.
+
+    Example:
+        >>> shortened(list("abcdef"))
+        ['a', 'b', 'c', 'd', 'e', '… and more like these']
+    """
+    return [*lines[:MOST_NAMED], "… and more like these"] if len(lines) > MOST_NAMED else list(lines)
+
+
+def cells(rows: Sequence[Mapping[str, object]]) -> list[list[str]]:
+    """A table for people, row by row: percentages to one place, marks to two, shares and smaller numbers to four.
+
+    The largest number decides for the whole table, so that its columns can be compared. A dash is no value.
+
+    Example:
+        >>> cells([{"metric": "overall", "value": 100.0, "ci_low": None, "scored": 3}])
+        [['overall', '100.0', '–', '3']]
+        >>> cells([{"metric": "win rate", "value": 0.625}])
+        [['win rate', '0.6250']]
+    """
+    numbers = [abs(value) for row in rows for value in row.values() if isinstance(value, float)]
+    largest = max(numbers, default=0.0)
+    places = 1 if largest > _LARGEST_MARK else 2 if largest > 1 else 4
+    return [[_cell(value, places) for value in row.values()] for row in rows]
+
+
+def _cell(value: object, places: int) -> str:
     if value is None:
         return "–"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:.{places}f}" if isinstance(value, float) else str(value)
 
 
 def table_of(header: Sequence[str], lines: Sequence[Sequence[str]]) -> "Table":

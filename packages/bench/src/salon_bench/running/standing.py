@@ -1,7 +1,8 @@
 """How the runs of a store stand: which are finished, which were left, which are being worked on now."""
 
 import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from salon_bench.running.ledger import may_have_parts
 from salon_store.journal import LockedFile, journal_path, read_journal
 from salon_store.layout import Layout
+from salon_store.stems import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record, RunEventKind
 
@@ -37,7 +39,8 @@ class State(StrEnum):
 class Standing:
     """One run of a store. Cases are those of its latest event, calls and cost the sums over all its starts.
 
-    ``finished``: its latest event says so, whoever is at work on it now.
+    ``finished``: its latest event says so, whoever is at work on it now. ``waiting``: questions with a reply that stands in a
+    journal which nobody has folded yet; of a run that is running or was killed, they are in none of the other numbers.
     """
 
     run_id: str
@@ -55,6 +58,7 @@ class Standing:
     detail: str | None
     settings: str | None
     finished: bool
+    waiting: int = 0
 
 
 def standings(store: Path) -> list[Standing]:
@@ -68,7 +72,11 @@ def standings(store: Path) -> list[Standing]:
     from salon_store import ResultStore
 
     opened = ResultStore.open(store, create=False, read_only=True)
-    waiting = [_noted(path) for path in opened.journals_waiting() if not _SEGMENT.search(path.stem)]
+    journals = opened.journals_waiting()
+    waiting = [_noted(path) for path in journals if not _SEGMENT.search(path.stem)]
+    replies: Counter[str] = Counter()
+    for path in journals:
+        replies[_SEGMENT.sub("", path.stem)] += _replies(path)
     runs, events = (_with(opened.read(table), table, [rows[table] for rows in waiting]) for table in ("runs", "run_events"))
     events = events.sort("at")
     spent = events.group_by("run_id").agg(
@@ -80,9 +88,18 @@ def standings(store: Path) -> list[Standing]:
         .select("run_id", "kind", "at", "cases_done", "cases_total", "detail")
     )
     joined = runs.join(latest, on="run_id", how="left").join(spent, on="run_id", how="left")
-    return [
+    found = [
         _standing(store, row) for row in joined.sort("started_at", "run_id", nulls_last=False).collect().iter_rows(named=True)
     ]
+    return [replace(each, waiting=replies[file_stem(each.run_id)]) for each in found]
+
+
+def _replies(path: Path) -> int:
+    """How many questions' replies a journal holds: a line for each."""
+    try:
+        return path.read_bytes().count(b',"table":"judge_calls",')
+    except FileNotFoundError:  # folded meanwhile
+        return 0
 
 
 def _noted(path: Path) -> dict[str, list[Record]]:

@@ -78,7 +78,8 @@ def status(run_id: str | None, store: Path, form: str) -> None:
         click.echo("Every run is finished.", err=True)
     for each in found:
         cases = f"{each.cases_done or 0} of {each.cases_total or '?'} cases"
-        click.echo(f"{each.run_id}: {each.state.value}, {cases}, {each.calls or 0} calls")
+        more = f"; {each.waiting} more questions have their reply in the journal" if each.waiting else ""
+        click.echo(f"{each.run_id}: {each.state.value}, {cases}, {each.calls or 0} calls{more}")
         for words in (None if each.cost_usd is None else f"${each.cost_usd:.4f}", each.detail):
             if words:
                 click.echo(f"  {words}")
@@ -91,7 +92,11 @@ def _fields(each: "Standing") -> dict[str, Any]:
 
 
 def _line(each: "Standing") -> list[str]:
-    cases = "" if each.cases_done is None else f"{each.cases_done}/{each.cases_total}"
+    cases = (
+        ""
+        if each.cases_done is None or (each.state.value == "finished" and not each.cases_total)
+        else f"{each.cases_done}/{each.cases_total}"
+    )
     return [
         each.run_id,
         each.suite,

@@ -18,7 +18,8 @@ def magicbench() -> None:
     """MagicBench's own tools; the benchmark itself is ``salon bench run magicbench``.
 
     \b
-    salon bench magicbench compose --output prompts.jsonl --seed 0
+    Example:
+      salon bench magicbench compose --output prompts.jsonl --seed 0
     """
 
 

@@ -41,7 +41,8 @@ def prism() -> None:
     """PRISM-Bench's own tools; the benchmark itself is ``salon bench run prism`` and ``prism-zh``.
 
     \b
-    salon bench prism compose --output prompts.jsonl --seed 0
+    Example:
+      salon bench prism compose --output prompts.jsonl --seed 0
     """
 
 
