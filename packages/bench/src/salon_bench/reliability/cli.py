@@ -179,7 +179,7 @@ def _number(value: float | None) -> str:
 def _table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
     from rich.console import Console
 
-    from salon_bench.running.reporting import cell, table_of
+    from salon_bench.running.reporting import cells, table_of
 
-    shown = table_of(header, [[cell(each) for each in line] for line in lines])
+    shown = table_of(header, cells([dict(zip(header, line, strict=True)) for line in lines]))
     (Console() if sys.stdout.isatty() else Console(width=180)).print(shown)

@@ -262,7 +262,7 @@ def _edit(space: "Workspace", editor: str, seed: int, store: Path, concurrency: 
 def _show(space: "Workspace", store: Path, form: str) -> None:
     from rich.console import Console
 
-    from salon_bench.running.reporting import cell, table_of
+    from salon_bench.running.reporting import cells, table_of
     from salon_bench.suites.r3_bench.stages import stage_summaries
 
     found = stage_summaries(space, store)
@@ -275,7 +275,7 @@ def _show(space: "Workspace", store: Path, form: str) -> None:
         return
     for stage, summary in found.items():
         click.echo(f"\n{space.policy}, {stage} (run {space.runs[stage]})")
-        lines = [[cell(value) for value in row] for row in summary.table.iter_rows()]
+        lines = cells(summary.table.to_dicts())
         (Console() if sys.stdout.isatty() else Console(width=180)).print(table_of(summary.table.columns, lines))
         for note in summary.notes:
             click.echo(note)
