@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from number_suite import NumberSuite
 
+from salon_bench.judges import RoutedJudge
 from salon_bench.running.again import refuse_another_run
 from salon_bench.running.panel import agreement, combined_labels, combined_scores, judge_together
 from salon_bench.running.plan import Planned, RunPlan, Subject, drawn, planned
@@ -38,6 +39,19 @@ def test_the_same_command_means_the_same_run(pictures: Path, monkeypatch: pytest
     monkeypatch.chdir(pictures.parent)
     assert made(Path("pictures")).plan.run_id == first.run_id
     assert first.run_id.startswith("numbers-ours-replay-")
+
+
+def test_routes_that_do_not_fit_the_steps_of_the_suite_are_refused_before_anybody_is_asked(pictures: Path) -> None:
+    class Stepwise(NumberSuite):
+        steps = ("first", "second")
+
+    suite = Stepwise(6)
+    one = ReplayJudge([])
+    with pytest.raises(InputError, match=r"no step 'frist' \(allowed: first, second\)"):
+        made(pictures, suite=suite, judge=RoutedJudge({"frist": one, "*": one}))
+    with pytest.raises(InputError, match="--judge second=SPEC"):
+        made(pictures, suite=suite, judge=RoutedJudge({"first": one}))
+    assert made(pictures, suite=suite, judge=RoutedJudge({"first": one, "*": one})).plan.run_id
 
 
 @pytest.mark.parametrize("change", ["suite", "judge", "limit", "re_asks", "picture", "extractor"])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from salon_bench.judges.routing import ELSE
 from salon_bench.running.examination import Asking
 from salon_bench.suites.generations import Generations, read_generations
 from salon_bench.suites.suite import Judging, NamesItsFiles, Suite, SuitePrompt
@@ -158,6 +159,7 @@ def planned(
         raise InputError("a run needs subjects with different names, not", value=names)
     if limit is not None and limit < 1:
         raise InputError("a limit counts prompts, from 1, not", value=limit)
+    _check_routes(suite, judge)
     kept = drawn(suite.prompts(prompts), limit, seed)
     ids = [item.prompt.prompt_id for item in kept]
     found = [_files_of(suite, subject, kept) for subject in subjects]
@@ -181,6 +183,20 @@ def planned(
         inputs=digest("inputs", {"prompts": [_facts(item) for item in kept], "files": _listing(generations, ids)}),
     )
     return Planned(plan, suite, kept, generations)
+
+
+def _check_routes(suite: Suite, judge: Judge) -> None:
+    """Refuse routes that do not fit the steps which the suite declares (``steps``), before anybody is paid."""
+    routes, steps = getattr(judge, "routes", None), getattr(suite, "steps", None)
+    if not routes or not steps:
+        return
+    for step in sorted(set(routes) - {ELSE}):
+        if step not in steps:
+            raise InputError("the suite has no step", source="--judge", value=step, allowed=steps)
+    for step in steps:
+        if step not in routes and ELSE not in routes:
+            hint = f"Add --judge {step}=SPEC, or --judge SPEC for all other steps."
+            raise InputError("no judge was named for a step of the suite:", source="--judge", value=step, hint=hint)
 
 
 def version_of(suite: Suite, asking: Asking) -> str:

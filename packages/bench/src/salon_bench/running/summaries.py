@@ -1,6 +1,6 @@
 """What a run came to: the suite's own numbers, for each of its subjects."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,8 @@ from salon_bench.suites.suite import Suite, Summary
 
 if TYPE_CHECKING:
     import polars as pl
+
+_WORRYING = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,21 @@ def summaries(suite: Suite, store: Path, run_id: str) -> list[SubjectSummary]:
         mine = scores.filter(pl.col("subject_model") == subject)
         labels = labelled.filter(pl.col("model") == subject).drop("model")
         scored = mine["value"].count()
-        found.append(SubjectSummary(subject, suite.aggregate(mine, labels), scored, mine.height - scored))
+        unscored = mine.height - scored
+        summary = suite.aggregate(mine, labels)
+        summary = replace(summary, notes=(*summary.notes, *_warnings(scored, unscored)))
+        found.append(SubjectSummary(subject, summary, scored, unscored))
     return found
+
+
+def _warnings(scored: int, unscored: int) -> tuple[str, ...]:
+    """What a reader must know before believing numbers that rest on some of the pictures only."""
+    if unscored and not scored:
+        return ("Nothing could be scored: there are no numbers.",)
+    if unscored > _WORRYING * (scored + unscored):
+        share = f"{unscored / (scored + unscored):.0%}"
+        return (f"{share} of the rows have no verdict: mistrust these numbers, as what could not be judged may be different.",)
+    return ()
 
 
 def _models(store: Path, generation_ids: "pl.Series") -> "pl.DataFrame":
