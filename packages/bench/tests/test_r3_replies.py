@@ -2,6 +2,7 @@
 
 import json
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from r3_world import row
 
 from salon_bench.suites.r3_bench import gain, read_items
 from salon_bench.suites.r3_bench.replies import parse_equivalent, parse_questions, parse_yes_no_lines
+from salon_bench.suites.r3_bench.scoring import lines_of
 from salon_bench.suites.r3_bench.staged import Staged, read_staged, write_staged
 from salon_taxonomy.answers import Parsed, R3Answer, Unparsed
 from salon_taxonomy.errors import InputError
@@ -126,3 +128,11 @@ def test_what_a_stage_leaves_is_read_back(tmp_path, said):
 def test_a_column_of_a_stage_that_is_none_is_refused(tmp_path, changes):
     with pytest.raises(InputError, match="row 1"):
         read_staged(written(tmp_path, **changes))
+
+
+def test_a_single_row_has_no_bootstrap_interval():
+    rows = pl.DataFrame({"dimension": ["s_rect"] * 3, "task": ["color", "shape", "shape"], "value": [0.5, 0.25, 0.75]})
+    whole, color, shape = lines_of(rows, "s_rect", "s_rect", "scored", share=False)
+    assert (color["value"], color["ci_low"], color["ci_high"]) == (0.5, None, None)
+    assert whole["ci_low"] < whole["value"] < whole["ci_high"]
+    assert shape["ci_low"] == 0.25

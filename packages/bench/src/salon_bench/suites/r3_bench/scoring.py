@@ -47,7 +47,7 @@ def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: D
         dimension: which of them.
         metric: what the lines call it.
         denominator: all rows (one without a verdict counts 0), or those that have a verdict.
-        share: the values are 0 or 1: Wilson's interval; else a percentile bootstrap over rows.
+        share: the values are 0 or 1: Wilson's interval; else a percentile bootstrap over rows, from two rows on.
     """
     import polars as pl
 
@@ -91,9 +91,12 @@ def summary_of(lines: Sequence[Line], *notes: str) -> Summary:
     return Summary(pl.DataFrame(list(lines), schema={"metric": pl.String, "group": pl.String, **numbers, **counts}), notes)
 
 
-def _interval(values: Sequence[float], *, share: bool) -> tuple[float, float]:
+def _interval(values: Sequence[float], *, share: bool) -> tuple[float | None, float | None]:
+    """Both ends; none where a bootstrap would rest on a single row, which says nothing about others."""
     if share and all(value in (0.0, 1.0) for value in values):
         return _wilson(round(sum(values)), len(values))
+    if len(values) < 2:
+        return None, None
     import numpy as np
 
     random = np.random.default_rng(SEED)
