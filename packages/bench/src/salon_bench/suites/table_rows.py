@@ -18,6 +18,8 @@ TABLE_ENDINGS = (".csv", ".json", ".jsonl", ".ndjson", ".parquet")
 """The kinds of file that :func:`table_rows` reads."""
 
 _BATCH_ROWS = 8192
+_MOST_NAMES = 12
+_LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class TableRow:
         """
         value = self.cells.get(column)
         if column not in self.cells:
-            raise InputError("the column is missing", source=self.source, row=self.number, column=column, allowed=self.cells)
+            raise self.missing(column)
         if not isinstance(value, str) or not value.strip():
             raise InputError("must hold text, not", source=self.source, row=self.number, column=column, value=_named(value))
         if not value.isascii() and without_surrogates(value) != value:
@@ -59,6 +61,19 @@ class TableRow:
         """As :meth:`text`; None where the column is missing, null or blank."""
         value = self.cells.get(column)
         return None if value is None or (isinstance(value, str) and not value.strip()) else self.text(column)
+
+    def missing(self, column: str) -> InputError:
+        """The error for a column that the row needs and does not have; its hint names those it has.
+
+        Example:
+            >>> print(TableRow(Path("a.csv"), 1, {"x": "1"}).missing("subject"))
+            a.csv, row 1, column 'subject': the column is missing
+            The row has 'x'.
+        """
+        named = [repr(str(name)[:_LONGEST_NAME]) for name in list(self.cells)[:_MOST_NAMES]]
+        more = len(self.cells) - len(named)
+        has = ", ".join(named) + (f" and {more} more" if more else "")
+        return self.problem("the column is missing", column, hint=f"The row has {has or 'no column'}.")
 
     def problem(
         self,

@@ -130,7 +130,7 @@ def _row(row: TableRow) -> BenchRow:
 def _task(row: TableRow) -> Task:
     value = row.cells.get("task_type")
     if "task_type" not in row.cells:
-        raise row.problem("the column is missing", "task_type", allowed=tuple(map(str, row.cells)))
+        raise row.missing("task_type")
     number = int(value) if isinstance(value, str) and value.strip() in ("1", "2", "3") else value
     if isinstance(number, bool) or not isinstance(number, int) or number not in TASK_TYPES:
         raise row.problem("unknown task", "task_type", value=str(value)[:40], allowed=("1", "2", "3"))

@@ -159,7 +159,7 @@ def _score(row: TableRow, known: Mapping[str, Any], run_id: str) -> Score:
 
 def _answer(row: TableRow) -> tuple[float | None, str | None]:
     if "satisfied" not in row.cells:
-        raise row.problem("the column is missing", "satisfied", allowed=tuple(map(str, row.cells)))
+        raise row.missing("satisfied")
     given = row.cells["satisfied"]
     text = "" if given is None else str(given).strip().lower().removesuffix(".0")
     reason = row.optional_text("unscored_reason")

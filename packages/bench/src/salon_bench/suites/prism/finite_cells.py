@@ -17,7 +17,7 @@ def finite_number(row: TableRow, column: str) -> float:
         9.5
     """
     if column not in row.cells:
-        raise row.problem("the column is missing", column, allowed=tuple(map(str, row.cells)))
+        raise row.missing(column)
     value = row.cells[column]
     try:
         number = math.nan if isinstance(value, bool) or not isinstance(value, str | int | float) else float(value)
