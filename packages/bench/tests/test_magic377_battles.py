@@ -88,7 +88,7 @@ def values(rows, model="x"):
 
 
 @pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
-@pytest.mark.parametrize("suite", RULES.values(), ids=str)
+@pytest.mark.parametrize("suite", RULES.values(), ids=[str(rule) for rule in RULES])
 def test_a_hostile_judge_decides_no_battle(suite, reply):
     rows = rehearse(suite, the_case(suite), [reply, reply]).records
     assert battle_rows(rows) == []

@@ -1,4 +1,4 @@
-"""``salon train``: so far, whether this machine can train."""
+"""``salon train``: whether this machine can train, and the commands that do."""
 
 import json
 from dataclasses import asdict
@@ -10,7 +10,29 @@ if TYPE_CHECKING:
     from salon_train.doctor import Diagnosis
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+_COMMANDS: dict[str, str] = {}
+"""Commands that stand in a file of their own (``module:attribute``); imported when they are called."""
+
+
+class TrainGroup(click.RichGroup):
+    """A group that imports some of its commands only when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in alphabetical order."""
+        return sorted({*super().list_commands(ctx), *_COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command; None for an unknown name."""
+        if cmd_name in _COMMANDS:
+            from importlib import import_module
+
+            module, _, name = _COMMANDS[cmd_name].partition(":")
+            command: click.Command = getattr(import_module(module), name)
+            return command
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=TrainGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def train() -> None:
     """Train assessors and refiners on the scores that benchmarks report.
 
