@@ -1,4 +1,4 @@
-"""Chunks hold the ratio, no example twice, use a pool up before it begins again, and depend on seed, epoch and position alone."""
+"""Chunks hold the ratio and no example twice, use up a pool before it begins again, and follow from seed, epoch, position."""
 
 import subprocess
 import sys
