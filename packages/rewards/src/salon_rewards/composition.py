@@ -19,7 +19,7 @@ from salon_rewards.abstaining import Paid, plain, together
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward, RewardFunction, RuleReward
 from salon_rewards.schedules import Schedule
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Reward as RewardRow
 from salon_taxonomy.verdict import Reason, Unscored
@@ -295,7 +295,7 @@ def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: 
     """
     step = composition.step or 0
     own, prompts = (_column(batch, names) for names in (("completion_id",), ("prompt_id", "example_id")))
-    place = {"run": run_id, "step": step, "batch": number}
+    place: dict[str, Digestible] = {"run": run_id, "step": step, "batch": number}
     keys = own or [digest("completion", {**place, "row": row}) for row in range(len(batch))]
     return [
         RewardRow(

@@ -98,21 +98,25 @@ class RectificationReward(AskingReward):
         """What each completion earned for itself."""
         prompts, images = batch.column(self.prompt), batch.column(self.image)
         truths = [None] * len(batch) if self.truth is None else batch.verdicts(self.truth)
-        paid: list[Paid | None] = []
-        for said, true in zip(batch.said("r3"), truths, strict=True):
-            paid.append(None if isinstance(said, Parsed) and _worth_looking(said.answer, true) else 0.0)
-        open_ = [position for position, each in enumerate(paid) if each is None]
+        answers = {
+            at: said.answer
+            for at, (said, true) in enumerate(zip(batch.said("r3"), truths, strict=True))
+            if isinstance(said, Parsed) and _worth_looking(said.answer, true)
+        }
         door = asyncio.Semaphore(self.concurrency)
-        before = [picture(images[position], row=position + 1, column=self.image) for position in open_]
-        after = await asyncio.gather(
-            *(self._after(batch.said("r3")[at].answer, image, door) for at, image in zip(open_, before, strict=True))
-        )
-        shown = [(at, image) for at, image in zip(open_, after, strict=True) if isinstance(image, Media)]
+        before = {at: picture(images[at], row=at + 1, column=self.image) for at in answers}
+        after = await asyncio.gather(*(self._after(answer, before[at], door) for at, answer in answers.items()))
+        paid: list[Paid] = [0.0] * len(batch)
+        shown: list[tuple[int, Media]] = []
+        for at, image in zip(answers, after, strict=True):
+            if isinstance(image, Unscored):
+                paid[at] = image
+            else:
+                shown.append((at, image))
         sure = await self._sure([str(prompts[at]) for at, _ in shown], [image for _, image in shown])
-        told = dict(zip((at for at, _ in shown), sure, strict=True))
-        for at, image in zip(open_, after, strict=True):
-            paid[at] = image if isinstance(image, Unscored) else told[at]
-        return [each if each is not None else 0.0 for each in paid]
+        for (at, _), each in zip(shown, sure, strict=True):
+            paid[at] = each
+        return paid
 
     async def _after(self, answer: R3Answer, image: Media, door: asyncio.Semaphore) -> Media | Unscored:
         """The picture that is left when the answer's instruction has been carried out."""
