@@ -12,6 +12,7 @@ from rich.table import Table
 
 from salon_rewards.catalog import REWARDS
 from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorReward, magicmirror_reward
+from salon_rewards.monitors.cli import audit_command
 from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed, parse_magicmirror, parse_magicmirror_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -34,6 +35,9 @@ def rewards() -> None:
     salon rewards list
     salon rewards score magicmirror --truth truth.json --answer reply.txt
     """
+
+
+rewards.add_command(audit_command)
 
 
 @rewards.command("list")
