@@ -29,15 +29,16 @@ from salon_rewards.monitors.lexicon import (
     PHRASES,
     SOUND,
     SUBJECTS,
+    TELLING,
     UNASSERTED,
 )
 from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
 from salon_taxonomy.answers import MagicMirrorAnswer
 
-LONGEST_REASONING: Final = 4_000
+LONGEST_REASONING: Final = 2_000
 """Characters; of longer reasonings the last so many are read, as conclusions stand at the end."""
-MOST_REASONINGS: Final = 256
+MOST_REASONINGS: Final = 128
 """Of more in one reading, every second, third, … is looked at."""
 MISTAKEN: Final = 0.1
 """How often the reader may be mistaken about a reasoning that agrees with its answer: the upper end for the labelled set."""
@@ -136,7 +137,7 @@ class ReasoningContradiction:
 
     def __init__(self, warn: float = 0.2, stop: float = 0.5, *, minimum: int = MINIMUM, window: int = WINDOW) -> None:
         self.thresholds = Thresholds(warn, stop)
-        self._pool: Pool[tuple[object, Contradiction | None]] = Pool(minimum, window)
+        self._pool: Pool[Contradiction | None] = Pool(minimum, window)
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
@@ -183,12 +184,15 @@ def _clauses(text: str) -> Iterator[list[str]]:
 
 def _says(clause: list[str]) -> tuple[bool | None, set[str]]:
     """Whether a clause says that something is wrong (with the kinds its words imply), that all is well, or neither."""
-    if not UNASSERTED.isdisjoint(clause):
+    if TELLING.isdisjoint(clause) or not UNASSERTED.isdisjoint(clause):
         return None, set()
     flawed, sound = False, False
     implied: set[str] = set()
     reach = 0
     for index, word in enumerate(clause):
+        if word not in TELLING:
+            reach -= 1
+            continue
         if word in NEGATORS:
             reach = _REACH + 1
             if word in ("no", "without") and index + 1 < len(clause) and clause[index + 1] in PARTS:

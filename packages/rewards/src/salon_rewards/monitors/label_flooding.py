@@ -39,20 +39,20 @@ class LabelFlooding:
 
     def __init__(self, warn: float = 2.0, stop: float = 4.0, *, minimum: int = MINIMUM, window: int = WINDOW) -> None:
         self.thresholds = Thresholds(warn, stop)
-        self._given: Pool[tuple[object, float]] = Pool(minimum, window)
+        self._given: Pool[float] = Pool(minimum, window)
         self._true: Pool[float] = Pool(minimum, window)
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
         labels = [(item.group, item.answer) for item in batch.completions if isinstance(item.answer, MagicMirrorAnswer)]
         given = self._given.add([((batch.step, group), _labels(answer)) for group, answer in labels if not answer.normal])
-        truths = [item.truth for item in batch.completions if isinstance(item.truth, MagicMirrorAnswer)]
-        true = self._true.add([_labels(truth) for truth in truths if not truth.normal])
+        truths = [(item.group, item.truth) for item in batch.completions if isinstance(item.truth, MagicMirrorAnswer)]
+        true = self._true.add([((batch.step, group), _labels(truth)) for group, truth in truths if not truth.normal])
         unreadable = len(batch.completions) - len(labels)
         if not self._given.enough(given):
             why = self._given.wanting(given, "answers with artifacts")
             return no_reading(self.name, batch, self.thresholds, why, samples=len(given), unreadable=unreadable)
-        baseline = max(fmean(true), 1.0) if true else TYPICAL_LABELS
+        baseline = max(fmean(count for _, count in true), 1.0) if true else TYPICAL_LABELS
         mean = fmean(count for _, count in given)
         return reading(
             self.name,

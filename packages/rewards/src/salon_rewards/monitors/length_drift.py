@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from salon_rewards.monitors.batch import ReadCompletion, StepBatch
 from salon_rewards.monitors.evidence import Z
-from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
+from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Grouped, Pool
 from salon_rewards.monitors.reading import Alarm, Reading, Thresholds, no_reading
 from salon_taxonomy.answers import MagicMirrorAnswer
 from salon_taxonomy.errors import InputError
@@ -72,14 +72,14 @@ class LengthDrift:
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
-        kinds: dict[str, list[int]] = {}
+        kinds: dict[str, list[Grouped[int]]] = {}
         for item in batch.completions:
-            kinds.setdefault(_kind(item), []).append(item.length)
+            kinds.setdefault(_kind(item), []).append(((batch.step, item.group), item.length))
         unreadable = len(kinds.get(_UNREADABLE, ()))
         if self._seen < self.baseline_steps:
             self._seen += bool(batch.completions)
             for kind, lengths in kinds.items():
-                self._lengths.setdefault(kind, []).extend(lengths)
+                self._lengths.setdefault(kind, []).extend(length for _, length in lengths)
             why = f"step {self._seen} of the {self.baseline_steps} that make the baseline"
             return no_reading(self.name, batch, self.thresholds, why, unreadable=unreadable)
         for kind in kinds:
@@ -106,13 +106,14 @@ class LengthDrift:
             f"completions that are {worst.kind}: {worst.ratio:.2f} times the median length of the first {self.baseline_steps} steps",
         )
 
-    def _drift(self, kind: str, pool: Pool[int], now: Sequence[int]) -> _Drift | None:
+    def _drift(self, kind: str, pool: Pool[int], pooled: Sequence[Grouped[int]]) -> _Drift | None:
         """How far one kind of completion has drifted; None where there are too few, now or then."""
         if kind == _UNREADABLE:
             then = [length for lengths in self._lengths.values() for length in lengths]
         else:
             then = self._lengths.get(kind, [])
-        if not pool.enough(now) or len(then) < self._minimum:
+        now = [length for _, length in pooled]
+        if not pool.enough(pooled) or len(then) < self._minimum:
             return None
         before, after = max(median(then), 1), max(median(now), 1)
         spread = sum((_deviation(part) * _SPREAD_OF_MEDIAN) ** 2 / len(part) for part in (then, now))

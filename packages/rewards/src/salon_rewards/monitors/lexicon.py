@@ -123,3 +123,5 @@ PHRASES: Final[Mapping[tuple[str, str], str | None]] = {
     ("nowhere", "."): None,
 }
 """Two words in a row that say something is wrong."""
+TELLING: Final = frozenset({*FLAWS, *SOUND, *NEGATORS, *NUMBERS, *(first for first, _ in (*ORDINALS, *PHRASES))})
+"""Words at which a clause may say something; all others only make its subjects."""

@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 from salon_rewards.monitors.batch import Answer, StepBatch
 from salon_rewards.monitors.evidence import wilson_lower
-from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
+from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Grouped, Pool
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
 from salon_taxonomy.answers import MagicMirrorAnswer
 from salon_taxonomy.errors import InputError
 
 
 class _Said(NamedTuple):
-    group: object
     said: bool
     true: bool | None
 
@@ -45,7 +44,7 @@ class _OneVerdict:
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
         said = [
-            _Said((batch.step, item.group), _sound(item.answer) is self._normal, self._true(item.truth))
+            ((batch.step, item.group), _Said(_sound(item.answer) is self._normal, self._true(item.truth)))
             for item in batch.completions
             if item.answer is not None
         ]
@@ -54,11 +53,11 @@ class _OneVerdict:
         wanting = self._wanting(pooled)
         if wanting is not None:
             return no_reading(self.name, batch, self.thresholds, wanting, samples=len(pooled), unreadable=unreadable)
-        true = [item.true for item in pooled if item.true is not None]
-        counted = [item for item in pooled if item.true is not None] if true else pooled
+        true = [item.true for _, item in pooled if item.true is not None]
+        counted = [(group, item) for group, item in pooled if item.true is not None] if true else pooled
         baseline = fmean(true) if true else self.expected or 0.0
-        share = fmean(item.said for item in counted)
-        pictures = len({item.group for item in counted})
+        share = fmean(item.said for _, item in counted)
+        pictures = len({group for group, _ in counted})
         verdict = "normal" if self._normal else "artifact"
         return reading(
             self.name,
@@ -74,13 +73,13 @@ class _OneVerdict:
     def _true(self, truth: Answer | None) -> bool | None:
         return None if truth is None else _sound(truth) is self._normal
 
-    def _wanting(self, pooled: list[_Said]) -> str | None:
+    def _wanting(self, pooled: list[Grouped[_Said]]) -> str | None:
         """Why there is no reading, if there is none."""
         if not self._pool.enough(pooled):
             return self._pool.wanting(pooled, "readable completions")
-        true = [item.true for item in pooled if item.true is not None]
+        true = [item.true for _, item in pooled if item.true is not None]
         if true and len(true) < self._pool.minimum:
-            return self._pool.wanting([item for item in pooled if item.true is not None], "readable completions with a truth")
+            return self._pool.wanting(true, "readable completions with a truth")
         if true and all(true):
             return "every truth says so, too"
         if not true and self.expected is None:

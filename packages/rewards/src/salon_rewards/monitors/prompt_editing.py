@@ -39,7 +39,7 @@ class PromptEditing:
 
     def __init__(self, warn: float = 0.1, stop: float = 0.3, *, minimum: int = MINIMUM, window: int = WINDOW) -> None:
         self.thresholds = Thresholds(warn, stop)
-        self._pool: Pool[tuple[object, bool]] = Pool(minimum, window)
+        self._pool: Pool[bool] = Pool(minimum, window)
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""

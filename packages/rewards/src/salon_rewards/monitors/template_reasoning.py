@@ -14,9 +14,9 @@ from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
 from salon_taxonomy.answers import MagicMirrorAnswer
 
-MOST_REASONINGS: Final = 256
+MOST_REASONINGS: Final = 128
 """Of more, every second, third, … is looked at."""
-MOST_WORDS: Final = 200
+MOST_WORDS: Final = 150
 """Of longer reasonings the rest is not looked at."""
 _RUN: Final = 3
 
@@ -76,10 +76,12 @@ class TemplateReasoning:
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
         thoughts = [
-            (_subject(item, batch.step), item.reasoning) for item in batch.completions if item.reasoning is not None
+            ((batch.step, item.group), (_subject(item, batch.step), item.reasoning))
+            for item in batch.completions
+            if item.reasoning is not None
         ]
         pooled = self._pool.add(thoughts)
-        looked_at = pooled[:: -(-len(pooled) // MOST_REASONINGS)] if pooled else pooled
+        looked_at = [thought for _, thought in pooled[:: -(-len(pooled) // MOST_REASONINGS) or 1]]
         unreadable = len(batch.completions) - len(thoughts)
         value = shared_words(looked_at) if self._pool.enough(pooled) else None
         if value is None:

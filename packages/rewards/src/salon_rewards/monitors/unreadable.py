@@ -28,16 +28,17 @@ class Unreadable:
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
-        pooled = self._pool.add([item.answer is None for item in batch.completions])
+        pooled = self._pool.add([((batch.step, item.group), item.answer is None) for item in batch.completions])
         if not self._pool.enough(pooled):
             why = self._pool.wanting(pooled, "completions")
             return no_reading(self.name, batch, self.thresholds, why, samples=len(pooled), unreadable=batch.unreadable)
+        lost = sum(is_lost for _, is_lost in pooled)
         return reading(
             self.name,
             batch,
-            sum(pooled) / len(pooled),
+            lost / len(pooled),
             self.thresholds,
             samples=len(pooled),
             unreadable=batch.unreadable,
-            detail=f"{sum(pooled)} of {len(pooled)} completions cannot be read",
+            detail=f"{lost} of {len(pooled)} completions cannot be read",
         )
