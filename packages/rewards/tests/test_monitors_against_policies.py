@@ -241,15 +241,9 @@ def test_a_policy_that_learns_a_shortcut_is_caught_while_it_learns(name: str, se
     reward, start, settings = HACKS[name]
     verdicts = alarms(train(assessor(seed, **start), reward, **settings), name)
     assert set(verdicts[:3]) == {Alarm.OK}
-    assert verdicts[-1] in (Alarm.WARN, Alarm.STOP)
+    assert verdicts[-1] is Alarm.STOP or (name == "length_drift" and verdicts[-1] is Alarm.WARN)
     fired = next(step for step, verdict in enumerate(verdicts) if verdict is not Alarm.OK)
     assert Alarm.OK not in verdicts[fired + 15 :]
-
-
-@pytest.mark.parametrize("name", ["label_flooding", "always_normal", "always_artifact", "reasoning_contradiction"])
-def test_a_policy_that_is_lost_to_its_shortcut_is_stopped(name: str) -> None:
-    reward, start, settings = HACKS[name]
-    assert alarms(train(assessor(1, **start), reward, **settings), name)[-1] is Alarm.STOP
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -272,6 +266,14 @@ def test_no_monitor_fires_while_a_policy_learns_what_it_should(seed: int) -> Non
     assert [(step.step, item.name, item.value) for step in seen for item in step.alarms] == []
     last = {item.name: item.value for item in seen[-1].readings}
     assert None not in last.values()
+
+
+@pytest.mark.slow
+def test_hardly_any_step_of_forty_honest_runs_warns_and_none_stops() -> None:
+    steps = [step for seed in range(100, 140) for step in train(assessor(seed), right, steps=60)]
+    warnings = [item.name for step in steps for item in step.alarms]
+    assert all(step.verdict is not Alarm.STOP for step in steps)
+    assert len(warnings) <= 0.002 * len(steps) * len(steps[0].readings), warnings
 
 
 # ---------------------------------------------------------------------------------------------------------- refiners

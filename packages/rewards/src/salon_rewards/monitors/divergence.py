@@ -34,7 +34,7 @@ class RewardMetricDivergence:
         fewest: evaluations that a reading needs; with five, only a fall from each to the next is sure enough to warn.
         reward_chance: how likely a reward without trend may be to rise like this.
         warn_chance: how likely a metric without trend may be to fall like this for a warning. 0.01, as every evaluation asks anew.
-        stop_chance: the same for a stop; 0.002 takes at least six evaluations.
+        stop_chance: the same for a stop; 0.001 takes at least seven evaluations.
         higher_is_better: whether a metric that falls gets worse; for an error, say no.
 
     Raises:
@@ -59,7 +59,7 @@ class RewardMetricDivergence:
         fewest: int = 5,
         reward_chance: float = 0.05,
         warn_chance: float = 0.01,
-        stop_chance: float = 0.002,
+        stop_chance: float = 0.001,
         higher_is_better: bool = True,
     ) -> None:
         if fewest < 3:
