@@ -1,7 +1,8 @@
-"""Rewards by name, as TRL calls them."""
+"""Rewards by name, as TRL calls them; ``module:name`` is one of your own, imported from Python's path."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 from salon_rewards import magicmirror_reward
 from salon_taxonomy.answers import Unparsed, parse_magicmirror, parse_magicmirror_json
@@ -36,7 +37,27 @@ def open_rewards(sections: Sequence[RewardSection], *, reasoning: bool) -> list[
     """The rewards that a configuration names, in its order."""
     made: list[TrlReward] = []
     for section in sections:
+        if ":" in section.name:
+            made.append(_imported(section))
+            continue
         if section.name != "magicmirror":
             raise InputError("there is no such reward:", key="reward.name", value=section.name, allowed=["magicmirror"])
         made.append(MagicMirrorTotal(require_reasoning=reasoning))
     return made
+
+
+def _imported(section: RewardSection) -> TrlReward:
+    """A reward of the user's own: a callable, or a class that is made with the options.
+
+    Raises:
+        InputError: it cannot be imported, or is no callable.
+    """
+    module, _, name = section.name.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"the reward cannot be imported ({error}):", key="reward.name", value=section.name) from error
+    made = found(**section.options) if isinstance(found, type) or section.options else found
+    if not callable(made):
+        raise InputError("the reward is no callable", key="reward.name", value=section.name)
+    return cast("TrlReward", made)

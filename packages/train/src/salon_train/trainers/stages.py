@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import PrinterCallback
+from transformers import PrinterCallback, set_seed
 
 from salon_taxonomy.answers import Parsed, parse_magicmirror
 from salon_taxonomy.errors import InputError
@@ -141,6 +141,7 @@ def run_stage(
             facts = folder.finished
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
         held_out = _held_out(configuration)
+        set_seed(configuration.run.seed)  # adapters begin at random
         loaded = load_model(configuration.model, start=start)
         checkpoint = folder.last_checkpoint()
         everyone = Watchers((LogFile(folder.log), watcher))
