@@ -31,6 +31,8 @@ class MagicDataRow:
         answer: the labels.
         reasoning: of a chain-of-thought row; None in others.
         split: one of :data:`SPLITS`; None when neither the row nor the file's name says.
+        hard_positive: a normal image of something that often goes wrong, which positive resampling shows more often; a column
+            of ours (true or false), which the drawn world writes.
     """
 
     image: str
@@ -38,6 +40,7 @@ class MagicDataRow:
     answer: MagicMirrorAnswer
     reasoning: str | None
     split: str | None
+    hard_positive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +88,11 @@ def _read(row: TableRow, split: str | None) -> MagicDataRow | UnreadableRow:
         if isinstance(outcome, Unparsed):
             raise row.problem(f"are no labels ({outcome.detail})", column)
         prompt = next((text for name in _PROMPT_COLUMNS if (text := row.optional_text(name))), None)
+        hard = row.cells.get("hard_positive") is True and outcome.answer.normal
     except InputError as error:
         where = f"row {row.number}" + (f", column {error.column!r}" if error.column else "")
         return UnreadableRow(row.source, row.number, split, f"{where}: {error.problem}")
-    return MagicDataRow(image, prompt, outcome.answer, outcome.reasoning, split)
+    return MagicDataRow(image, prompt, outcome.answer, outcome.reasoning, split, hard)
 
 
 def _split_of(row: TableRow) -> str | None:
