@@ -1,9 +1,7 @@
 """``salon train sft | grpo | evaluate | export``, and the presets that runs begin with. Parse, one call, print."""
 
 import json
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 

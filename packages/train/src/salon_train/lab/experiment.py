@@ -70,7 +70,9 @@ class Measured:
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
-def run_seed(folder: Path, recipe: Recipe, *, seed: int, arms: tuple[Arm, ...], tell: Tell = lambda _: None) -> Iterator[Measured]:
+def run_seed(
+    folder: Path, recipe: Recipe, *, seed: int, arms: tuple[Arm, ...], tell: Tell = lambda _: None
+) -> Iterator[Measured]:
     """All wanted arms of one seed; the cold starts are shared, as they do not depend on the arm.
 
     Args:

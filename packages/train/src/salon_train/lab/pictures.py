@@ -1,9 +1,9 @@
 """The pictures of an experiment, drawn to files that every trainer reads: what is learned from, imitated, and measured with.
 
-    FOLDER/train.jsonl      all pictures to learn from, imbalanced like MagicData340K's labels, right hands rare
-    FOLDER/reasoned.jsonl   the first of them, with reasoning
-    FOLDER/biased.jsonl     the same as an under-reporting teacher describes them
-    FOLDER/held_out.jsonl   other pictures, the four labels equally often
+FOLDER/train.jsonl      all pictures to learn from, imbalanced like MagicData340K's labels, right hands rare
+FOLDER/reasoned.jsonl   the first of them, with reasoning
+FOLDER/biased.jsonl     the same as an under-reporting teacher describes them
+FOLDER/held_out.jsonl   other pictures, the four labels equally often
 """
 
 import json

@@ -33,7 +33,9 @@ def read_examples(files: Sequence[str], section: DataSection, *, limit: int | No
         for row in magicdata_rows(Path(file)):
             if isinstance(row, UnreadableRow):
                 raise InputError(row.problem, source=file)
-            examples.append(TrainingExample(row.image, folder / row.image, row.answer, row.prompt, row.reasoning, row.hard_positive))
+            examples.append(
+                TrainingExample(row.image, folder / row.image, row.answer, row.prompt, row.reasoning, row.hard_positive)
+            )
             if limit is not None and len(examples) >= limit:
                 return examples
     if not examples:
