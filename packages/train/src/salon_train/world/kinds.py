@@ -119,4 +119,19 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         )
     }
 )
-"""Every kind by its name; those of one L2 label stand together."""
+"""Every kind that is drawn, by its name; those of one L2 label stand together."""
+
+PHOTOGRAPH_KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            _kind("animal-extra-eye", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The animal has an eye too many."),
+            _kind("animal-missing-eye", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The animal lacks an eye."),
+            _kind("animal-twisted-head", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The head is twisted."),
+        )
+    }
+)
+"""Kinds that only photographs show."""
+
+ALL_KINDS: Mapping[str, Kind] = MappingProxyType({**KINDS, **PHOTOGRAPH_KINDS})
+"""Every kind by its name."""
