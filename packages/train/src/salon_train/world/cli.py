@@ -248,7 +248,7 @@ def _write(output: Path, source: "Source", count: int, workers: int, described: 
     found: Counter[str] = Counter()
     for row in magicdata_rows(output / "examples.jsonl"):
         if isinstance(row, MagicDataRow):
-            found.update(["normal"] if row.answer.normal else row.answer.labels)
+            found.update(["normal"] if row.answer.normal else list(row.answer.labels))
     click.echo(f"{count} pictures, {drawn} of them drawn now: {output / 'examples.jsonl'}")
     for name, number in found.most_common():
         click.echo(f"{number:>8}  {name}")

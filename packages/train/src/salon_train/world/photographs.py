@@ -28,6 +28,13 @@ Box = tuple[int, int, int, int]
 _Act = Callable[[Pixels, Dice, float], Pixels]
 """Damages pixels; the number is the subtlety, 0 to 1."""
 
+_PIECES: Final = (
+    ("chelsea.png", (250, 170)),
+    ("coffee.png", (290, 120)),
+    ("motorcycle_left.png", (205, 321)),
+    ("astronaut.png", (222, 120)),
+)
+"""Photographs and the middle of what is cut out of them."""
 _FACES: Final = 100
 _FACE_SIDE: Final = 25
 _FACE_SCALE: Final = 4
@@ -115,11 +122,12 @@ def _lowered(start: Spot, by: int, radii: Spot) -> _Act:
     return act
 
 
-def _cut_in(targets: Sequence[Spot], radii: Spot) -> _Act:
+def _cut_in(own: str, targets: Sequence[Spot], radii: Spot) -> _Act:
     """A piece of another photograph let into this one."""
+    pieces = [piece for piece in _PIECES if piece[0] != own]
 
     def act(pixels: Pixels, dice: Dice, subtlety: float) -> Pixels:
-        name, spot = dice.choice(_PIECES)
+        name, spot = dice.choice(pieces)
         shrunk = 1 - 0.3 * subtlety
         size = (round(radii[0] * shrunk), round(radii[1] * shrunk))
         return put_patch(pixels, _pixels(name), spot, dice.choice(targets), size)
@@ -136,15 +144,7 @@ def _shaded(targets: Sequence[Spot], radii: Spot) -> _Act:
     return act
 
 
-_PIECES: Final = (
-    ("chelsea.png", (250, 170)),
-    ("coffee.png", (290, 120)),
-    ("motorcycle_left.png", (205, 321)),
-    ("astronaut.png", (222, 120)),
-)
-"""Photographs and the middle of what is cut out of them."""
-
-_REAR: Final = (85, 110, 480, 480)
+_REAR: Final = (85, 110, 480, 495)
 _FRONT: Final = (350, 90, 735, 480)
 """The halves of the motorcycle."""
 
@@ -158,7 +158,9 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
                 Damage("missing-eye", Subject.FACE, (165, 45, 285, 175), _gone(((204, 99), (247, 102)), (22, 15))),
                 Damage("uneven-face", Subject.FACE, (165, 45, 285, 175), _lowered((247, 102), 28, (19, 12))),
                 Damage("uneven-face", Subject.FACE, (165, 45, 285, 175), _twisted(((225, 125),), 62)),
-                Damage("sunken", Subject.FACE, (140, 30, 330, 300), _cut_in(((222, 220), (190, 250)), (62, 50))),
+                Damage(
+                    "sunken", Subject.FACE, (140, 30, 330, 300), _cut_in("astronaut.png", ((222, 220), (190, 250)), (62, 50))
+                ),
             ),
         ),
         "chelsea": Photograph(
@@ -174,7 +176,12 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
                 Damage("animal-missing-eye", Subject.ANIMAL, (120, 30, 360, 275), _gone(((172, 112),), (50, 44))),
                 Damage("animal-missing-eye", Subject.ANIMAL, (120, 30, 360, 275), _gone(((318, 137),), (38, 40))),
                 Damage("animal-twisted-head", Subject.ANIMAL, (120, 30, 360, 275), _twisted(((250, 190), (240, 150)), 110)),
-                Damage("sunken", Subject.ANIMAL, (100, 20, 380, 290), _cut_in(((250, 60), (180, 230), (330, 220)), (60, 52))),
+                Damage(
+                    "sunken",
+                    Subject.ANIMAL,
+                    (100, 20, 380, 290),
+                    _cut_in("chelsea.png", ((250, 60), (180, 230), (330, 220)), (60, 52)),
+                ),
             ),
         ),
         "coffee": Photograph(
@@ -189,10 +196,13 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
                 ),
                 Damage("object-bent-part", Subject.OBJECT, (150, 5, 430, 345), _twisted(((285, 130), (240, 150)), 135)),
                 Damage("object-loose-part", Subject.OBJECT, (150, 5, 430, 345), _shoved((150, 0, 430, 130), 60)),
-                Damage("sunken", Subject.OBJECT, (110, 5, 480, 380), _cut_in(((285, 100), (200, 180), (380, 190)), (75, 68))),
                 Damage(
-                    "wrong-shadow", Subject.OBJECT, (100, 5, 560, 390), _shaded(((510, 90), (520, 330), (60, 330)), (85, 65))
+                    "sunken",
+                    Subject.OBJECT,
+                    (110, 5, 480, 380),
+                    _cut_in("coffee.png", ((285, 100), (200, 180), (380, 190)), (75, 68)),
                 ),
+                Damage("wrong-shadow", Subject.OBJECT, (200, 5, 595, 395), _shaded(((515, 90), (525, 335)), (80, 65))),
             ),
         ),
         "motorcycle": Photograph(
@@ -204,8 +214,8 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
                 Damage("object-extra-part", Subject.OBJECT, _REAR, _again((205, 321), ((390, 360), (330, 180)), (92, 92))),
                 Damage("object-bent-part", Subject.OBJECT, _REAR, _twisted(((205, 321), (380, 250)), 135, 0.3)),
                 Damage("object-bent-part", Subject.OBJECT, _FRONT, _twisted(((600, 360), (450, 250)), 135, 0.3)),
-                Damage("object-loose-part", Subject.OBJECT, _FRONT, _shoved((440, 90, 735, 470), 0, -90)),
-                Damage("sunken", Subject.OBJECT, _REAR, _cut_in(((350, 280), (250, 200)), (95, 80))),
+                Damage("object-loose-part", Subject.OBJECT, _REAR, _lowered((205, 321), 88, (92, 92))),
+                Damage("sunken", Subject.OBJECT, _REAR, _cut_in("motorcycle_left.png", ((350, 280), (250, 200)), (95, 80))),
             ),
         ),
         "rocket": Photograph(
@@ -213,7 +223,7 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
             "A rocket on its launch pad.",
             (
                 Damage("object-missing-part", Subject.OBJECT, (220, 100, 420, 427), _gone(((320, 250),), (30, 70))),
-                Damage("object-loose-part", Subject.OBJECT, (220, 100, 420, 427), _shoved((296, 100, 346, 250), 36)),
+                Damage("object-loose-part", Subject.OBJECT, (220, 100, 420, 427), _shoved((40, 0, 600, 250), 34)),
                 Damage(
                     "object-extra-part",
                     Subject.OBJECT,
@@ -221,7 +231,9 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
                     _again((320, 240), ((265, 240), (375, 240)), (24, 130)),
                 ),
                 Damage("object-bent-part", Subject.OBJECT, (220, 100, 420, 427), _twisted(((320, 260), (320, 220)), 95, 0.2)),
-                Damage("sunken", Subject.OBJECT, (220, 100, 420, 427), _cut_in(((320, 230), (320, 320)), (46, 46))),
+                Damage(
+                    "sunken", Subject.OBJECT, (220, 100, 420, 427), _cut_in("rocket.jpg", ((320, 230), (320, 320)), (46, 46))
+                ),
             ),
         ),
         "camera": Photograph(
@@ -231,7 +243,9 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
                 Damage("object-missing-part", Subject.OBJECT, (150, 60, 460, 505), _gone(((295, 420),), (120, 85))),
                 Damage("uneven-face", Subject.FACE, (130, 40, 340, 250), _twisted(((205, 130), (220, 150)), 75, 0.3)),
                 Damage("wrong-shadow", Subject.OBJECT, (150, 60, 480, 505), _shaded(((430, 340), (440, 470)), (75, 50))),
-                Damage("sunken", Subject.OBJECT, (100, 60, 420, 420), _cut_in(((270, 250), (140, 300)), (62, 55))),
+                Damage(
+                    "sunken", Subject.OBJECT, (100, 60, 420, 420), _cut_in("camera.png", ((270, 250), (140, 300)), (62, 55))
+                ),
             ),
         ),
         "faces": Photograph(
