@@ -1,4 +1,4 @@
-"""Files of MagicData340K's schema become examples; every row that cannot is reported with file, row, column, value, and counted."""
+"""Files of MagicData340K's schema become examples; a row that cannot is reported with file, row, column, value, and counted."""
 
 import json
 import os
@@ -201,7 +201,7 @@ def test_too_many_unusable_rows_stop_the_reading_and_strict_stops_at_the_first(f
     assert len(found.first_unusable) == 20
     with pytest.raises(InputError, match=r"more than 10 rows cannot be used; reading stopped\nThe first: .*row 2"):
         read_examples(path, most_unusable=10)
-    with pytest.raises(InputError, match="row 2, column 'images': there is no such file: 'gone.png'"):
+    with pytest.raises(InputError, match=r"row 2, column 'images': there is no such file: 'gone.png'"):
         read_examples(path, strict=True)
     assert read_examples(path, most_unusable=None).unusable.total() == 30
 

@@ -113,7 +113,7 @@ def test_pictures_on_the_disk_stay_there_unless_they_are_made_smaller(tmp_path):
     assert small[0]["images"][0].size == (10, 5)
     with pytest.raises(FileNotFoundError):
         whole[0]
-    with pytest.raises(InputError, match="the picture cannot be used .*: '1.png'"):
+    with pytest.raises(InputError, match=r"the picture cannot be used .*: '1.png'"):
         grpo_dataset([example], longest_side=10)
     with pytest.raises(InputError, match="column 'images'"):
         grpo_dataset([TrainingExample("2", b"no picture", BROKEN)], longest_side=10)
@@ -168,6 +168,15 @@ def test_a_real_processor_counts_the_picture_too_and_a_tokenizer_the_text_alone(
     assert whole.longest > text.longest > 0
     learned = token_lengths(sft_dataset(EXAMPLES[:2], wording="bare"), processor)
     assert learned.longest > whole.longest
+
+
+def test_rows_kept_on_the_disk_are_those_in_memory_and_errors_are_the_same(tmp_path):
+    here, there = grpo_dataset(EXAMPLES), grpo_dataset(EXAMPLES, folder=tmp_path / "rows")
+    assert there.features == here.features
+    assert there.remove_columns("images").to_list() == here.remove_columns("images").to_list()
+    broken = [*EXAMPLES, TrainingExample("2", b"no picture", BROKEN)]
+    with pytest.raises(InputError, match="the picture cannot be used"):
+        grpo_dataset(broken, longest_side=10, folder=tmp_path / "broken")
 
 
 def test_messages_need_no_torch():

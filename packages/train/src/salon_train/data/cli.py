@@ -203,19 +203,17 @@ def convert(
     if most_tokens is not None and processor is None:
         raise click.UsageError("--most-tokens needs --processor, whose tokens are counted.")
     found = _read(files, pictures, split, look, most_unusable)
-    if stage == "sft":
-        made = sft_dataset(
-            found.examples, wording=wording, reasoning=reasoning, only_reasoned=only_reasoned, longest_side=longest_side
-        )
-    else:
-        made = grpo_dataset(found.examples, wording=wording, longest_side=longest_side)
-    lengths = None if processor is None else _lengths(made, processor, most_tokens)
-    refused = strict and (bool(found.unusable) or (lengths is not None and lengths.over > 0))
-    if not refused:
-        try:
-            made.save_to_disk(str(output))
-        except OSError as error:
-            raise InputError(f"cannot be written ({error.strerror or error})", source=output) from error
+    with _workshop(output) as folder:
+        options: dict[str, Any] = {"wording": wording, "longest_side": longest_side, "folder": folder / "rows"}
+        if stage == "sft":
+            made = sft_dataset(found.examples, reasoning=reasoning, only_reasoned=only_reasoned, **options)
+        else:
+            made = grpo_dataset(found.examples, **options)
+        lengths = None if processor is None else _lengths(made, processor, most_tokens)
+        refused = strict and (bool(found.unusable) or (lengths is not None and lengths.over > 0))
+        if not refused:
+            made.save_to_disk(str(folder / "whole"))
+            (folder / "whole").rename(output)
     about: dict[str, object] = {"rows": len(made), "columns": made.column_names, "unusable": dict(found.unusable)}
     if form == "json":
         tokens = None if lengths is None else asdict(lengths)
@@ -238,13 +236,26 @@ def _read(files: Sequence[Path], pictures: Path | None, split: str | None, look:
         return read_examples(files, pictures, split=split, look=Look(look), most_unusable=most, watch=watch)
 
 
+@contextmanager
+def _workshop(output: Path) -> Iterator[Path]:
+    """A folder beside the output, gone afterwards: what is at the output's place is whole or not there."""
+    from tempfile import TemporaryDirectory
+
+    try:
+        output.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}-") as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", source=output) from error
+
+
 def _lengths(made: Any, name: str, limit: int | None) -> "TokenLengths":
     from transformers import AutoProcessor
 
     from salon_train.data.lengths import token_lengths
 
     try:
-        processor = AutoProcessor.from_pretrained(name, local_files_only=True)
+        processor = AutoProcessor.from_pretrained(name, local_files_only=True)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"cannot be loaded from this machine ({reason}):", column="processor", value=name) from error

@@ -5,7 +5,8 @@ grpo_dataset   prompt, images, truth
 both           example_id, bucket, buckets, hard_positive (for the sampler, and for rewards)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 Row = dict[str, Any]
+_BATCH = 4096
+_FINGERPRINT = "salon"  # the folder is empty: nothing old can be mistaken for these rows
 
 
 def sft_dataset(
@@ -30,6 +33,7 @@ def sft_dataset(
     reasoning: bool = True,
     only_reasoned: bool = False,
     longest_side: int | None = None,
+    folder: Path | None = None,
 ) -> "Dataset":
     """Prompt and completion for supervised fine-tuning, conversational, with images.
 
@@ -40,6 +44,7 @@ def sft_dataset(
         only_reasoned: leave out examples without reasoning, as the paper's cold start does.
         longest_side: make larger pictures smaller, turn them upright, bring them to sRGB, and keep them in the data set;
             None: the data set names the files as they are.
+        folder: an empty one, on whose disk the rows are kept, so that memory does not grow with them; None: in memory.
 
     Raises:
         InputError: there is no example, a reasoning that cannot be written, or (with ``longest_side``) a picture that cannot
@@ -57,11 +62,16 @@ def sft_dataset(
         completion = answered(example, reasoning=reasoning)
         return {"prompt": asked(example, wording), "completion": completion, "images": _images(example, longest_side)}
 
-    return _dataset(chosen, row, "there is no example with reasoning" if only_reasoned and examples else "there is no example")
+    nothing = "there is no example with reasoning" if only_reasoned and examples else "there is no example"
+    return _dataset(chosen, row, nothing, folder)
 
 
 def grpo_dataset(
-    examples: Sequence[TrainingExample], *, wording: Wording | str = Wording.FULL, longest_side: int | None = None
+    examples: Sequence[TrainingExample],
+    *,
+    wording: Wording | str = Wording.FULL,
+    longest_side: int | None = None,
+    folder: Path | None = None,
 ) -> "Dataset":
     """Prompts for GRPO, conversational, with images and what rewards are given: ``truth`` is the labels as JSON text.
 
@@ -69,6 +79,7 @@ def grpo_dataset(
         examples: at least one.
         wording: of the question.
         longest_side: as for :func:`sft_dataset`.
+        folder: as for :func:`sft_dataset`.
 
     Raises:
         InputError: there is no example, or (with ``longest_side``) a picture that cannot be opened.
@@ -86,14 +97,38 @@ def grpo_dataset(
         truth = magicmirror_json(example.truth)
         return {"prompt": asked(example, wording), "images": _images(example, longest_side), "truth": truth}
 
-    return _dataset(examples, row, "there is no example")
+    return _dataset(examples, row, "there is no example", folder)
 
 
-def _dataset(examples: Sequence[TrainingExample], row: Callable[[TrainingExample], Row], nothing: str) -> "Dataset":
-    from datasets import Dataset, Features, Image, List, Value
+def _dataset(
+    examples: Sequence[TrainingExample], row: Callable[[TrainingExample], Row], nothing: str, folder: Path | None
+) -> "Dataset":
+    from datasets import Dataset, concatenate_datasets
+    from datasets.exceptions import DatasetGenerationError
 
     if not examples:
         raise InputError(nothing)
+
+    def rows() -> Iterator[Row]:
+        return (row(example) | _about(example) for example in examples)
+
+    features = _features(next(rows()))
+    if folder is None:
+        made, batches = rows(), []
+        while batch := list(islice(made, _BATCH)):
+            batches.append(Dataset.from_list(batch, features=features))
+        return concatenate_datasets(batches)
+    try:
+        return Dataset.from_generator(rows, features=features, cache_dir=str(folder), fingerprint=_FINGERPRINT)
+    except DatasetGenerationError as error:
+        if isinstance(error.__cause__, InputError):
+            raise error.__cause__ from None
+        raise
+
+
+def _features(row: Row) -> Any:
+    from datasets import Features, Image, List, Value
+
     message = List({"role": Value("string"), "content": Value("string")})
     kinds: dict[str, Any] = {
         "prompt": message,
@@ -102,12 +137,7 @@ def _dataset(examples: Sequence[TrainingExample], row: Callable[[TrainingExample
         "buckets": List(Value("string")),
         "hard_positive": Value("bool"),
     }
-    columns: dict[str, list[Any]] = {}
-    for example in examples:
-        for name, value in (row(example) | _about(example)).items():
-            columns.setdefault(name, []).append(value)
-    features = Features({name: kinds.get(name, Value("string")) for name in columns})
-    return Dataset.from_dict(columns, features=features)
+    return Features({name: kinds.get(name, Value("string")) for name in row})
 
 
 def _about(example: TrainingExample) -> Row:
@@ -123,7 +153,7 @@ def _images(example: TrainingExample, longest_side: int | None) -> list[Row]:
     if longest_side is None:
         if isinstance(example.image, bytes):
             return [{"bytes": example.image, "path": None}]
-        return [{"bytes": None, "path": str(example.image)}]
+        return [{"bytes": None, "path": str(example.image.absolute())}]
     policy = PicturePolicy(longest_side=longest_side)
     if isinstance(example.image, bytes):
         ready = prepare_bytes(example.image, policy)
