@@ -140,10 +140,10 @@ class MultiBucketPlan:
     def advance(self, stream: ChunkStream, position: int) -> None:
         """Pass over chunks until the next one has that number."""
         while stream.position < position:
-            stream.draw(self.quotas(stream.position))
+            stream.pass_over(self.quotas(stream.position))
 
     def _hard_in(self, bucket: str) -> tuple[int, ...]:
-        return tuple(index for index in self.pools[bucket] if index in self.hard)
+        return tuple(index for index in self.pools[bucket] if index in self.hard) if self.hard else ()
 
     def _check(self) -> None:
         """Whether every chunk can be filled. A pool as large as a chunk always can; the others are tried."""
