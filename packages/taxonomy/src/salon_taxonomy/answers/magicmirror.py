@@ -9,6 +9,7 @@ for the two that have none. The paper's own examples spell the second key ``Type
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -139,8 +140,10 @@ def parse_magicmirror(text: str) -> Outcome[MagicMirrorAnswer]:
         Unparsed(reason=<Reason.MALFORMED: 'malformed'>, detail='not JSON at character 19: expecting value', reasoning=None)
     """
     asked = _AS_ASKED.fullmatch(text)
-    if asked is not None and without_surrogates(text) is text:
-        return _checked(Found(asked[2].strip(), (), unfinished=False), asked[1].strip(), ())
+    if asked is not None and len(asked[2]) <= _LONGEST_KEPT and without_surrogates(text) is text:
+        with suppress(JsonError, _OffMenuError):  # the general reading says what is wrong
+            answer, notes = _known(asked[2].strip())
+            return Parsed(answer, asked[1].strip(), notes)
     return _parsed(text)
 
 
