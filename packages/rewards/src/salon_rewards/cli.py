@@ -29,6 +29,7 @@ _CONSISTENCY: dict[str, Verdict[bool]] = {
 
 _ASKED = {"judge": "a judge", "editor": "an editor"}
 _COMMANDS: dict[str, str] = {
+    "audit": "salon_rewards.monitors.cli:audit_command",
     "score": "salon_rewards.scoring_command:score",
 }
 """Commands that stand in a file of their own (``module:attribute``); imported when they are called."""
@@ -60,6 +61,7 @@ def reward() -> None:
     salon reward list
     salon reward score completions.jsonl --reward magicmirror
     salon reward explain --truth truth.json --answer reply.txt
+    salon reward audit completions.jsonl
     """
 
 
