@@ -368,11 +368,12 @@ def test_truths_are_read_from_answers_texts_and_objects() -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"truth": [NORMAL]}, "column 'truth': has 1 values for 2 completions"),
+        ({"truth": [NORMAL]}, "column 'truth': needs a list of 2 values"),
         ({"reward": [1.0, float("nan")]}, "row 2, column 'reward'"),
         ({"reward": [1.0, "2"]}, "row 2, column 'reward'"),
-        ({"truth": [NORMAL, "{}"]}, "row 2, column 'truth': is no truth"),
-        ({"truth": [NORMAL, 3]}, "row 2, column 'truth': is no truth"),
+        ({"truth": [NORMAL, "{}"]}, "row 2, column 'truth': no MagicMirror labels"),
+        ({"truth": [NORMAL, 3]}, "row 2, column 'truth': no MagicMirror labels"),
+        ({"truth": [True, "maybe"], "grammar": "r3"}, "row 2, column 'truth': neither true nor false"),
         ({"completion_tokens": [1, -1]}, "row 2, column 'completion_tokens'"),
         ({"held_out": float("inf")}, "column 'held_out'"),
         ({"grammar": "xml"}, "allowed: magicmirror, r3"),
@@ -385,9 +386,9 @@ def test_a_column_that_is_none_is_named(columns, words) -> None:
         StepBatch.read(["a", "b"], **{"step": 0} | columns)
 
 
-@pytest.mark.parametrize("completion", [None, 3, [], [{"role": "assistant"}], ["text"], b"bytes"])
+@pytest.mark.parametrize("completion", [None, 3, ["text"], b"bytes"])
 def test_a_completion_that_is_no_text_is_named(completion) -> None:
-    with pytest.raises(InputError, match="row 2, column 'completion'"):
+    with pytest.raises(InputError, match="row 2, column 'completions'"):
         batch(["a", completion])
 
 

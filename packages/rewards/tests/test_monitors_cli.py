@@ -102,7 +102,7 @@ def test_columns_may_have_other_names_and_steps_any_order(tmp_path: Path) -> Non
         ('{"completion": "x"}', "The row has: completion."),
         ('{"step": 1}', "line 2, column 'completion': is missing"),
         ('{"step": 1, "completion": 5}', "line 2, column 'completion'"),
-        ('{"step": 0, "completion": "x", "truth": "normal"}', "line 2, column 'truth': is no truth"),
+        ('{"step": 0, "completion": "x", "truth": "normal"}', "line 2, column 'truth': no MagicMirror labels"),
         ('{"step": 0, "completion": "x", "reward": "high"}', "line 2, column 'reward'"),
         ('{"step": 1, "held_out": "high"}', "line 2, column 'held_out'"),
         ('{"step": 0, "held_out": 0.5}', "step 0 has another value already, 0.4"),

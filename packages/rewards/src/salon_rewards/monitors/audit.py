@@ -174,7 +174,7 @@ def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | Non
                 error.problem,
                 source=source,
                 line=logged.rows[error.row - 1],
-                column=error.column,
+                column="completion" if error.column == "completions" else error.column,
                 value=error.value,
                 allowed=error.allowed,
                 hint=error.hint,
