@@ -265,3 +265,21 @@ def test_the_command_refines_one_picture_or_a_table_and_says_what_is_missing(tmp
         assert CliRunner().invoke(main, wrong).exit_code == 2
     for wrong in (["refine", "--editor", "draw"], [*words, "--prompt", "a"], [*words[:3], "--editor", "draw"]):
         assert CliRunner().invoke(main, wrong).exit_code == 2
+
+
+def test_the_baselines_run_offline_with_a_generator_that_slips(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["bench", "scenes", "generate", "--output", "drawn", "--seed", "2", "--per-category", "2", "--misaligned", "1"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    words = ["refine", "--items", "drawn/rows.jsonl", "--scorer", "pixels:", "--check", "--format", "json"]
+    after = {}
+    for method in ("resubmit", "best-of-n"):
+        deaf = CliRunner().invoke(main, [*words, "--method", method, "--editor", "draw"])
+        assert (deaf.exit_code, "draw:anew" in deaf.output) == (2, True)
+        told = [*words, "--method", method, "--editor", "draw:anew,slips=0.3", "--output", method]
+        document = json.loads(CliRunner().invoke(main, told).stdout)
+        assert (document["items"], document["open"], document["reasons"]) == (16, 0, {})
+        assert document["edits"] == 16 * (2 if method == "resubmit" else 4)
+        after[method] = document["after"]
+        assert document["after"] > document["before"]
+    assert after["best-of-n"] > after["resubmit"], "whoever chooses among four does better than nobody"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
-from salon_taxonomy.verdict import Reason, Unscored
+from salon_taxonomy.verdict import Unscored
 
 Paid: TypeAlias = float | Unscored
 """What one completion earned, or the reason why that could not be told."""
@@ -32,10 +32,10 @@ def together(paid: Sequence[Paid], groups: Iterable[range]) -> list[Paid]:
         groups: positions in ``paid``, see ``Batch.groups``.
 
     Example:
+        >>> from salon_taxonomy.verdict import Reason
         >>> lost = Unscored(Reason.TIMEOUT, "no answer in 30 s")
-        >>> [each if isinstance(each, float) else str(each.reason) for each in together([1.0, lost, 0.0, 1.0],
-        ...                                                                             [range(0, 2), range(2, 4)])]
-        ['timeout', 'timeout', 0.0, 1.0]
+        >>> plain(together([1.0, lost, 0.0, 1.0], [range(0, 2), range(2, 4)]))
+        [None, None, 0.0, 1.0]
     """
     settled = list(paid)
     for group in groups:
@@ -52,6 +52,7 @@ def plain(paid: Iterable[Paid]) -> list[float | None]:
     """As trainers take it: None where there is no reward.
 
     Example:
+        >>> from salon_taxonomy.verdict import Reason
         >>> plain([1.0, Unscored(Reason.TIMEOUT)])
         [1.0, None]
     """

@@ -85,7 +85,7 @@ class LocalModel:
     def _generate(self, questions: Sequence[Question], decoding: Decoding) -> list[Reply]:
         import torch
 
-        prompts = [self._prompt(question) for question in questions]
+        prompts = [self.prompt_text(question) for question in questions]
         pictures = [[_picture(media) for media in question.media] for question in questions]
         given: dict[str, Any] = {"text": prompts, "padding": True, "return_tensors": "pt"}
         if any(pictures):
@@ -103,7 +103,8 @@ class LocalModel:
             for row in range(len(questions))
         ]
 
-    def _prompt(self, question: Question) -> str:
+    def prompt_text(self, question: Question) -> str:
+        """A question as the model reads it, up to where its reply begins; the processor makes tokens of it."""
         content: list[dict[str, str]] = [
             {"type": "image"} if isinstance(part, Media) else {"type": "text", "text": self._disarmed(part)}
             for part in question.parts

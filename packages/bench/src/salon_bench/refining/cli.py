@@ -31,7 +31,12 @@ _METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
 @click.option(
     "--images", type=click.Path(path_type=Path), help="The folder that a table names pictures from. Default: its own."
 )
-@click.option("--editor", required=True, metavar="SPEC", help="Who changes pictures: draw, or KIND:MODEL@URL.")
+@click.option(
+    "--editor",
+    required=True,
+    metavar="SPEC",
+    help="Who changes pictures: draw, draw:anew (draws prompts, too), or KIND:MODEL@URL.",
+)
 @click.option("--judge", metavar="SPEC", help="Who says what to change, one judge: KIND:MODEL@URL or a TOML file.")
 @click.option(
     "--scorer",
@@ -93,7 +98,7 @@ def refine(
     Example:
       salon refine --prompt "a red cube left of a blue ball" --image cube.png --judge judge.toml --editor draw
       salon refine --items rows.jsonl --judge judge.toml --editor draw --scorer judge.toml --check --output refined
-      salon refine --items rows.jsonl --method best-of-n --candidates 4 --scorer judge.toml --editor draw --output best
+      salon refine --items rows.jsonl --method best-of-n --candidates 4 --scorer judge.toml --editor draw:anew --output best
       salon refine --items rows.jsonl --judge judge.toml --editor openai:gpt-image-1 --max-cost 5 --max-calls 400
     """
     from salon_bench.editors import open_editor
@@ -105,6 +110,7 @@ def refine(
     from salon_bench.running.folding import fold_apart
     from salon_bench.running.interrupting import stop_on_signals
 
+    _refuse_deaf(editor, method)
     chosen = _items(prompt, image, items, images)
     crew = Crew(open_editor(editor, os.environ), _judge([judge] if judge else [], work), _judge(scorers, work))
     effort = Effort(max_rounds, candidates)
@@ -148,6 +154,15 @@ def _say_what_is_left(refined: "Refined", crew: "Crew", *, allowed: bool) -> Non
     if not allowed:
         raise IncompleteError(f"{left}\nGive the same command again to go on, or --allow-incomplete.")
     click.echo(f"Work is left: {left}. The same command again goes on.", err=True)
+
+
+def _refuse_deaf(editor: str, method: str) -> None:
+    """The draw editor carries out instructions; a method that tells it whole prompts would get no picture at all."""
+    if editor.rstrip(":") == "draw" and method in ("resubmit", "best-of-n"):
+        hint = "Give --editor draw:anew: it draws a new picture where it is told a prompt."
+        raise InputError(
+            "this editor carries out instructions and draws no prompts", column="--editor", value=editor, hint=hint
+        )
 
 
 def _items(prompt: str | None, image: Path | None, items: Path | None, images: Path | None) -> "list[RefineItem]":

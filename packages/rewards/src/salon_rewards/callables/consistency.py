@@ -5,6 +5,7 @@ answer, binary. The words of the question are ours.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
@@ -12,9 +13,19 @@ from salon_rewards.abstaining import Abstention, Paid
 from salon_rewards.asking import Answers
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
-from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Parsed, PrismAnswer, R3Answer, magicmirror_json, render_prism
+from salon_taxonomy.answers import (
+    MagicMirrorAnswer,
+    Outcome,
+    Parsed,
+    PrismAnswer,
+    R3Answer,
+    Unparsed,
+    magicmirror_json,
+    render_prism,
+)
 from salon_taxonomy.answers.reading import last_object, nothing_found, said, without_surrogates
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
+from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Judge, Question
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -30,7 +41,7 @@ _ASK: Final = (
     "about what is seen agrees with no answer.\n"
     'Reply with one JSON object and nothing else: {{"consistent": true}} or {{"consistent": false}}.'
 )
-_SCHEMA: Final = {
+_SCHEMA: Final[Mapping[str, Digestible]] = {
     "type": "object",
     "properties": {"consistent": {"type": "boolean"}},
     "required": ["consistent"],
@@ -64,8 +75,8 @@ class ConsistencyReward(AskingReward):
         >>> import asyncio
         >>> from salon_taxonomy.testing import ReplayJudge
         >>> reward = ConsistencyReward(ReplayJudge(['{"consistent": true}', "Well, hard to say."]))
-        >>> replies = [f'<think>{said}</think>\\boxed{{{{"Whether Normal": true}}}}' for said in ("Fine.", "All well.", "Good.")]
-        >>> asyncio.run(reward(replies[:2], prompts=["Look.", "Look again."]))
+        >>> replies = [f'<think>{said}</think>\\boxed{{{{"Whether Normal": true}}}}' for said in ("Fine.", "All well.")]
+        >>> asyncio.run(reward(replies, prompts=["Look.", "Look again."]))
         [1.0, None]
     """
 
@@ -116,7 +127,7 @@ def read_consistency(text: str) -> Verdict[bool]:
         <Reason.MALFORMED: 'malformed'>
     """
     heard = said(text)
-    if not hasattr(heard, "answer"):
+    if isinstance(heard, Unparsed):
         return heard.unscored(text)
     found = last_object(heard.answer)
     if found is None:

@@ -109,7 +109,8 @@ class L3Reward(_LevelReward):
     Source: paper 000, appendix A.4, Equation 5; constants of the released code. Range: 0 to 1. Column: ``truth``.
 
     Example:
-        >>> hand = '{"Whether Normal": false, "Type of Deformity": {"L2: Abnormal Human Anatomy": ["L3: Hand Structure Deformity"]}}'
+        >>> hand = '{"L2: Abnormal Human Anatomy": ["L3: Hand Structure Deformity"]}'
+        >>> hand = '{"Whether Normal": false, "Type of Deformity": ' + hand + "}"
         >>> L3Reward()(["<think>Six fingers.</think>\\boxed{" + hand + "}"], truth=[hand])
         [1.0]
     """

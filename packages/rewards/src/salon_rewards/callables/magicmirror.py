@@ -5,7 +5,7 @@ rules; here they meet a trainer.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from salon_rewards.abstaining import Abstention, Paid
 from salon_rewards.batch import Batch
@@ -16,6 +16,9 @@ from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorWeights
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
 from salon_taxonomy.verdict import Reason, Unscored
+
+RELEASED_WEIGHTS: Final = MagicMirrorWeights()
+"""8, 4, 2 and 1, and 1 for consistency, which is ours."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class MagicMirrorTotal(RuleReward):
     """
 
     mode: ConsistencyMode = ConsistencyMode.TERM
-    weights: MagicMirrorWeights = MagicMirrorWeights()
+    weights: MagicMirrorWeights = RELEASED_WEIGHTS
     truth: str = "truth"
     require_reasoning: bool = True
     __name__: ClassVar[str] = "magicmirror"
@@ -102,7 +105,7 @@ class MagicMirrorJudged(AskingReward):
 
     judge: Judge = field(repr=False)
     mode: ConsistencyMode = ConsistencyMode.TERM
-    weights: MagicMirrorWeights = MagicMirrorWeights()
+    weights: MagicMirrorWeights = RELEASED_WEIGHTS
     truth: str = "truth"
     require_reasoning: bool = True
     concurrency: int = 16
@@ -140,9 +143,8 @@ def totals(levels: list[Paid], judged: list[Paid], mode: ConsistencyMode, weight
     """The sums with consistency in them; where it decides nothing, its absence changes nothing."""
     settled: list[Paid] = []
     for sum_, verdict in zip(levels, judged, strict=True):
-        if isinstance(sum_, Unscored) or sum_ == 0:
-            settled.append(sum_)
-        elif mode is ConsistencyMode.TERM and not weights.consistency:
+        decides = mode is ConsistencyMode.GATE or weights.consistency > 0
+        if isinstance(sum_, Unscored) or sum_ == 0 or not decides:
             settled.append(sum_)
         elif isinstance(verdict, Unscored):
             settled.append(verdict)

@@ -34,6 +34,8 @@ _CONTENT = (
     "{% if part['type'] == 'image' %}IMAGE{% elif part['type'] == 'text' %}{{ part['text'] }}{% endif %}"
     "{% endfor %}{% endif %}"
 )
+# Think tags with their line breaks; a JSON string with what leads to it; a word with the space before it; the rest.
+_PIECE = r"""\n?</?think>\n?|(?:\\boxed\{|true|false|[:,{}\[\] ])*"[^"\n]*"|(?:true|false|[:,{}\[\]])*[}\]]+| ?[^\s"]+|\s|\""""
 _FEWEST_TOKENS = 256 + 16  # every byte, the marks of the chat, and room for a few merges
 
 
@@ -58,9 +60,7 @@ class TinyShape:
         text_width: features per token; a multiple of 8 times ``heads``.
         text_layers: layers of the language model.
         heads: attention heads, in both parts.
-        vocabulary: tokens, at least 272. With few, an answer is long; with many, a whole answer is one token and the
-            model a mere classifier.
-        longest_token: bytes of the longest token.
+        vocabulary: tokens at most, at least 272. With few, an answer is long and its reward is spread thin.
         context: positions of the language model.
 
     Raises:
@@ -74,8 +74,7 @@ class TinyShape:
     text_width: int = 96
     text_layers: int = 3
     heads: int = 4
-    vocabulary: int = 400
-    longest_token: int = 32
+    vocabulary: int = 1024
     context: int = 512
 
     def __post_init__(self) -> None:
@@ -167,25 +166,29 @@ def build_tiny_model(
 
 
 def train_tokenizer(texts: Iterable[str], *, marks: Sequence[str], shape: TinyShape) -> "PreTrainedTokenizerBase":
-    """A byte-level BPE tokenizer; merges run across spaces, so that a phrase can be one token.
+    """A byte-level BPE tokenizer that spends at best one token on a word of prose and one on a string of JSON.
 
     Args:
         texts: what to learn from.
         marks: special tokens, which are never split and left out of decoded text.
-        shape: gives ``vocabulary`` and ``longest_token``.
+        shape: gives ``vocabulary``.
     """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
-    # Without the usual split at spaces: answers repeat whole phrases, and each should cost a token or two.
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    # Not the usual split at spaces: a label is a choice of its own, and should cost a token, not five.
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_PIECE), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=shape.vocabulary,
         special_tokens=list(marks),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        max_token_length=shape.longest_token,
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)

@@ -91,6 +91,12 @@ class Canvas:
         side = self.side
         self._brush.polygon([(round(x * side), round(y * side)) for x, y in corners], fill)
 
+    def put_middle_of(self, other: "Canvas", *, left: bool) -> None:
+        """Copy the middle half of another canvas of the same size to the left or right half of this one."""
+        quarter = self.side // 4
+        middle = other._image.crop((quarter, 0, quarter + self.side // 2, self.side))
+        self._image.paste(middle, (0 if left else self.side // 2, 0))
+
     def finished(self) -> "Image":
         """The picture in its final size; every pixel is the mean of those it was painted with."""
         return self._image.reduce(self.factor)

@@ -85,6 +85,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             _kind("missing-arm", _HUMAN, "Limb Structure Deformity", Subject.PERSON, "The person lacks an arm."),
             _kind("extra-leg", _HUMAN, "Limb Structure Deformity", Subject.PERSON, "The person has a leg too many."),
             _kind("missing-leg", _HUMAN, "Limb Structure Deformity", Subject.PERSON, "The person lacks a leg."),
+            _kind("long-arm", _HUMAN, "Limb Structure Deformity", Subject.PERSON, "One arm is far too long."),
             _kind("kinked-trunk", _HUMAN, "Trunk Structure Deformity", Subject.PERSON, "The trunk is kinked."),
             _kind(
                 "leaning-person",

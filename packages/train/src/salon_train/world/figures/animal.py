@@ -68,7 +68,8 @@ def draw_animal(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: 
     if kind == "animal-no-head":
         return
     lift = pose.around(0.85, 0.25 * difficulty.pose)
-    _head(pen, (front + 0.03, middle - 0.03), 1, lift, species, look)
+    ear = 3.2 - 0.8 * difficulty.subtlety if kind == "animal-large-ear" else 1.0
+    _head(pen, (front + 0.03, middle - 0.03), 1, lift, species, look, ear=ear)
     if kind == "animal-two-heads":
         if flaw.chance(0.5):
             _head(pen, (back - 0.03, middle - 0.03), -1, lift, species, look)
@@ -76,12 +77,13 @@ def draw_animal(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: 
             _head(pen, (front - 0.08, middle - 0.05), -1, lift + 0.15, species, look)
 
 
-def _head(pen: Pen, root: Point, side: int, lift: float, species: Species, look: Look) -> None:
+def _head(pen: Pen, root: Point, side: int, lift: float, species: Species, look: Look, *, ear: float = 1.0) -> None:
     x, y = root[0] + side * 0.6 * species.neck, root[1] - species.neck * lift - species.girth * 0.5
     pen.limb([root, (x, y)], [species.girth * 0.62, species.head * 0.7], look.fur)
     pen.limb([(x, y), (x + side * species.snout, y + 0.035)], [species.head, species.head * 0.55], look.fur)
     dark = mixed(look.fur, (0, 0, 0), 0.35)
     top = y - species.head * 0.75
-    pen.limb([(x - side * 0.04, top), (x - side * 0.06, top - species.ear)], [0.035, 0.018], dark)
+    tip = (x - side * 0.06 * ear, top - species.ear * min(ear, 1.6))
+    pen.limb([(x - side * 0.04, top), tip], [0.035, 0.018 if ear == 1 else 0.035 * ear], dark)
     pen.disc(x + side * 0.035, y - 0.02, 0.022, 0.024, look.ink, outlined=False)
     pen.disc(x + side * (species.snout + species.head * 0.35), y + 0.03, 0.02, 0.02, look.ink, outlined=False)

@@ -28,7 +28,8 @@ def draw_face(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: st
         x, y = eyes[side]
         eyes[side] = (x, y + 0.22 - 0.10 * difficulty.subtlety)
         tilt = (0.16 - 0.08 * difficulty.subtlety) * (1 if side else -1)
-    pen.limb([(0.5, 0.85), (0.5, 1.05)], [0.14, 0.16], look.skin)
+    pen.limb([(0.5, 1.32), (0.5, 2.6)], [0.36, 0.36], look.cloth)
+    pen.limb([(0.5, 0.85), (0.5, 1.02)], [0.14, 0.15], look.skin)
     pen.disc(0.5, 0.40, wide + 0.04, 0.36, look.hair)
     for side in (-1, 1):
         pen.disc(0.5 + side * (wide + 0.01), 0.52, 0.05, 0.08, look.skin)

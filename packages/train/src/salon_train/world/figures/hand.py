@@ -24,7 +24,7 @@ def draw_hand(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: st
     folded = [pose.uniform(0, 0.3) * difficulty.pose for _ in range(4)]
     width = min(0.058, 0.30 / (fingers + 1))
     middle = (0.52, 0.70)
-    pen.limb([(0.52, 0.8), (0.52, 1.06)], [0.125, 0.115], look.skin)
+    pen.limb([(0.52, 0.8), (0.52, 1.06), (0.52, 2.6)], [0.125, 0.115, 0.2], look.skin)
     bent = flaw.integer(0, 3) if kind == "bent-finger" else -1
     for number in range(fingers):
         along = 0.5 if fingers == 1 else number / (fingers - 1)
@@ -54,6 +54,7 @@ def draw_foot(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: st
     slope = pose.around(0.10, 0.04 * difficulty.pose)
     long = pose.around(0.20, 0.03 * difficulty.pose)
     wide = pose.around(0.30, 0.03 * difficulty.pose)
+    pen.limb([(0.48, 0.88), (0.46, 2.6)], [0.12, 0.2], look.skin)
     radius = min(0.066, 0.72 * wide / toes)
     for number in range(toes):
         along = number / (toes - 1)

@@ -2,12 +2,10 @@
 
 import math
 
-from salon_train.world.canvas import Colour, Pen, Point
+from salon_train.world.canvas import Pen, Point
 from salon_train.world.dice import Dice
 from salon_train.world.difficulty import Difficulty
 from salon_train.world.look import Look
-
-_LIMBS = {"extra-arm", "missing-arm", "extra-leg", "missing-leg"}
 
 
 def draw_person(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: str | None) -> None:
@@ -19,7 +17,7 @@ def draw_person(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: 
     ]
     elbows = [pose.around(0, 50 * difficulty.pose), pose.around(0, 50 * difficulty.pose)]
     legs = [pose.around(-14, 8 * difficulty.pose), pose.around(14, 8 * difficulty.pose)]
-    wrong = {kind}
+    wrong: set[str | None] = {kind}
     if kind == "several-parts":
         wrong |= {
             flaw.choice(("extra-arm", "missing-arm")),
@@ -48,9 +46,11 @@ def draw_person(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: 
         legs = [-26, 0, 26] if flaw.chance(difficulty.subtlety) else [-36, -12, 12, 36]
     for angle in legs:
         _leg(pen, (hip[0] + 0.05 * (1 if angle > 0 else -1 if angle < 0 else 0), hip[1]), angle, look)
+    longer = flaw.choice((-1, 1)) if kind == "long-arm" else 0
     for angle, elbow in zip(arms, elbows, strict=True):
         side = 1 if angle > 0 else -1
-        _arm(pen, (neck[0] + 0.11 * side, neck[1] + 0.035), angle, elbow, look.cloth, look.skin)
+        reach = 2.1 - 0.4 * difficulty.subtlety if side == longer else 1.0
+        _arm(pen, (neck[0] + 0.11 * side, neck[1] + 0.035), angle, elbow, look, reach=reach)
     pen.limb([(0.5, 0.31), (0.5, 0.22)], [0.035, 0.035], look.skin)
     pen.limb([(neck[0], neck[1] + 0.05), waist, hip], [0.115, 0.095, 0.095], look.cloth)
     heads = [0.0]
@@ -68,13 +68,13 @@ def _leg(pen: Pen, hip: Point, angle: float, look: Look) -> None:
     pen.limb([foot, (foot[0] + (0.045 if angle > 0 else -0.045), foot[1] + 0.015)], [0.032, 0.026], look.accent)
 
 
-def _arm(pen: Pen, shoulder: Point, angle: float, elbow: float, sleeve: Colour, skin: Colour) -> None:
+def _arm(pen: Pen, shoulder: Point, angle: float, elbow: float, look: Look, *, reach: float) -> None:
     sin, cos = math.sin(math.radians(angle)), math.cos(math.radians(angle))
-    joint = (shoulder[0] + 0.16 * sin, shoulder[1] + 0.16 * cos)
+    joint = (shoulder[0] + 0.16 * reach * sin, shoulder[1] + 0.16 * reach * cos)
     bent = math.radians(angle + elbow)
-    wrist = (joint[0] + 0.15 * math.sin(bent), joint[1] + 0.15 * math.cos(bent))
-    pen.limb([shoulder, joint, wrist], [0.045, 0.04, 0.032], sleeve)
-    pen.disc(wrist[0], wrist[1], 0.04, 0.04, skin)
+    wrist = (joint[0] + 0.15 * reach * math.sin(bent), joint[1] + 0.15 * reach * math.cos(bent))
+    pen.limb([shoulder, joint, wrist], [0.045, 0.04, 0.032], look.cloth)
+    pen.disc(wrist[0], wrist[1], 0.04, 0.04, look.skin)
 
 
 def _head(pen: Pen, middle: Point, look: Look) -> None:

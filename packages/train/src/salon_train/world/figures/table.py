@@ -36,9 +36,10 @@ def draw_table(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: s
         side *= 2.0 - 0.3 * difficulty.subtlety
     front = mixed(look.wood, (0, 0, 0), 0.25)
     lamp = 0.5 - away * 0.38
+    pen.limb([(lamp, -1.0), (lamp, 0.10)], [0.008, 0.008], look.ink, outlined=False)
     pen.disc(lamp, 0.10, 0.075, 0.075, (255, 222, 90))
     for leg in (0.14, 0.86):
-        pen.limb([(leg, _UNDER), (leg, 1.02)], [0.032, 0.032], front)
+        pen.limb([(leg, _UNDER), (leg, 0.97)], [0.032, 0.032], front)
     pen.shape([(0.14, _TOP), (0.86, _TOP), (0.98, _EDGE), (0.02, _EDGE)], look.wood)
     dark = mixed(look.wood, (20, 16, 24), 0.72)
     reach = side * (0.70 + pose.around(0, 0.1) * difficulty.light)

@@ -127,14 +127,8 @@ def _bicycle(pen: Pen, look: Look, pose: Dice, flaw: Dice, difficulty: Difficult
         pen.disc(x, y, radius * wide, radius * high, look.accent)
         pen.disc(x, y, (radius - 0.04) * wide, (radius - 0.04) * high, look.wall, outlined=False)
     crank, seat, head = (0.46, height), (0.38, saddle + 0.06), (0.68, saddle)
-    for start, end in (
-        (seat, crank),
-        (crank, head),
-        (seat, head),
-        ((0.23, height), seat),
-        ((0.23, height), crank),
-        (head, (0.77, height)),
-    ):
+    rear, fork = (0.23, height), (0.77, height)
+    for start, end in ((seat, crank), (crank, head), (seat, head), (rear, seat), (rear, crank), (head, fork)):
         pen.limb([start, end], [0.02, 0.02], look.thing)
     pen.limb([(0.31, saddle), (0.45, saddle)], [0.03, 0.022], look.accent)
     pen.limb([head, (0.66, saddle - 0.12), (0.76, saddle - 0.13)], [0.02, 0.02, 0.022], look.accent)

@@ -1,0 +1,130 @@
+"""How sure a policy is that a picture matches: P(v̂ = true | P, I), from its own forward pass (paper 002, Equation 5).
+
+    the policy's own thought, greedy ──► "</think>" and the answer's opening ──► log P("true"), log P("false")
+                                                                                  └── softmax over the two ──► 0 … 1
+
+The thought is written first because a verdict that skips it is not the verdict that the policy would give. Both verdicts are
+then set behind it (teacher forcing), and the mass of their token sequences is compared; what else could be said there does
+not count. A thought that does not end is cut off, so there always is a probability.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+from salon_bench.judges.local_generation import LocalModel
+from salon_bench.suites.r3_bench.questions import reflect
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Decoding, Media
+
+_OPENING: Final = '\n</think>\n{"answer": '
+_VERDICTS: Final = ("true", "false")
+
+
+class Verifier(Protocol):
+    """Whoever says how likely pictures match; a policy, or a stub in tests."""
+
+    def __call__(self, prompts: Sequence[str], pictures: Sequence[bytes]) -> list[float]:
+        """One probability for each pair, 0 to 1."""
+
+
+class PolicyVerifier:
+    """A policy asked about its own work.
+
+    Args:
+        model: any vision-language model of transformers; its weights of the moment are used, in evaluation mode.
+        processor: its own.
+        most_thought: tokens of a thought.
+        batch: pairs in one forward pass.
+
+    Raises:
+        InputError: for a number below 1.
+    """
+
+    def __init__(self, model: Any, processor: Any, *, most_thought: int = 512, batch: int = 16) -> None:
+        for name, value in (("most_thought", most_thought), ("batch", batch)):
+            if value < 1:
+                raise InputError("must be 1 or more", column=name, value=value)
+        self.model = model
+        self.processor = processor
+        self.most_thought = most_thought
+        self.batch = batch
+
+    def __call__(self, prompts: Sequence[str], pictures: Sequence[bytes]) -> list[float]:
+        """One probability for each prompt and encoded picture, 0 to 1; equal pairs are looked at once."""
+        pairs = dict.fromkeys(zip(prompts, pictures, strict=True))
+        distinct = list(pairs)
+        found: list[float] = []
+        with evaluating(self.model):
+            for first in range(0, len(distinct), self.batch):
+                found += self._looked(distinct[first : first + self.batch])
+        known = dict(zip(distinct, found, strict=True))
+        return [known[pair] for pair in zip(prompts, pictures, strict=True)]
+
+    def _looked(self, pairs: Sequence[tuple[str, bytes]]) -> list[float]:
+        from io import BytesIO
+
+        from PIL import Image
+
+        local = LocalModel(self.model, self.processor)
+        questions = [reflect(Media.from_bytes(picture), prompt).question for prompt, picture in pairs]
+        decoding = Decoding(max_tokens=self.most_thought, stop=("</think>",))
+        thoughts = [reply.text.rstrip() for reply in local.answer(questions, decoding)]
+        openings = [
+            local.prompt_text(question) + thought + _OPENING for question, thought in zip(questions, thoughts, strict=True)
+        ]
+        images = [Image.open(BytesIO(picture)).convert("RGB") for _, picture in pairs]
+        return verdict_probabilities(self.model, self.processor, openings, images)
+
+
+def verdict_probabilities(model: Any, processor: Any, openings: Sequence[str], pictures: Sequence[Any]) -> list[float]:
+    """The share of ``true`` in the probability of ``true`` and ``false`` as the next words of each text.
+
+    Args:
+        model: gives ``logits``, shape (rows, tokens, vocabulary).
+        processor: its own.
+        openings: texts up to the verdict, question and picture's place included.
+        pictures: one for each, decoded.
+
+    Returns:
+        P(true) / (P(true) + P(false)) for each, 0 to 1; a verdict of several tokens counts with their product.
+    """
+    import torch
+
+    texts = [opening + verdict for opening in openings for verdict in _VERDICTS]
+    images = [[picture] for picture in pictures for _ in _VERDICTS]
+    given = processor(text=texts, images=images, padding=True, padding_side="right", return_tensors="pt").to(model.device)
+    if "pixel_values" in given:
+        given["pixel_values"] = given["pixel_values"].to(model.dtype)
+    with torch.inference_mode():
+        logits = model(**given).logits.float()
+    ids, lengths = given["input_ids"], given["attention_mask"].sum(dim=1).tolist()
+    found = []
+    for row in range(0, len(texts), 2):
+        shared = _shared(ids[row, : lengths[row]].tolist(), ids[row + 1, : lengths[row + 1]].tolist())
+        true, false = (_mass(logits[each], ids[each], shared, lengths[each]) for each in (row, row + 1))
+        found.append(1 / (1 + math.exp(min(false - true, 700.0))))
+    return found
+
+
+@contextmanager
+def evaluating(model: Any) -> Iterator[None]:
+    """The model without dropout, and as it was afterwards."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
+
+
+def _shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens two texts have in common at their beginning."""
+    return next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _mass(logits: Any, ids: Any, start: int, end: int) -> float:
+    """The log-probability of tokens ``start`` to ``end``, given those before."""
+    rows = logits[start - 1 : end - 1].log_softmax(-1)
+    return float(rows.gather(1, ids[start:end, None]).sum())
