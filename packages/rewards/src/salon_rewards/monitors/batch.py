@@ -106,8 +106,8 @@ class StepBatch:
             columns: whatever else a trainer hands over; of it, prompts and pictures tell groups apart.
 
         Raises:
-            InputError: for a column that is shorter or longer than the completions, a completion that is no text, a truth that is
-                none, a reward or metric that is not finite.
+            InputError: for a column that is shorter or longer than the completions, a completion that is no text, a truth
+                that is none, a reward or metric that is not finite.
 
         Example:
             >>> batch = StepBatch.read([r'<think>Fine.</think>\boxed{{"Whether Normal": true}}', "?"], step=3)
