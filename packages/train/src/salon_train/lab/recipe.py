@@ -38,19 +38,19 @@ class Recipe:
     pictures: int = 3000
     reasoned: int = 3000
     held_out: int = 400
-    difficulty: float = 0.15
+    difficulty: float = 0.0
     right_hands: float = 0.3
     shape: TinyShape = TinyShape(image_size=64, patch_size=16)
-    sft_steps: int = 300
+    sft_steps: int = 350
     sft_rate: float = 1.5e-3
     teacher_misses: float = 0.6
-    bias_steps: int = 40
+    bias_steps: int = 30
     bias_rate: float = 5e-4
-    grpo_steps: int = 80
-    grpo_rate: float = 2e-4
+    grpo_steps: int = 100
+    grpo_rate: float = 1e-4
     prompts: int = 8
     group: int = 8
-    resampled: float = 3.0
+    resampled: float = 2.0
     consistency: float = 4.0
     every: int = 20
 
