@@ -12,8 +12,31 @@ from collections.abc import Callable
 from salon_rewards.monitors import MONITORS, Grammar, StepBatch, watch
 from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, magicmirror_json, render_magicmirror
 
-THINGS = ["hand", "face", "arm", "dog", "cat", "chair", "cup", "shadow", "window", "lamp", "street", "tree", "wall", "coat", "wheel"]
-SAYINGS = ["looks natural", "is not deformed", "has an extra part", "stands in good light", "is half hidden", "keeps its usual shape"]
+THINGS = [
+    "hand",
+    "face",
+    "arm",
+    "dog",
+    "cat",
+    "chair",
+    "cup",
+    "shadow",
+    "window",
+    "lamp",
+    "street",
+    "tree",
+    "wall",
+    "coat",
+    "wheel",
+]
+SAYINGS = [
+    "looks natural",
+    "is not deformed",
+    "has an extra part",
+    "stands in good light",
+    "is half hidden",
+    "keeps its usual shape",
+]
 
 
 def median_milliseconds(work: Callable[[], object], repetitions: int) -> float:

@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 
 _COMMANDS: dict[str, str] = {
+    "evaluate": "salon_train.running_cli:evaluate",
+    "export": "salon_train.running_cli:export",
     "grpo": "salon_train.running_cli:grpo",
+    "preset": "salon_train.running_cli:preset",
+    "presets": "salon_train.running_cli:presets",
     "sft": "salon_train.running_cli:sft",
 }
 """Commands that stand in a file of their own (``module:attribute``); imported when they are called."""

@@ -52,7 +52,9 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
         step = row.get("step")
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             hint = None if "step" in row else f"The row has: {', '.join(sorted(row)) or 'nothing'}."
-            raise InputError("must be a whole number of 0 or more", source=source, line=line, column="step", value=step, hint=hint)
+            raise InputError(
+                "must be a whole number of 0 or more", source=source, line=line, column="step", value=step, hint=hint
+            )
         logged = steps.setdefault(step, LoggedStep(step))
         held_out = row.get(held_out_column)
         if held_out is not None:

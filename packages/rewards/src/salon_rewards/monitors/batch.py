@@ -154,7 +154,11 @@ class StepBatch:
             tokens = None if completion_tokens is None else completion_tokens[index]
             if tokens is not None and (isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0):
                 raise InputError(
-                    "must be a whole number of 0 or more", source=source, row=index + 1, column="completion_tokens", value=tokens
+                    "must be a whole number of 0 or more",
+                    source=source,
+                    row=index + 1,
+                    column="completion_tokens",
+                    value=tokens,
                 )
             read.append(
                 ReadCompletion(

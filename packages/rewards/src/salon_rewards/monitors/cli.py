@@ -32,7 +32,9 @@ _STYLES = {Alarm.OK: "green", Alarm.WARN: "yellow", Alarm.STOP: "bold red"}
     help="How the completions are written: an assessor's labels, or a refiner's verdict and instruction.",
 )
 @click.option("--reward-column", default="reward", show_default=True, metavar="NAME", help="The column of rewards.")
-@click.option("--held-out-column", default="held_out", show_default=True, metavar="NAME", help="The column of the held-out metric.")
+@click.option(
+    "--held-out-column", default="held_out", show_default=True, metavar="NAME", help="The column of the held-out metric."
+)
 @click.option("--lower-is-better", is_flag=True, help="The held-out metric is an error: it gets worse when it rises.")
 @click.option(
     "--threshold",
@@ -42,7 +44,12 @@ _STYLES = {Alarm.OK: "green", Alarm.WARN: "yellow", Alarm.STOP: "bold red"}
     help="Other thresholds for one monitor; inf never stops. May be given again.",
 )
 @click.option(
-    "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="For people, or for programs."
+    "--format",
+    "output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
 )
 def audit_command(
     file: Path,

@@ -85,8 +85,7 @@ UNASSERTED: Final = frozenset("whether if check checking checked seems seemed se
 CONCLUSIONS: Final = frozenset("so therefore thus hence overall altogether verdict conclusion consequently".split())
 
 NUMBERS: Final[Mapping[str, int]] = {
-    word: number
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+    word: number for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
 } | {str(number): number for number in range(13)}
 COUNTS: Final[Mapping[str, tuple[str | None, frozenset[int]]]] = {
     **dict.fromkeys(("finger", "fingers"), (HUMAN, frozenset({6, 7, 8, 9}))),
@@ -101,7 +100,9 @@ COUNTS: Final[Mapping[str, tuple[str | None, frozenset[int]]]] = {
     **dict.fromkeys(("eyes", "ears"), (None, frozenset({3, 4, 5}))),
 }
 """Numbers of a part that no body has, and whose part it is."""
-ORDINALS: Final = frozenset({("fifth", "leg"), ("sixth", "finger"), ("sixth", "toe"), ("third", "arm"), ("third", "leg"), ("second", "head")})
+ORDINALS: Final = frozenset(
+    {("fifth", "leg"), ("sixth", "finger"), ("sixth", "toe"), ("third", "arm"), ("third", "leg"), ("second", "head")}
+)
 PHRASES: Final[Mapping[tuple[str, str], str | None]] = {
     **{("too", word): None for word in "many few long short thin thick wide narrow".split()},
     **{("too", word): ATTRIBUTES for word in "big large small".split()},
