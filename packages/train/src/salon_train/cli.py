@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 _COMMANDS: dict[str, str] = {
     "data": "salon_train.data.cli:data",
+    "demo": "salon_train.lab.cli:demo",
+    "evaluate": "salon_train.running_cli:evaluate",
+    "export": "salon_train.running_cli:export",
     "grpo": "salon_train.running_cli:grpo",
+    "preset": "salon_train.running_cli:preset",
+    "presets": "salon_train.running_cli:presets",
     "sft": "salon_train.running_cli:sft",
     "world": "salon_train.world.cli:world",
 }
@@ -43,6 +48,7 @@ def train() -> None:
 
     \b
     salon train doctor
+    salon train demo
     """
 
 

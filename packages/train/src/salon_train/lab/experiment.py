@@ -71,7 +71,13 @@ class Measured:
 
 
 def run_seed(
-    folder: Path, recipe: Recipe, *, seed: int, arms: tuple[Arm, ...], tell: Tell = lambda _: None
+    folder: Path,
+    recipe: Recipe,
+    *,
+    seed: int,
+    arms: tuple[Arm, ...],
+    tell: Tell = lambda _: None,
+    reward: str = "magicmirror",
 ) -> Iterator[Measured]:
     """All wanted arms of one seed; the cold starts are shared, as they do not depend on the arm.
 
@@ -81,6 +87,7 @@ def run_seed(
         seed: of everything.
         arms: which, in this order.
         tell: told what begins.
+        reward: name of the reward for the labels, as configurations have it; for controls that must not learn.
     """
     from salon_train.models import build_tiny_model
 
@@ -88,21 +95,21 @@ def run_seed(
     pictures = draw_pictures(folder / "data", recipe, seed=seed)
     model = build_tiny_model(folder / "tiny", [QUESTION, *pictures.answers], seed=seed, shape=recipe.shape)
     tell(f"seed {seed}: cold start of {model.parameters:,} random weights")
-    clean = _Run(folder / "clean", recipe, pictures, seed)
+    clean = _Run(folder / "clean", recipe, pictures, seed, reward)
     yield from clean.sft(model.folder, pictures.reasoned, recipe.sft_steps, recipe.sft_rate, arm=Arm.IMPROVE)
     start = clean.folder / "sft" / "model"
     from_bias = [arm for arm in arms if arm not in (Arm.IMPROVE, Arm.SFT_MORE)]
     if from_bias:
         tell(f"seed {seed}: imitating a teacher who misses {recipe.teacher_misses:.0%} of all artifacts")
-        biased = _Run(folder / "biased", recipe, pictures, seed)
+        biased = _Run(folder / "biased", recipe, pictures, seed, reward)
         yield from biased.sft(start, pictures.biased, recipe.bias_steps, recipe.bias_rate, arm=Arm.SFT)
         for arm in from_bias:
             if arm is not Arm.SFT:
                 tell(f"seed {seed}: GRPO, {arm}")
-                run = _Run(folder / arm.name.lower(), recipe, pictures, seed)
+                run = _Run(folder / arm.name.lower(), recipe, pictures, seed, reward)
                 yield from run.grpo(biased.folder / "sft" / "model", arm)
     for arm in arms:
-        run = _Run(folder / arm.name.lower(), recipe, pictures, seed)
+        run = _Run(folder / arm.name.lower(), recipe, pictures, seed, reward)
         if arm is Arm.IMPROVE:
             tell(f"seed {seed}: GRPO, {arm}")
             yield from run.grpo(start, arm)
@@ -117,6 +124,7 @@ class _Run:
     recipe: Recipe
     pictures: Pictures
     seed: int
+    reward: str
 
     def sft(self, model: Path, data: Path, steps: int, rate: float, *, arm: Arm) -> Iterator[Measured]:
         """Imitation of one file's answers."""
@@ -141,7 +149,7 @@ class _Run:
         from salon_train.trainers import train_grpo
 
         recipe = self.recipe
-        rewards: list[dict[str, Any]] = [{"name": "magicmirror"}]
+        rewards: list[dict[str, Any]] = [{"name": self.reward}]
         if arm is not Arm.NO_CONSISTENCY:
             name = f"{supports.__module__}:RuleConsistency"
             rewards.append({"name": name, "weight": recipe.consistency})

@@ -1,6 +1,6 @@
 """How large the experiments are: pictures, model, steps, rates. Every number that a result depends on, but the seed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from salon_taxonomy.errors import InputError
@@ -40,7 +40,7 @@ class Recipe:
     held_out: int = 400
     difficulty: float = 0.0
     right_hands: float = 0.3
-    shape: TinyShape = TinyShape(image_size=64, patch_size=16)
+    shape: TinyShape = field(default_factory=lambda: TinyShape(image_size=64, patch_size=16))
     sft_steps: int = 350
     sft_rate: float = 1.5e-3
     teacher_misses: float = 0.6

@@ -22,7 +22,7 @@ from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
 from salon_train.trainers.degeneration import DegeneratedError, DegenerationMonitor
 from salon_train.trainers.evaluation import held_out_answers
-from salon_train.trainers.events import LogFile, Nobody, TrainingEvent, TrainingWatcher, Watchers
+from salon_train.trainers.events import NOBODY, LogFile, TrainingEvent, TrainingWatcher, Watchers
 from salon_train.trainers.plan import PlannedSampler, prompt_plan
 from salon_train.trainers.policy import Reading, SampledCompletions
 from salon_train.trainers.rewards import open_rewards
@@ -51,7 +51,7 @@ class Trained:
     already: bool = False
 
 
-def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = Nobody()) -> Trained:
+def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = NOBODY) -> Trained:
     """The cold start: learn answers by imitation.
 
     Raises:
@@ -64,8 +64,15 @@ def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = Nobody
     return run_stage(configuration, "sft", watcher, lambda setting: _sft_trainer(setting, section))
 
 
-def train_grpo(configuration: Configuration, *, watcher: TrainingWatcher = Nobody()) -> Trained:
+def train_grpo(
+    configuration: Configuration, *, watcher: TrainingWatcher = NOBODY, environment: Mapping[str, str] | None = None
+) -> Trained:
     """GRPO: learn from rewards.
+
+    Args:
+        configuration: of the run.
+        watcher: told what happens, beside the log file.
+        environment: where judges find their secrets; a command line passes ``os.environ``.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -75,7 +82,12 @@ def train_grpo(configuration: Configuration, *, watcher: TrainingWatcher = Nobod
     if section is None:
         raise InputError("the configuration has no section [grpo]", key="grpo")
     return run_stage(
-        configuration, "grpo", watcher, lambda setting: _grpo_trainer(setting, section), start=start_of(configuration)
+        configuration,
+        "grpo",
+        watcher,
+        lambda setting: _grpo_trainer(setting, section),
+        start=start_of(configuration),
+        environment=environment,
     )
 
 
@@ -104,6 +116,7 @@ class Setting:
         loaded: the model that learns.
         watcher: who is told.
         listeners: who is shown what was sampled.
+        environment: where judges find their secrets.
     """
 
     configuration: Configuration
@@ -111,6 +124,7 @@ class Setting:
     loaded: LoadedModel
     watcher: TrainingWatcher
     listeners: list[Callable[[SampledCompletions], None]]
+    environment: Mapping[str, str]
 
 
 def run_stage(
@@ -120,6 +134,7 @@ def run_stage(
     make: Callable[[Setting], "Learning"],
     *,
     start: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Trained:
     """Run one stage from its beginning or its last checkpoint to its end.
 
@@ -129,6 +144,7 @@ def run_stage(
         watcher: told what happens, beside the log file.
         make: the trainer, not yet begun.
         start: a folder of weights in place of the configured model's.
+        environment: where judges find their secrets.
     """
     if configuration.run.threads is not None:
         torch.set_num_threads(configuration.run.threads)
@@ -145,7 +161,7 @@ def run_stage(
         loaded = load_model(configuration.model, start=start)
         checkpoint = folder.last_checkpoint()
         everyone = Watchers((LogFile(folder.log), watcher))
-        trainer = make(Setting(configuration, folder, loaded, everyone, []))
+        trainer = make(Setting(configuration, folder, loaded, everyone, [], environment or {}))
         trainer.salon(DegenerationMonitor(configuration.degeneration), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
@@ -220,7 +236,7 @@ def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
     configuration, loaded = setting.configuration, setting.loaded
     data = configuration.data
     examples = learning_data.read_examples(data.train, data, limit=data.limit)
-    rewards = open_rewards(configuration.reward, reasoning=data.reasoning)
+    rewards = open_rewards(configuration.reward, setting.environment, reasoning=data.reasoning)
     rows = learning_data.grpo_dataset(examples, data)
     steps = steps_of(section, len(examples))
     made = section.generation_batch or section.batch
