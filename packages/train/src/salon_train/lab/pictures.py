@@ -19,6 +19,8 @@ from salon_train.world import BALANCES, KINDS, SOUND, Balance, Difficulty, draw_
 
 _IMAGES = dict(zip(MAIN_BUCKETS[1:], (61994, 104289, 23464, 37085), strict=True))
 """Images that carry each main L2 label (paper 000, Table 5)."""
+_HUMAN = ("extra-finger", "missing-finger", "extra-eye", "missing-eye", "extra-leg", "missing-leg", "missing-arm")
+"""Kinds of human artifacts. With fingers alone the label hung on one all-or-nothing guess about hands."""
 _BY_REASON = {kind.reason: kind for kind in KINDS.values()}
 
 
@@ -42,8 +44,8 @@ class Pictures:
 
 def draw_pictures(folder: Path, recipe: Recipe, *, seed: int) -> Pictures:
     """Draw all pictures of one experiment into a folder; equal arguments give equal files."""
-    core = BALANCES["core"].weights
-    natural = {name: weight * _IMAGES[KINDS[name].artifact.l2] for name, weight in core.items()}
+    even = _even()
+    natural = {name: weight * _IMAGES[KINDS[name].artifact.l2] for name, weight in even.items()}
     difficulty = Difficulty.level(recipe.difficulty)
     train = list(
         draw_examples(
@@ -56,7 +58,7 @@ def draw_pictures(folder: Path, recipe: Recipe, *, seed: int) -> Pictures:
     )
     held_out = list(
         draw_examples(
-            recipe.held_out, seed=2 * seed + 1, size=recipe.shape.image_size, difficulty=difficulty, balance=Balance(core)
+            recipe.held_out, seed=2 * seed + 1, size=recipe.shape.image_size, difficulty=difficulty, balance=Balance(even)
         )
     )
     reasoned = train[: recipe.reasoned]
@@ -88,6 +90,16 @@ def missed(example: TrainingExample) -> TrainingExample:
     if example.truth.normal or example.reasoning not in _BY_REASON:
         return example
     return replace(example, truth=MagicMirrorAnswer(normal=True), reasoning=SOUND[_BY_REASON[example.reasoning].subject])
+
+
+def _even() -> dict[str, float]:
+    """How often each kind is planted, so that the four labels come equally often: the world's clearest, people more varied."""
+    clear = {
+        name: weight
+        for name, weight in BALANCES["core"].weights.items()
+        if KINDS[name].artifact.l2 != KINDS[_HUMAN[0]].artifact.l2
+    }
+    return clear | dict.fromkeys(_HUMAN, 1 / len(_HUMAN))
 
 
 def _write(path: Path, examples: Iterable[TrainingExample]) -> Sequence[str]:

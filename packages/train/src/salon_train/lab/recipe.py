@@ -41,7 +41,7 @@ class Recipe:
     difficulty: float = 0.0
     right_hands: float = 0.3
     shape: TinyShape = field(default_factory=lambda: TinyShape(image_size=64, patch_size=16))
-    sft_steps: int = 350
+    sft_steps: int = 300
     sft_rate: float = 1.5e-3
     teacher_misses: float = 0.6
     bias_steps: int = 30
