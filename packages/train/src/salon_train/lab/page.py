@@ -17,7 +17,7 @@ CURVES: Final[Mapping[str, str]] = {
     "f1_binary": "F1 of artifact or not, held-out pictures",
     "normal": "Share of answers that say normal",
     "invalid": "Share of answers that cannot be read",
-    "reward": "Mean reward while learning",
+    "rewards/magicmirror/mean": "Mean reward for the labels while learning",
 }
 """What is drawn against steps."""
 
@@ -121,7 +121,7 @@ def _points(measured: Sequence[Measured], name: str) -> list[dict[str, Any]]:
     for each in measured:
         if each.stage != "grpo":
             continue
-        value = each.learned.get(name) if name == "reward" else each.numbers.get(name)
+        value = each.learned.get(name) if name.startswith("rewards/") else each.numbers.get(name)
         if value is not None:
             points.append({"arm": str(each.arm), "seed": str(each.seed), "step": each.step, "value": round(value, 4)})
     return points
@@ -136,21 +136,26 @@ def _curve(measured: Sequence[Measured], name: str, words: str) -> "Figure":
     points = pl.DataFrame(_points(measured, name))
     arms = points["arm"].unique(maintain_order=True).to_list()
     legend = alt.Legend(orient="top", direction="vertical", title=None, labelLimit=300)
-    y = alt.Y("value:Q", title=words, scale=alt.Scale(zero=name != "reward"))
+    scale = alt.Scale(zero=not name.startswith("rewards/"))
     base = alt.Chart(points).encode(
-        x=alt.X("step:Q", title="Steps of GRPO"),
-        color=alt.Color("arm:N", sort=arms, legend=legend),
-        tooltip=["arm:N", "seed:N", "step:Q", "value:Q"],
+        x=alt.X("step:Q", title="Steps of GRPO"), color=alt.Color("arm:N", sort=arms, legend=legend)
     )
-    thin = base.mark_line(strokeWidth=1, opacity=0.45).encode(y=y, detail="seed:N")
-    thick = base.mark_line(strokeWidth=3, point=True).encode(y=alt.Y("mean(value):Q", title=words))
+    told = [alt.Tooltip("arm:N", title="GRPO"), alt.Tooltip("step:Q", title="Step")]
+    thin = base.mark_line(strokeWidth=1, opacity=0.45).encode(y=alt.Y("value:Q", title=words, scale=scale), detail="seed:N")
+    thick = base.mark_line(strokeWidth=3, point=True).encode(
+        y=alt.Y("mean(value):Q", title=words, scale=scale),
+        tooltip=[*told, alt.Tooltip("mean(value):Q", title="Mean", format=".3f")],
+    )
     chart = alt.layer(thin, thick).properties(width="container", height=260, description=f"{words} against steps of GRPO")
     with alt.data_transformers.disable_max_rows():
         specification = chart.to_dict()
     table = points.group_by("arm", "step", maintain_order=True).agg(pl.col("value").mean().round(3), pl.len().alias("seeds"))
     rows = [[str(cell) for cell in row] for row in table.rows()]
     numbers = Table(("GRPO", "Step", "Mean", "Seeds"), rows, frozenset({"Step", "Mean", "Seeds"}))
-    return Figure(specification, f"{words}: thin lines are seeds, thick ones their mean.", numbers)
+    caption = f"{words}: thin lines are seeds, thick ones their mean."
+    if name.startswith("rewards/"):
+        caption += " Samplers show other pictures, so their rewards cannot be held against each other."
+    return Figure(specification, caption, numbers)
 
 
 def _ablations(measured: Sequence[Measured], arms: Sequence[Arm]) -> "list[str | Table]":
