@@ -59,8 +59,8 @@ def audit_command(
     completion_tokens, and the held_out metric of the step.
 
     \b
-    salon rewards audit run.jsonl
-    salon rewards audit run.jsonl --threshold length_drift=2,inf --format json
+    salon reward audit run.jsonl
+    salon reward audit run.jsonl --threshold length_drift=2,inf --format json
     """
     chosen = Grammar(grammar)
     board = MonitorBoard(_monitors(chosen, thresholds, lower_is_better), grammar=chosen)
