@@ -7,7 +7,7 @@ FINE = '<think>Fine.</think>\\boxed{{"Whether Normal": true}}'
 
 
 def test_every_component_stands_in_the_store_once(tmp_path):
-    store = ResultStore.init(tmp_path / "store")
+    store = ResultStore.open(tmp_path / "store")
 
     def sink(rows):
         store.append("rewards", rows, run_id="run", on_duplicate="skip")
