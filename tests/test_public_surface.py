@@ -18,6 +18,7 @@ MODULES = (
     "salon_ranking.scheduling",
     "salon_rewards",
     "salon_rewards.adapters",
+    "salon_rewards.monitors",
     "salon_store",
     "salon_taxonomy",
     "salon_taxonomy.answers",
