@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 _COMMANDS: dict[str, str] = {
+    "data": "salon_train.data.cli:data",
     "grpo": "salon_train.running_cli:grpo",
     "sft": "salon_train.running_cli:sft",
     "world": "salon_train.world.cli:world",
