@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import PrinterCallback, set_seed
 
-from salon_taxonomy.answers import Parsed, parse_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.data import TrainingExample
@@ -24,7 +23,8 @@ from salon_train.trainers.degeneration import DegeneratedError, DegenerationMoni
 from salon_train.trainers.evaluation import held_out_answers
 from salon_train.trainers.events import NOBODY, LogFile, TrainingEvent, TrainingWatcher, Watchers
 from salon_train.trainers.plan import PlannedSampler, prompt_plan
-from salon_train.trainers.policy import Reading, SampledCompletions
+from salon_train.trainers.policy import SampledCompletions
+from salon_train.trainers.reading import read_assessment
 from salon_train.trainers.rewards import open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 
@@ -179,19 +179,6 @@ def run_stage(
         return Trained(folder.model, trainer.state.global_step, None if checkpoint is None else checkpoint.step, numbers)
 
 
-def read_assessment(text: str) -> Reading:
-    """A completion in MagicMirror's grammar.
-
-    Example:
-        >>> read_assessment('\\\\boxed{{"Whether Normal": true}}'), read_assessment("fine")
-        (Reading(readable=True, verdict='normal'), Reading(readable=False, verdict=None))
-    """
-    outcome = parse_magicmirror(text)
-    if not isinstance(outcome, Parsed):
-        return Reading(False)
-    return Reading(True, "normal" if outcome.answer.normal else "artifact")
-
-
 def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
     """Optimizer steps of a stage: as given, or as many as its epochs take.
 
@@ -249,7 +236,7 @@ def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
         model=loaded.model, reward_funcs=rewards, args=settings, train_dataset=rows, processing_class=loaded.processor
     )
     repeats = settings.steps_per_generation * section.iterations
-    setting.listeners += _recorder(setting, section, steps)
+    setting.listeners += recorders(setting, steps)
     trainer.sampling(
         lambda _: PlannedSampler(plan, chunk=chunk, together=section.generations, repeats=repeats),
         read_assessment,
@@ -258,7 +245,7 @@ def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
     return trainer
 
 
-def _recorder(setting: Setting, section: GrpoSection, steps: int) -> Sequence[Callable[[SampledCompletions], None]]:
+def recorders(setting: Setting, steps: int) -> Sequence[Callable[[SampledCompletions], None]]:
     """Who keeps completions in the store, where there is one."""
     from salon_taxonomy.digest import digest
 
