@@ -63,7 +63,8 @@ def drawn(count: int, seed: int = 0) -> tuple[list[str], list[str]]:
     def thought() -> str:
         words = ""
         while len(words) < 850:
-            words += f"The {draws.choice(THINGS)} by the {draws.choice(THINGS)} {draws.choice(SAYINGS)}, number {draws.randrange(99)}. "
+            thing, place = draws.choices(THINGS, k=2)
+            words += f"The {thing} by the {place} {draws.choice(SAYINGS)}, number {draws.randrange(99)}. "
         return words
 
     return [render_magicmirror(answer(), thought()) for _ in range(count)], [magicmirror_json(answer()) for _ in range(count)]

@@ -64,9 +64,7 @@ def test_hostile_completions_are_counted_as_unreadable_and_give_no_number(gramma
     for step in range(12):
         seen = board.look(HOSTILE_REPLIES, step=step, truth=truth)
         for item in seen.readings:
-            if item.name == "unreadable":
-                assert item.value in (None, 1.0)
-            elif item.name == "length_drift":  # compares the length of what cannot be read, too
+            if item.name in ("unreadable", "length_drift"):  # both look at what cannot be read, too
                 assert item.value in (None, 1.0)
             else:
                 assert (item.value, item.verdict) == (None, None), item
@@ -387,6 +385,7 @@ def test_messages_are_read_like_texts() -> None:
 def test_truths_are_read_from_answers_texts_and_objects() -> None:
     truths = [HAND, magicmirror_json(HAND), json.loads(magicmirror_json(HAND)), None]
     assert [item.truth for item in batch(["?"] * 4, truth=truths).completions] == [HAND, HAND, HAND, None]
+    assert batch(["?"], grammar="r3", matches=[False]).completions[0].truth == R3Answer(False)
     r3 = batch(["?"] * 4, grammar="r3", truth=[True, "false", R3Answer(True), None]).completions
     assert [item.truth and item.truth.matches for item in r3] == [True, False, True, None]
 
@@ -394,11 +393,12 @@ def test_truths_are_read_from_answers_texts_and_objects() -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"truth": [NORMAL]}, "column 'truth': has 1 values for 2 completions"),
+        ({"truth": [NORMAL]}, "column 'truth': needs a list of 2 values"),
         ({"reward": [1.0, float("nan")]}, "row 2, column 'reward'"),
         ({"reward": [1.0, "2"]}, "row 2, column 'reward'"),
-        ({"truth": [NORMAL, "{}"]}, "row 2, column 'truth': is no truth"),
-        ({"truth": [NORMAL, 3]}, "row 2, column 'truth': is no truth"),
+        ({"truth": [NORMAL, "{}"]}, "row 2, column 'truth': no MagicMirror labels"),
+        ({"truth": [NORMAL, 3]}, "row 2, column 'truth': no MagicMirror labels"),
+        ({"truth": [True, "maybe"], "grammar": "r3"}, "row 2, column 'truth': neither true nor false"),
         ({"completion_tokens": [1, -1]}, "row 2, column 'completion_tokens'"),
         ({"held_out": float("inf")}, "column 'held_out'"),
         ({"grammar": "xml"}, "allowed: magicmirror, r3"),
@@ -411,9 +411,9 @@ def test_a_column_that_is_none_is_named(columns, words) -> None:
         StepBatch.read(["a", "b"], **{"step": 0} | columns)
 
 
-@pytest.mark.parametrize("completion", [None, 3, [], [{"role": "assistant"}], ["text"], b"bytes"])
+@pytest.mark.parametrize("completion", [None, 3, ["text"], b"bytes"])
 def test_a_completion_that_is_no_text_is_named(completion) -> None:
-    with pytest.raises(InputError, match="row 2, column 'completion'"):
+    with pytest.raises(InputError, match="row 2, column 'completions'"):
         batch(["a", completion])
 
 

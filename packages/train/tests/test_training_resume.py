@@ -33,10 +33,6 @@ every = 1
 keep = 2
 [degeneration]
 invalid_answers = 0
-[evaluation]
-limit = 2
-longest = 4
-every = 2
 """
 COMMAND = (sys.executable, "-c", "from salon_taxonomy.cli import main; main()", "train", "grpo")
 
@@ -56,14 +52,15 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     from salon_train.trainers import train_grpo
 
     monkeypatch.syspath_prepend(str(training_ground))
-    more = SETTINGS.replace("[evaluation]\nlimit = 2\nlongest = 4\nevery = 2\n", "")
-    whole, killed = (written(run, reward="own_rewards:varied", more=more) for run in ("unbroken", "broken"))
-    train_grpo(read_configuration(whole))
+    whole, killed = (written(run, reward="own_rewards:varied", more=SETTINGS) for run in ("unbroken", "broken"))
+    evaluated = {"evaluation.every": 2, "run.threads": 1}
+    train_grpo(read_configuration(whole, changes=evaluated))
 
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(training_ground), *sys.path])
     log = training_ground / "broken/grpo/log.jsonl"
-    child = subprocess.Popen([*COMMAND, str(killed), "--set", "run.threads=1"], env=environment, stdout=subprocess.DEVNULL)
+    settings = [word for key, value in evaluated.items() for word in ("--set", f"{key}={value}")]
+    child = subprocess.Popen([*COMMAND, str(killed), *settings], env=environment, stdout=subprocess.DEVNULL)
     try:
         while child.poll() is None and not (log.exists() and '"learned", "step": 3,' in log.read_text()):
             time.sleep(0.001)
@@ -73,7 +70,7 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     saved = [checkpoint.step for checkpoint in whole_checkpoints(log.parent)]
     assert saved
     assert saved[-1] in (2, 3, 4)
-    on = train_grpo(read_configuration(killed, changes={"run.threads": 1}))
+    on = train_grpo(read_configuration(killed, changes=evaluated))
 
     assert on.resumed_from == saved[-1]
     first, second = weights(training_ground / "unbroken"), weights(training_ground / "broken")
@@ -83,7 +80,7 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     for name, value in first.items():
         assert torch.equal(value, second[name]), name
     learned = [
-        {row["step"]: (row["loss"], row["rewards/varied/mean"]) for row in read_log(training_ground / run / "grpo/log.jsonl")
+        {row["step"]: (row["loss"], row["grad_norm"], row.get("rewards/varied/mean")) for row in read_log(training_ground / run / "grpo/log.jsonl")
          if row["what"] == "learned"}
         for run in ("unbroken", "broken")
     ]  # fmt: skip

@@ -66,8 +66,8 @@ def audit_command(
     completion_tokens, and the held_out metric of the step.
 
     \b
-    salon rewards audit run.jsonl
-    salon rewards audit run.jsonl --threshold length_drift=2,inf --format json
+    salon reward audit completions.jsonl
+    salon reward audit completions.jsonl --threshold length_drift=2,inf --format json
     """
     chosen = Grammar(grammar)
     board = MonitorBoard(_monitors(chosen, thresholds, lower_is_better), grammar=chosen)
@@ -125,8 +125,10 @@ def _print(found: Audit) -> None:
     click.echo(f"{found.completions:,} completions of {len(found.steps):,} steps{unreadable}: {found.verdict}")
     for history in found.histories:
         since = history.alarmed
-        if since is not None and since.verdict is not None:
-            click.echo(f"{since.verdict}: {history.name} from step {since.step}: {since.detail}")
+        warned = history.warned
+        if since is not None and since.verdict is not None and warned is not None:
+            before = f" (warned at step {warned.step})" if warned.step < since.step else ""
+            click.echo(f"{since.verdict}: {history.name} from step {since.step}{before}: {since.detail}")
 
 
 def _span(found: Audit) -> str:
@@ -164,7 +166,13 @@ def _plain(found: Audit) -> dict[str, object]:
 
 
 def _plain_history(history: MonitorHistory) -> dict[str, object]:
-    marks = {"first": history.first, "last": history.last, "worst": history.worst, "alarmed": history.alarmed}
+    marks = {
+        "first": history.first,
+        "last": history.last,
+        "worst": history.worst,
+        "warned": history.warned,
+        "alarmed": history.alarmed,
+    }
     return {
         "name": history.name,
         "verdict": None if history.worst is None else str(history.worst.verdict),
