@@ -79,12 +79,13 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     assert any(not torch.equal(first[name], start[name]) for name in first if name in start)  # it learned something
     for name, value in first.items():
         assert torch.equal(value, second[name]), name
-    learned = [
-        {row["step"]: (row["loss"], row["grad_norm"], row.get("rewards/varied/mean")) for row in read_log(training_ground / run / "grpo/log.jsonl")
-         if row["what"] == "learned"}
-        for run in ("unbroken", "broken")
-    ]  # fmt: skip
-    assert learned[0] == learned[1]
+    assert numbers(training_ground / "unbroken") == numbers(training_ground / "broken")
+
+
+def numbers(run: Path) -> dict[object, tuple[object, ...]]:
+    """Loss, gradient and mean reward of every step; what was done twice counts as it was done last."""
+    rows = [row for row in read_log(run / "grpo/log.jsonl") if row["what"] == "learned"]
+    return {row["step"]: (row["loss"], row["grad_norm"], row.get("rewards/varied/mean")) for row in rows}
 
 
 def _loaded(folder: Path) -> dict[str, object]:

@@ -130,32 +130,6 @@ class StepBatch:
         for row, paid in enumerate(rewards, start=1):
             if paid is not None and not _finite(paid):
                 raise InputError("must be a finite number, or null", source=source, row=row, column="reward", value=paid)
-<<<<<<< HEAD
-        parse, known = _PARSERS[grammar], _Truths(grammar, source)
-        read = []
-        for index, completion in enumerate(completions):
-            text = _text(completion, index + 1, source)
-            tokens = None if completion_tokens is None else completion_tokens[index]
-            if tokens is not None and (isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0):
-                raise InputError(
-                    "must be a whole number of 0 or more",
-                    source=source,
-                    row=index + 1,
-                    column="completion_tokens",
-                    value=tokens,
-                )
-            read.append(
-                ReadCompletion(
-                    text,
-                    parse(text),
-                    None if truth is None else known.read(truth[index], index + 1),
-                    ("completion", index) if example_id is None else ("example", example_id[index]),
-                    tokens,
-                )
-            )
-        rewards = () if reward is None else tuple(None if paid is None else float(paid) for paid in reward)
-        return cls(step, grammar, tuple(read), rewards, None if held_out is None else float(held_out))
-=======
         count = len(batch)
         lengths = [None] * count if completion_tokens is None else list(batch.column("completion_tokens"))
         for row, length in enumerate(lengths, start=1):
@@ -172,7 +146,6 @@ class StepBatch:
             tuple(None if paid is None else float(paid) for paid in rewards),
             None if held_out is None else float(held_out),
         )
->>>>>>> main
 
     @property
     def unreadable(self) -> int:

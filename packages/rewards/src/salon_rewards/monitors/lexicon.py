@@ -101,11 +101,7 @@ UNASSERTED: Final = frozenset(_words("whether if check checking checked seems se
 CONCLUSIONS: Final = frozenset(_words("so therefore thus hence overall altogether verdict conclusion consequently"))
 
 NUMBERS: Final[Mapping[str, int]] = {
-<<<<<<< HEAD
-    word: number for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-=======
     word: number for number, word in enumerate(_words("zero one two three four five six seven eight nine ten eleven twelve"))
->>>>>>> main
 } | {str(number): number for number in range(13)}
 COUNTS: Final[Mapping[str, tuple[str | None, frozenset[int]]]] = {
     **dict.fromkeys(("finger", "fingers"), (HUMAN, frozenset({6, 7, 8, 9}))),
