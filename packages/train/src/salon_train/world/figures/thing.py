@@ -70,7 +70,7 @@ def _car(pen: Pen, look: Look, pose: Dice, flaw: Dice, difficulty: Difficulty, k
     elif kind == LOOSE:
         moved = flaw.integer(0, 1)
         x, y = wheels[moved]
-        wheels[moved] = (x, y - 0.32 - _gap(difficulty)) if flaw.chance(0.5) else (x + (0.33 if moved else -0.33), y)
+        wheels[moved] = (x + flaw.around(0, 0.06), y - 0.32 - _gap(difficulty))
     elif kind == EXTRA:
         wheels += [(0.5, height)] if flaw.chance(difficulty.subtlety) else [(0.42, height), (0.58, height)]
         if len(wheels) == 4:
