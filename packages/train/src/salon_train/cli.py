@@ -48,7 +48,6 @@ def train() -> None:
 
     \b
     salon train doctor
-    salon train demo
     """
 
 

@@ -222,11 +222,9 @@ class _Run:
         """Precision, recall and F1 of every main label from the answers that the last measurement kept."""
         from salon_bench.assessor import evaluate
         from salon_taxonomy.answers import parse_magicmirror
-        from salon_train.configuration.schema import DataSection
-        from salon_train.trainers.learning_data import read_examples
+        from salon_train.data import read_examples
 
-        file = str(self.pictures.held_out)
-        truth = {each.example_id: each.truth for each in read_examples([file], DataSection(train=(file,)))}
+        truth = {each.example_id: each.truth for each in read_examples([self.pictures.held_out]).examples}
         rows = [json.loads(line) for line in (self.folder / stage / "held_out.jsonl").read_text(encoding="utf-8").splitlines()]
         table = evaluate([truth[row["id"]] for row in rows], [parse_magicmirror(row["response"]) for row in rows]).table
         detail: dict[str, float | None] = {}

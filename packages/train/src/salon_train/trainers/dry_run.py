@@ -10,7 +10,6 @@ import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from salon_taxonomy.answers import magicmirror_json
@@ -103,17 +102,18 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     section: SftSection | GrpoSection | None = configuration.sft if stage == "sft" else configuration.grpo
     if section is None:
         raise InputError(f"the configuration has no section [{stage}]", key=stage)
-    data = configuration.data
-    examples = learning_data.read_examples((data.sft or data.train) if stage == "sft" else data.train, data, limit=data.limit)
-    held_out = learning_data.read_examples(data.held_out, data, limit=configuration.evaluation.limit) if data.held_out else []
-    notes = _pictures(examples) + _pictures(held_out) + _overlap(examples, held_out)
+    learned, measured = learning_data.stage_rows(configuration, stage), learning_data.held_out_rows(configuration)
+    examples, held_out = learned.examples, measured.examples
+    notes = (*learned.notes, *measured.notes, *_overlap(examples, held_out))
+    _pictures(examples)
+    _pictures(held_out)
     world = arguments.devices()
     own, accumulated = arguments.device_batch(section, section.batch, world=world)
     steps = steps_of(section, len(examples))
     prompts, quota, paid, judges = section.batch, {}, {}, ()
     if isinstance(section, GrpoSection):
         prompts = (section.generation_batch or section.batch) // section.generations
-        rewards = open_rewards(configuration.reward, environment, reasoning=data.reasoning)
+        rewards = open_rewards(configuration.reward, environment, reasoning=configuration.data.reasoning)
         paid = {name_of(reward): each.weight for reward, each in zip(rewards, configuration.reward, strict=True)}
         _try(rewards, examples[0])
         judges = _asked(judges_of(configuration.reward), environment)
@@ -155,15 +155,12 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     )
 
 
-def _pictures(examples: Sequence[TrainingExample]) -> tuple[str, ...]:
-    """Every picture is there, and some of them can be read.
+def _pictures(examples: Sequence[TrainingExample]) -> None:
+    """Some of the pictures can be read.
 
     Raises:
-        InputError: for the first that is not or cannot.
+        InputError: for the first that cannot.
     """
-    for row, example in enumerate(examples, 1):
-        if isinstance(example.image, Path) and not example.image.is_file():
-            raise InputError("there is no such picture", source=example.image, row=row)
     for place in range(0, len(examples), max(1, len(examples) // _PICTURES_TRIED)):
         try:
             picture_of(examples[place])
@@ -171,7 +168,6 @@ def _pictures(examples: Sequence[TrainingExample]) -> tuple[str, ...]:
             raise InputError(
                 f"the picture cannot be read ({error})", source=examples[place].example_id, row=place + 1
             ) from error
-    return ()
 
 
 def _overlap(examples: Sequence[TrainingExample], held_out: Sequence[TrainingExample]) -> tuple[str, ...]:
@@ -257,9 +253,8 @@ def _tokens(configuration: Configuration, examples: Sequence[TrainingExample]) -
         processor = load_processor(configuration.model, configuration.model.name)
     except InputError:
         return None
-    some = examples[:: max(1, len(examples) // _PICTURES_TRIED)]
-    rows = learning_data.grpo_dataset(some, configuration.data)
-    return max(learning_data.count_tokens(processor, row) for row in rows)
+    rows = learning_data.policy_dataset(examples[:: max(1, len(examples) // _PICTURES_TRIED)], configuration.data)
+    return learning_data.check_lengths(processor, rows, configuration.grpo.longest_prompt if configuration.grpo else None)
 
 
 def _memory(

@@ -8,7 +8,7 @@ from salon_train.configuration.schema import Configuration
 from salon_train.models.loading import load_model
 from salon_train.trainers.callbacks import quiet
 from salon_train.trainers.evaluation import HeldOut, held_out_answers
-from salon_train.trainers.learning_data import read_examples
+from salon_train.trainers.learning_data import held_out_rows
 from salon_train.trainers.run_folder import RunFolder
 
 
@@ -44,7 +44,7 @@ def measure(configuration: Configuration, which: str, *, progressed: Callable[[i
     data, settings = configuration.data, configuration.evaluation
     if not data.held_out:
         raise InputError("no file is held out for evaluation", key="data.held_out")
-    examples = read_examples(data.held_out, data, limit=settings.limit)
+    examples = held_out_rows(configuration).examples
     with quiet():
         loaded = load_model(configuration.model, start=result_of(configuration, which), learning=False)
         parts = []
@@ -52,10 +52,10 @@ def measure(configuration: Configuration, which: str, *, progressed: Callable[[i
             some = examples[start : start + settings.batch]
             parts.append(
                 held_out_answers(
-                    loaded.model, loaded.processor, some, question=data.question, batch=settings.batch, longest=settings.longest
+                    loaded.model, loaded.processor, some, data=data, batch=settings.batch, longest=settings.longest
                 )
             )
             progressed(len(some))
     texts = tuple(text for part in parts for text in part.texts)
     tokens = tuple(count for part in parts for count in part.tokens)
-    return HeldOut(tuple(examples), texts, tokens)
+    return HeldOut(examples, texts, tokens)

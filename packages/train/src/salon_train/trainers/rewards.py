@@ -1,7 +1,7 @@
 """The rewards that a configuration names, as TRL calls them, with the judges that they ask.
 
-A name is one of ``salon reward list``, ``source:name`` of an installed package (``suite:prism``), or ``module:name``: a callable
-of your own, or a class of one, on Python's path.
+A name is one of ``salon reward list``, ``source:name`` of an installed package (``suite:prism``), or ``module:name``: a
+callable of your own, or a class of one, on Python's path.
 """
 
 import inspect
