@@ -83,6 +83,9 @@ def _print(measured: "Sequence[Measured]") -> None:
             before = summary.Estimate.of(list(summary.starts(measured, arm, "f1_macro").values()))
             table.add_row(arm, str(before), str(summary.end(measured, arm, "f1_macro")), str(risen), str(risen.seeds))
     console.print(table)
+    longer = summary.end(measured, Arm.SFT_MORE, "f1_macro")
+    if longer.seeds:
+        console.print(f"{Arm.SFT_MORE}: macro F1 {longer}", highlight=False)
     rows = page.ablation_rows(measured)
     if len(rows) > 4:
         ablations = Table(*page.ABLATION_COLUMNS)

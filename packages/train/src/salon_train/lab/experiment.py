@@ -34,7 +34,7 @@ class Arm(StrEnum):
     IMPROVE = "from the clean cold start"
     """Not an ablation: GRPO in full, from the best weights that SFT found on the same pictures."""
     SFT_MORE = "SFT for longer, from the clean cold start"
-    """Its control: as many steps of imitation as take about the same time."""
+    """Its control: so many steps of imitation as take about the same time (four for one of GRPO)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,9 +98,20 @@ def _kinds(measured: Sequence[Measured], arms: Sequence[Arm]) -> "list[Section]"
             "adds beyond imitation; whether it does is an open question, and this is the answer of these seeds.",
         ),
     }
-    return [
-        Section(heading, (words, _rises(measured, arm))) for arm, (heading, words) in told.items() if arm in arms
-    ]  # fmt: skip
+    sections = []
+    for arm, (heading, words) in told.items():
+        if arm in arms:
+            control = _control(measured) if arm is Arm.IMPROVE else ()
+            sections.append(Section(heading, (words, _rises(measured, arm), *control)))
+    return sections
+
+
+def _control(measured: Sequence[Measured]) -> tuple[str, ...]:
+    """What imitation made of the same cold start in about the same time."""
+    longer = end(measured, Arm.SFT_MORE, "f1_macro")
+    if not longer.seeds:
+        return ()
+    return (f"The control, imitation for about as long from the same cold start: macro F1 {longer}.",)
 
 
 def _rises(measured: Sequence[Measured], arm: Arm) -> "Table":

@@ -17,8 +17,8 @@ from salon_train.lab.recipe import Recipe
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue
 
-DEMO: tuple[Arm, ...] = (Arm.SFT, Arm.FULL, Arm.IMPROVE)
-"""What `salon train demo` shows: GRPO undoing a biased cold start, and GRPO after the best cold start."""
+DEMO: tuple[Arm, ...] = (Arm.SFT, Arm.FULL, Arm.IMPROVE, Arm.SFT_MORE)
+"""What `salon train demo` shows: GRPO undoing a biased cold start; GRPO after the best cold start, and its control."""
 ABLATIONS: tuple[Arm, ...] = (Arm.SFT, Arm.FULL, Arm.NO_BUCKETS, Arm.NO_RESAMPLING, Arm.NO_CONSISTENCY)
 """The rows of the paper's Table 4."""
 
