@@ -7,7 +7,7 @@ one step hands them, in the same process; shares stand in the results' extra inf
 
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -24,7 +24,7 @@ from salon_train.lab.recipe import Recipe
 from salon_train.sampling import MultiBucketPlan
 from salon_train.world import draw_examples
 
-Benchmark = Callable[..., Any]
+Benchmark = Any
 RECIPE = replace(Recipe(), pictures=400, reasoned=400, held_out=20, sft_steps=60, bias_steps=6, grpo_steps=12, every=100)
 
 

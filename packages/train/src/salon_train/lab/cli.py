@@ -37,9 +37,11 @@ def demo(folder: Path, seeds: int, first_seed: int, processes: int, ablations: b
     salon train demo experiments --seeds 1
     salon train demo experiments --ablations
     """
+    _check_report()
     from rich.console import Console
 
     from salon_train.lab.experiment import Arm
+    from salon_train.lab.page import study_page
     from salon_train.lab.recipe import QUICK, Recipe
     from salon_train.lab.study import ABLATIONS, DEMO, run_study
 
@@ -51,7 +53,7 @@ def demo(folder: Path, seeds: int, first_seed: int, processes: int, ablations: b
         measured = run_study(
             folder, recipe, seeds=numbers, arms=arms, processes=processes, tell=lambda line: err.print(line, highlight=False)
         )
-        page = _page(measured, recipe)
+        page = study_page(measured, recipe, title="A model learns to assess pictures")
         (folder / "report.html").write_text(page, encoding="utf-8")
     except InputError as error:
         raise click.ClickException(str(error)) from error
@@ -62,10 +64,12 @@ def demo(folder: Path, seeds: int, first_seed: int, processes: int, ablations: b
     click.echo(f"curves: {folder / 'report.html'}")
 
 
-def _page(measured: "Sequence[Measured]", recipe: object) -> str:
-    from salon_train.lab.page import study_page
+def _check_report() -> None:
+    """Before minutes are spent: whether the page can be made at the end."""
+    from importlib.util import find_spec
 
-    return study_page(measured, recipe, title="A model learns to assess pictures")  # type: ignore[arg-type]
+    if any(find_spec(name) is None for name in ("salon_ranking", "altair", "jinja2", "vl_convert")):
+        raise click.ClickException("the report needs more libraries: pip install 'salon-train[report]'")
 
 
 def _print(measured: "Sequence[Measured]") -> None:

@@ -108,14 +108,13 @@ def run_seed(
                 tell(f"seed {seed}: GRPO, {arm}")
                 run = _Run(folder / arm.name.lower(), recipe, pictures, seed, reward)
                 yield from run.grpo(biased.folder / "sft" / "model", arm)
-    for arm in arms:
-        run = _Run(folder / arm.name.lower(), recipe, pictures, seed, reward)
-        if arm is Arm.IMPROVE:
-            tell(f"seed {seed}: GRPO, {arm}")
-            yield from run.grpo(start, arm)
-        elif arm is Arm.SFT_MORE:
-            tell(f"seed {seed}: {arm}")
-            yield from run.sft(start, pictures.reasoned, 4 * recipe.grpo_steps, recipe.sft_rate / 2, arm=arm)
+    if Arm.IMPROVE in arms:
+        tell(f"seed {seed}: GRPO, {Arm.IMPROVE}")
+        yield from _Run(folder / "improve", recipe, pictures, seed, reward).grpo(start, Arm.IMPROVE)
+    if Arm.SFT_MORE in arms:
+        tell(f"seed {seed}: {Arm.SFT_MORE}")
+        run = _Run(folder / "sft_more", recipe, pictures, seed, reward)
+        yield from run.sft(start, pictures.reasoned, 4 * recipe.grpo_steps, recipe.sft_rate / 2, arm=Arm.SFT_MORE)
 
 
 @dataclass(frozen=True, slots=True)

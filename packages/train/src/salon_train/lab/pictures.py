@@ -75,7 +75,8 @@ def draw_pictures(folder: Path, recipe: Recipe, *, seed: int) -> Pictures:
         _write(folder / f"{name}.jsonl", examples)
     answers = {render_magicmirror(example.truth, example.reasoning) for example in (*train, *biased)}
     counts = {bucket: sum(example.buckets[0] == bucket for example in train) for bucket in MAIN_BUCKETS}
-    return Pictures(*(folder / f"{name}.jsonl" for name in files), tuple(sorted(answers)), counts)
+    written = {name: folder / f"{name}.jsonl" for name in files}
+    return Pictures(**written, answers=tuple(sorted(answers)), counts=counts)
 
 
 def missed(example: TrainingExample) -> TrainingExample:
