@@ -110,7 +110,10 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     world = arguments.devices()
     own, accumulated = arguments.device_batch(section, section.batch, world=world)
     steps = steps_of(section, len(examples))
-    prompts, quota, paid, judges = section.batch, {}, {}, ()
+    prompts = section.batch
+    quota: dict[str, int] = {}
+    paid: dict[str, float] = {}
+    judges: tuple[str, ...] = ()
     if isinstance(section, GrpoSection):
         prompts = (section.generation_batch or section.batch) // section.generations
         rewards = open_rewards(configuration.reward, environment, reasoning=configuration.data.reasoning)
@@ -232,10 +235,10 @@ def _parameters(configuration: Configuration, config: Any) -> tuple[dict[str, in
 
     section = configuration.model
     model = without_weights(config)
-    parameters = dict.fromkeys(PARTS, 0)
+    parameters: dict[str, int] = dict.fromkeys(PARTS, 0)
     for name, parameter in model.named_parameters():
         parameters[part_of(name)] += parameter.numel()
-    learning = dict.fromkeys(PARTS, 0)
+    learning: dict[str, int] = dict.fromkeys(PARTS, 0)
     if section.training == "lora":
         with torch.device("meta"):
             model = with_adapters(model, section.lora)

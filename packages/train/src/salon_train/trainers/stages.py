@@ -283,7 +283,7 @@ def _evaluation(
     settings = configuration.evaluation
 
     def evaluate() -> Mapping[str, float | None]:
-        from trl.models import unwrap_model_for_generation
+        from trl.models.utils import unwrap_model_for_generation
 
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
             given = held_out_answers(
