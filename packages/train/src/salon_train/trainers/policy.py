@@ -166,8 +166,8 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
 
     def _go_on_sampling(self, micro_steps: int, waiting: Any) -> None:
         self._step = micro_steps
-        self._buffered_inputs = None if waiting is None else import_module("accelerate.utils").send_to_device(
-            waiting, self.accelerator.device
+        self._buffered_inputs = (
+            None if waiting is None else import_module("accelerate.utils").send_to_device(waiting, self.accelerator.device)
         )
 
 
