@@ -23,6 +23,7 @@ from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.answering import picture_of
 from salon_train.trainers.memory import MemoryEstimate, estimate, shape_of
 from salon_train.trainers.plan import counted, quotas
+from salon_train.trainers.requirements import missing
 from salon_train.trainers.rewards import judges_of, name_of, open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 from salon_train.trainers.stages import steps_of
@@ -131,6 +132,7 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     notes += (
         () if own_files else ("The model is not on this machine: sizes are those that its configuration is known to have.",)
     )
+    notes += tuple(str(problem).replace("\n", ". ") for problem in missing(configuration, stage))
     start = RunFolder.of(configuration, "sft")
     if isinstance(section, GrpoSection) and section.start == "sft" and start.finished is None:
         notes += (f"The cold start is not finished: run `salon train sft` first ({start.path}).",)
