@@ -12,7 +12,7 @@ from salon_train.configuration.schema import Configuration, GrpoSection, Learnin
 
 def sft_arguments(configuration: Configuration, folder: Path, *, steps: int) -> Any:
     """TRL's settings for the cold start."""
-    from trl import SFTConfig
+    from trl.trainer.sft_config import SFTConfig
 
     section = _given(configuration.sft, "sft")
     return SFTConfig(
@@ -25,7 +25,7 @@ def sft_arguments(configuration: Configuration, folder: Path, *, steps: int) -> 
 
 def grpo_arguments(configuration: Configuration, folder: Path, *, steps: int, forbidden: tuple[int, ...]) -> Any:
     """TRL's settings for GRPO; ``forbidden`` are tokens that are never sampled."""
-    from trl import GRPOConfig
+    from trl.trainer.grpo_config import GRPOConfig
 
     section = _given(configuration.grpo, "grpo")
     return GRPOConfig(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import PrinterCallback, set_seed
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import IncompleteError, InputError
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.data import TrainingExample
 from salon_train.models.loading import LoadedModel, load_model
@@ -25,6 +25,7 @@ from salon_train.trainers.events import NOBODY, LogFile, TrainingEvent, Training
 from salon_train.trainers.plan import PlannedSampler, prompt_plan
 from salon_train.trainers.policy import SampledCompletions
 from salon_train.trainers.reading import read_assessment
+from salon_train.trainers.requirements import missing
 from salon_train.trainers.rewards import open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 
@@ -156,6 +157,8 @@ def run_stage(
         if folder.finished is not None:
             facts = folder.finished
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
+        for problem in missing(configuration, stage):
+            raise problem
         held_out = learning_data.held_out_rows(configuration).examples
         set_seed(configuration.run.seed)  # adapters begin at random
         loaded = load_model(configuration.model, start=start)
@@ -173,6 +176,9 @@ def run_stage(
         except DegeneratedError as error:
             everyone.happened(TrainingEvent("degenerated", error.step, trainer.state.max_steps, {"reason": error.reason}))
             raise
+        except torch.OutOfMemoryError as error:
+            hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
+            raise IncompleteError(f"the device has no memory left at step {trainer.state.global_step}\n{hint}") from error
         numbers = {} if evaluation is None else dict(evaluation.latest)
         _keep(trainer, loaded, folder, numbers)
         everyone.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
@@ -283,7 +289,7 @@ def _evaluation(
     settings = configuration.evaluation
 
     def evaluate() -> Mapping[str, float | None]:
-        from trl.models import unwrap_model_for_generation
+        from trl.models.utils import unwrap_model_for_generation
 
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
             given = held_out_answers(
