@@ -18,6 +18,7 @@ _COMMANDS: dict[str, str] = {
     "preset": "salon_train.running_cli:preset",
     "presets": "salon_train.running_cli:presets",
     "sft": "salon_train.running_cli:sft",
+    "tiny": "salon_train.models.cli:tiny",
     "world": "salon_train.world.cli:world",
 }
 """Commands that stand in a file of their own (``module:attribute``); imported when they are called."""
