@@ -56,8 +56,6 @@ def test_what_has_to_be_installed_first_is_noted_and_stops_a_run(
     file = written("bare", more=GRPO.replace("longest = 4", 'longest = 4\nrollouts = "vllm"') + '[log]\nto = "wandb"\n')
     configuration = read_configuration(file)
     notes = dry_run(configuration, "grpo", {}).notes
-    assert [note.split(",")[0] for note in notes] == [
-        "key 'log.to': is not installed: 'wandb'\n",
     assert len(notes) == 2
     assert "pip install 'trl[vllm]'" in notes[1]
     with pytest.raises(InputError, match="pip install wandb"):

@@ -108,7 +108,7 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     notes = (*learned.notes, *measured.notes, *_overlap(examples, held_out))
     _pictures(examples)
     _pictures(held_out)
-    world = arguments.devices()
+    world = arguments.devices(environment)
     own, accumulated = arguments.device_batch(section, section.batch, world=world)
     steps = steps_of(section, len(examples))
     prompts = section.batch

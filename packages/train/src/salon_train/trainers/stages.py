@@ -52,8 +52,15 @@ class Trained:
     already: bool = False
 
 
-def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = NOBODY) -> Trained:
+def train_sft(
+    configuration: Configuration, *, watcher: TrainingWatcher = NOBODY, environment: Mapping[str, str] | None = None
+) -> Trained:
     """The cold start: learn answers by imitation.
+
+    Args:
+        configuration: of the run.
+        watcher: told what happens, beside the log file.
+        environment: how many processes train together (``WORLD_SIZE``, ``RANK``); a command line passes ``os.environ``.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -62,7 +69,7 @@ def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = NOBODY
     section = configuration.sft
     if section is None:
         raise InputError("the configuration has no section [sft]", key="sft")
-    return run_stage(configuration, "sft", watcher, lambda setting: _sft_trainer(setting, section))
+    return run_stage(configuration, "sft", watcher, lambda setting: _sft_trainer(setting, section), environment=environment)
 
 
 def train_grpo(
@@ -73,7 +80,8 @@ def train_grpo(
     Args:
         configuration: of the run.
         watcher: told what happens, beside the log file.
-        environment: where judges find their secrets; a command line passes ``os.environ``.
+        environment: where judges find their secrets, and how many processes train together; a command line passes
+            ``os.environ``.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -150,7 +158,7 @@ def run_stage(
     if configuration.run.threads is not None:
         torch.set_num_threads(configuration.run.threads)
     folder = RunFolder.of(configuration, stage)
-    main = int(_rank()) == 0
+    main = arguments.rank(environment or {}) == 0
     with folder if main else nullcontext(), quiet():
         if main:
             folder.begin(configuration)
@@ -215,7 +223,9 @@ def _sft_trainer(setting: Setting, section: SftSection) -> "Learning":
     learning_data.check_lengths(setting.loaded.processor, rows, section.longest)
     trainer = ImitationTrainer(
         model=setting.loaded.model,
-        args=arguments.sft_arguments(configuration, setting.folder.path, steps=steps),
+        args=arguments.sft_arguments(
+            configuration, setting.folder.path, steps=steps, world=arguments.devices(setting.environment)
+        ),
         train_dataset=rows,
         processing_class=setting.loaded.processor,
     )
@@ -237,7 +247,10 @@ def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
     lasts = made // section.batch * section.iterations
     plan = prompt_plan(examples, configuration.sampling, chunk=chunk, chunks=-(-steps // lasts), seed=configuration.run.seed)
     learning_data.check_lengths(loaded.processor, rows, section.longest_prompt)
-    settings = arguments.grpo_arguments(configuration, setting.folder.path, steps=steps, forbidden=loaded.image_token_ids)
+    world = arguments.devices(setting.environment)
+    settings = arguments.grpo_arguments(
+        configuration, setting.folder.path, steps=steps, world=world, forbidden=loaded.image_token_ids
+    )
     trainer = PolicyTrainer(
         model=loaded.model, reward_funcs=rewards, args=settings, train_dataset=rows, processing_class=loaded.processor
     )
@@ -318,9 +331,3 @@ def _keep(trainer: Any, loaded: LoadedModel, folder: RunFolder, numbers: Mapping
         loaded.processor.save_pretrained(folder.model)
         folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
     trainer.accelerator.wait_for_everyone()
-
-
-def _rank() -> str:
-    import os
-
-    return os.environ.get("RANK", "0")

@@ -181,7 +181,7 @@ def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_ru
             folder.clear()
     with ConsoleWatcher(Console(stderr=True)) as watcher:
         if stage == "sft":
-            trained = trainers.train_sft(configuration, watcher=watcher)
+            trained = trainers.train_sft(configuration, watcher=watcher, environment=os.environ)
         else:
             trained = trainers.train_grpo(configuration, watcher=watcher, environment=os.environ)
     if form == "json":
