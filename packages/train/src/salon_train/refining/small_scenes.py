@@ -22,6 +22,9 @@ COLOURS: Final = (Colour.RED, Colour.GREEN, Colour.BLUE, Colour.YELLOW)
 SHAPES: Final = (Shape.CIRCLE, Shape.SQUARE, Shape.TRIANGLE, Shape.CROSS)
 """Far apart at eight pixels across."""
 
+APART: Final = 48
+"""Pixels of 256 between the figures' middles, across at least: so that everybody agrees which stands on the left."""
+
 
 def draw_small_scenes(count: int, *, seed: int, misaligned: float = 0.6) -> Iterator[DrawnItem]:
     """Draw items; the same seed gives the same items, and a larger count the same first ones.
@@ -56,6 +59,8 @@ def _item(idx: int, generator: random.Random, misaligned: float) -> DrawnItem:
     prompt = f"A{first[1:]} and {second}."
     looks = [Item(shape=shape, colour=colour, size=Size.LARGE, x=0, y=0) for shape, colour in zip(shapes, colours, strict=True)]
     target = strewn(looks, generator)
+    while abs(target.items[0].x - target.items[1].x) < APART:
+        target = strewn(looks, generator)
     claims = read_prompt(prompt)
     assert claims is not None  # noqa: S101 - the prompt is of the grammar
     category = generator.choice((Category.COLOR, Category.SHAPE))

@@ -59,8 +59,7 @@ def teacher_reply(item: DrawnItem, habits: Habits, generator: random.Random) -> 
         </think>
         {"answer": false, "explanation": "The square is yellow, not blue.", "edit_prompt": "Replace blue with yellow in the prompt."}
     """
-    seen = listed([indefinite(f"{each.colour} {each.shape}") for each in item.shown.items])
-    thought = f"{seen[0].upper()}{seen[1:]}."
+    thought = what_is_there(item)
     colour = item.category == Category.COLOR
     passed = generator.random() < (habits.overlooked_colours if colour else habits.overlooked_shapes)
     evasive = generator.random() < (habits.evasive_colours if colour else habits.evasive_shapes)
@@ -75,6 +74,19 @@ def teacher_reply(item: DrawnItem, habits: Habits, generator: random.Random) -> 
         others = [str(each) for each in (COLOURS if colour else SHAPES) if str(each) not in (is_, ought)]
         instruction = instruction.replace(ought, generator.choice(others))
     return render_r3(R3Answer(False, item.explanation, instruction), thought)
+
+
+def what_is_there(item: DrawnItem) -> str:
+    """The figures of a picture from left to right, in one sentence.
+
+    Example:
+        >>> from salon_train.refining.small_scenes import draw_small_scenes
+        >>> what_is_there(next(draw_small_scenes(1, seed=5)))
+        'A yellow square and a red triangle.'
+    """
+    figures = sorted(item.shown.items, key=lambda each: each.x)
+    seen = listed([indefinite(f"{each.colour} {each.shape}") for each in figures])
+    return f"{seen[0].upper()}{seen[1:]}."
 
 
 def _wrong(item: DrawnItem) -> tuple[str, str]:
