@@ -14,7 +14,7 @@ test *ARGS:
 
 # studies that take minutes: coverage of intervals, long crash tests
 slow:
-    uv run --all-packages pytest -m slow
+    uv run --all-packages pytest -m slow -n 0
 
 # lint and formats
 lint:
@@ -38,7 +38,7 @@ rust:
 
 # speed, with peers in the same run
 benchmark *ARGS:
-    uv run --all-packages --group benchmark pytest benchmarks -o python_files='bench_*.py' -m '' {{ARGS}}
+    uv run --all-packages --group benchmark pytest benchmarks -o python_files='bench_*.py' -m '' -n 0 {{ARGS}}
 
 # wheels and sdists, each installed in an empty environment
 packages:

@@ -1,6 +1,6 @@
 """How long the models beyond plain Bradley-Terry take: online Elo from a file, tie models, covariates, growing leagues.
 
-Not part of the tests; run with ``pytest benchmarks/bench_pairwise.py --benchmark-only``.
+Not part of the tests; run with ``pytest benchmarks/bench_pairwise.py --benchmark-only -n 0``.
 """
 
 from collections.abc import Callable

@@ -115,3 +115,29 @@ def test_what_shapes_the_pictures_shapes_the_version() -> None:
     }
     assert len(versions) == 3
     assert DiffusersEditor("a", device="cpu").version == DiffusersEditor("a").version
+
+
+def test_the_version_tells_weights_apart_and_not_folders(tmp_path: Path) -> None:
+    def saved(name: str, weights: bytes) -> Path:
+        (tmp_path / name / "unet").mkdir(parents=True)
+        (tmp_path / name / "model_index.json").write_text('{"_class_name": "Any", "unet": ["diffusers", "UNet"]}')
+        (tmp_path / name / "unet" / "model.safetensors").write_bytes(weights)
+        return tmp_path / name
+
+    one, same, other = saved("one", b"1"), saved("same", b"1"), saved("other", b"2")
+    versions = [DiffusersEditor(str(folder)).version for folder in (one, same, other)]
+    assert versions[0] == versions[1] != versions[2]
+    (same / "checkpoint.bin").write_bytes(b"beside")
+    (same / "notes").mkdir()
+    (same / "notes" / "more.safetensors").write_bytes(b"no part of the pipeline")
+    assert DiffusersEditor(str(same)).version != versions[0]
+    (same / "checkpoint.bin").unlink()
+    assert DiffusersEditor(str(same)).version == versions[0]
+
+
+@pytest.mark.parametrize("index", [None, b"[]", b"{", b'{"unet": ["a", "b"]}'], ids=["none", "list", "broken", "no weights"])
+def test_a_folder_without_a_pipeline_has_no_version(tmp_path: Path, index: bytes | None) -> None:
+    if index is not None:
+        (tmp_path / "model_index.json").write_bytes(index)
+    with pytest.raises(InputError, match=r"pipeline|weights"):
+        _ = DiffusersEditor(str(tmp_path)).version

@@ -1,13 +1,15 @@
 """The draw editor: every verb changes exactly what it should, in the scene and in the pixels, and nothing ever raises."""
 
 import asyncio
+import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_bench.editors import DrawEditor, execute, open_editor, read_instruction
-from salon_bench.scenes import Item, Scene, drawn, findings, generate, perceive, png, read_prompt
+from salon_bench.editors import AnewEditor, DrawEditor, execute, open_editor, read_instruction
+from salon_bench.scenes import Category, Item, Scene, drawn, findings, generate, imagine, perceive, png, read_prompt
+from salon_bench.scenes.composing import compose
 from salon_bench.scenes.drawing import read_scene
 from salon_bench.scenes.placing import strings_clear
 from salon_taxonomy.errors import InputError
@@ -189,6 +191,52 @@ def test_the_same_edit_makes_the_same_bytes() -> None:
 def test_the_editor_keeps_the_contract_and_is_opened_by_name() -> None:
     assert isinstance(open_editor("draw:", {}), Editor)
     assert open_editor("draw", {}).version == DrawEditor.version
+
+
+@given(st.integers(0, 7), st.integers(0, 2**32), st.floats(0, 1))
+def test_what_is_drawn_anew_is_always_a_scene_that_can_be_seen(number, seed, slips):
+    composition = compose(list(Category)[number], random.Random(seed))
+    scene = imagine(composition.prompt, seed=seed, slips=slips)
+    assert imagine(composition.prompt, seed=seed, slips=slips) == scene
+    assert len(scene.items) <= 10
+    assert all(item.clear_of(scene.items[:place]) for place, item in enumerate(scene.items))
+    if slips == 0:
+        assert findings(composition.claims, scene) == ()
+
+
+def test_more_slips_show_less_of_the_prompt():
+    prompts = [compose(category, random.Random(number)) for category in Category for number in range(6)]
+    right = [sum(not findings(each.claims, imagine(each.prompt, slips=slips)) for each in prompts) for slips in (0, 0.15, 0.9)]
+    assert right[0] == len(prompts) > right[1] > right[2]
+
+
+def test_a_prompt_is_drawn_anew_and_an_instruction_carried_out():
+    editor = AnewEditor(slips=0)
+    asked = "A red star to the left of a blue circle."
+    made = [asyncio.run(editor.edit(Media.from_bytes(b"no scene"), asked, seed=seed)).image.data for seed in (0, 0, 1)]
+    assert made[0] == made[1] != made[2]
+    assert findings(read_prompt(asked), perceive(drawn(read_scene(made[2])))) == ()
+    changed = asyncio.run(editor.edit(Media.from_bytes(made[0]), "Make the star green."))
+    assert {item.colour.value for item in read_scene(changed.image.data).items} == {"green", "blue"}
+
+
+@pytest.mark.parametrize("asked", [*HOSTILE_REPLIES, "Eleven red stars.", "A cheerful mood."], ids=lambda text: repr(text[:20]))
+def test_what_is_neither_prompt_nor_instruction_is_refused(asked):
+    edit = asyncio.run(AnewEditor().edit(Media.from_bytes(b"no scene"), asked))
+    assert (edit.status, edit.image) == (CallStatus.REJECTED, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["draw:anew,slips=2", "draw:anew,slips=x", "draw:anew,", "draw:anew,size=3", "draw:anew,slips=nan"]
+)
+def test_a_chance_that_is_none_is_refused(text):
+    with pytest.raises(InputError, match=r"slips|unknown word"):
+        open_editor(text, {})
+
+
+def test_editors_with_other_slips_are_other_editors():
+    assert len({open_editor(text, {}).version for text in ("draw", "draw:anew", "draw:anew,slips=0.5")}) == 3
+    assert open_editor("draw:anew,slips=0.5", {}).name == "draw:anew,slips=0.5"
 
 
 @pytest.mark.parametrize("text", ["", "paint:", "draw:fast", "replay:", "diffusers:", "llama.cpp:x"])

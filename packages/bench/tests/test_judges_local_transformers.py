@@ -9,6 +9,9 @@ from PIL import Image
 from tiny_llava import save_tiny_llava
 
 from salon_bench.judges import TransformersJudge, TransformersSettings, open_judge
+from salon_bench.judges.settings import VideoInput
+from salon_bench.judges.videos import as_frames
+from salon_bench.media.drawn_videos import write_clip
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Media, Question, Reply
 from salon_taxonomy.records import CallStatus, Finish, MediaKind
@@ -120,10 +123,33 @@ def test_questions_without_pictures_and_with_several_share_a_judge(folder: Path)
     assert {reply.status for reply in replies} == {CallStatus.OK}
 
 
-def test_a_video_is_refused_before_anything_is_loaded(folder: Path) -> None:
-    video = Question(("?", Media.from_bytes(b"...", MediaKind.VIDEO)))
-    with pytest.raises(InputError, match="not at videos"):
-        ask(TransformersJudge(settings(folder)), video)
+def test_a_video_is_shown_as_frames_in_their_order(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    write_clip(tmp_path / "clip.mp4", "flicker", seconds=1.0, size=(64, 48))
+    video = Media.from_bytes((tmp_path / "clip.mp4").read_bytes(), MediaKind.VIDEO)
+    asked = Question(("Is it real?", video), decoding=Decoding(max_tokens=6))
+    by_hand = Question(("Is it real?", *as_frames(video, VideoInput())), decoding=Decoding(max_tokens=6))
+    assert len(by_hand.media) == 5
+    (seen, same) = ask(TransformersJudge(settings(folder, batch=1)), asked, by_hand)
+    assert (seen.status, seen.text) == (CallStatus.OK, same.text)
+    (fewer,) = ask(TransformersJudge(settings(folder, videos={"most_frames": 2})), asked)
+    assert (seen.usage.prompt_tokens or 0) - (fewer.usage.prompt_tokens or 0) > 3 * 4, "a frame has four tokens"
+    both = ask(TransformersJudge(settings(folder, batch=4)), asked, question())
+    assert {reply.status for reply in both} == {CallStatus.OK}
+
+
+def test_a_video_that_cannot_be_read_costs_its_own_question_only(folder: Path) -> None:
+    broken = Question(("?", Media.from_bytes(b"...", MediaKind.VIDEO)), decoding=Decoding(max_tokens=6))
+    gone = Question(("?", Media("0" * 64, uri="nowhere.mp4", kind=MediaKind.VIDEO)), decoding=Decoding(max_tokens=6))
+    replies = ask(TransformersJudge(settings(folder, batch=4)), broken, question(), gone)
+    assert [reply.status for reply in replies] == [CallStatus.REJECTED, CallStatus.OK, CallStatus.REJECTED]
+
+
+def test_how_a_video_is_shown_is_part_of_the_version_and_never_the_file_itself(folder: Path) -> None:
+    versions = {TransformersJudge(settings(folder, videos=videos)).version for videos in ({}, {"most_frames": 2})}
+    assert len(versions) == 2
+    with pytest.raises(ValueError, match="frames, not the file"):
+        settings(folder, videos={"send": "video_url"})
 
 
 def test_the_version_tells_weights_apart_and_not_folders(folder: Path, tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from moments import Moments
 from r3_world import Dead, Painter, World, colour_of, write_rows
 
 from salon_bench.reliability import compare, read_scores, score_tables
 from salon_bench.running.cli import bench as bench_command
+from salon_bench.running.limits import Limits
 from salon_bench.running.standing import standings
 from salon_bench.suites.r3_bench.cli import r3_bench
 from salon_bench.suites.r3_bench.editing import edit_pictures
@@ -129,6 +131,48 @@ def test_failed_edits_are_open_and_a_second_start_makes_only_those(tmp_path):
     assert [each.state for each in standings(store) if each.suite == "r3-edit"] == ["finished"]
     rows = ResultStore.open(store).read("judge_calls").collect().filter(step="edit")
     assert sorted(rows["status"]) == ["ok"] * 4 + ["unreachable"] * 3
+
+
+def test_a_limit_stops_the_edits_and_a_second_start_makes_the_rest(tmp_path):
+    policy, store, editor = World(), tmp_path / "results", Painter()
+    space = Workspace.begin(tmp_path / "work", policy.name, read_items(write_rows(tmp_path)))
+    asyncio.run(run_stage(space, "reflect", policy, store))
+    moments = Moments()
+    first = asyncio.run(edit_pictures(space, editor, store, limits=Limits(calls=3), watcher=moments, keep_failed=True))
+    assert (first.stopped, first.open, editor.calls) == ("the limit of 3 calls is reached", 1, 3)
+    assert first.states == {"abstained": 1, "made": 3}
+    assert (moments.last.done, moments.last.total, moments.last.calls) == (3, 4, 3)
+    assert [each.kind for each in moments.events] == ["started", "stopped"]
+    second = asyncio.run(edit_pictures(space, editor, store))
+    assert (second.states, second.open, editor.calls) == ({"made": 4}, 0, 4)
+
+
+def test_the_limits_of_a_command_hold_for_all_stages_together(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(bench_command, ["scenes", "generate", "--output", "drawn", "--per-category", "2"]).exit_code == 0
+    words = ["run", "--rows", "drawn/rows.jsonl", "--policy", "pixels:", "--judge", "pixels:", "--editor", "draw"]
+    words += ["--work", "work", "--concurrency", "1"]
+    first = CliRunner().invoke(r3_bench, [*words, "--max-calls", "20"])
+    assert (first.exit_code, type(first.exception).__name__) == (1, "IncompleteError")
+    calls = ResultStore.open("results").read("judge_calls").collect().height
+    assert calls == 20, "16 by the policy, and no more than 4 by whoever came next"
+    left = CliRunner().invoke(r3_bench, [*words, "--max-calls", "3", "--allow-incomplete", "--log-json", "log.jsonl"])
+    assert left.exit_code == 0
+    assert "work is left: the limit of 3 calls is reached" in left.stderr
+    assert '"what": "stopped"' in Path("log.jsonl").read_text()
+    done = CliRunner().invoke(r3_bench, [*words, "--format", "json"])
+    assert done.exit_code == 0, done.output
+    assert ResultStore.open("results").read("judge_calls").collect().height > 23
+
+
+def test_rows_that_all_match_need_no_judge_of_pictures(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = write_rows(tmp_path)
+    rows.write_text("".join(line + "\n" for line in rows.read_text().splitlines() if '"answer": true' in line))
+    words = ["run", "--rows", str(rows), "--policy", "pixels:", "--judge", "pixels:", "--editor", "draw", "--work", "work"]
+    done = CliRunner().invoke(r3_bench, words)
+    assert done.exit_code == 0, done.output
+    assert "images: no row is misaligned" in done.stderr
 
 
 def test_a_picture_that_was_deleted_is_made_again(tmp_path):

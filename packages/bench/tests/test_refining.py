@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from moments import Moments
 from r3_world import Dead, Painter, World, colour_of, png, write_rows
 
 from salon_bench.refining import Crew, Effort, Method, RefineItem, Stopped, read_refine_items, refine_all, trace_page
 from salon_bench.refining.loop import METHODS
+from salon_bench.running.limits import Limits
 from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.cli import main
@@ -128,6 +130,31 @@ def test_a_second_start_asks_nobody_and_gives_the_same_traces(tmp_path):
     assert second.traces == first.traces
 
 
+def test_a_limit_ends_a_run_whose_second_start_goes_on(tmp_path):
+    judge, editor = World(), Painter()
+    moments = Moments()
+    first = refined(tmp_path, Crew(editor, judge), limits=Limits(calls=5), watcher=moments, concurrency=1)
+    assert first.stopped == "the limit of 5 calls is reached"
+    assert (judge.asked + editor.calls, first.calls) == (5, 5)
+    assert (len(first.traces), first.open, moments.last.done) == (3, 3, 3)
+    assert [each.kind for each in moments.events] == ["started", "stopped"]
+    second = refined(tmp_path, Crew(editor, judge))
+    assert (len(second.traces), second.open, second.stopped, second.run_id) == (6, 0, None, first.run_id)
+    assert judge.asked + editor.calls == 5 + second.calls
+
+
+def test_whoever_stops_a_run_has_it_ask_nothing_more(tmp_path):
+    judge = World()
+    done = refined(tmp_path, Crew(Painter(), judge), on_start=lambda book: book.stop("stopped by Ctrl-C"))
+    assert (done.stopped, done.traces, done.open, judge.asked) == ("stopped by Ctrl-C", (), 6, 0)
+
+
+def test_an_edit_counts_as_a_call(tmp_path):
+    editor = Painter()
+    done = refined(tmp_path, Crew(editor), method=Method.RESUBMIT, limits=Limits(calls=3), concurrency=1)
+    assert (editor.calls, done.stopped) == (3, "the limit of 3 calls is reached")
+
+
 def test_dead_ends_leave_items_open_and_a_second_start_goes_on(tmp_path):
     done = refined(tmp_path, Crew(Painter(), Dead()))
     assert (done.open, {trace.stopped for trace in done.traces}) == (6, {Stopped.NO_VERDICT})
@@ -230,5 +257,29 @@ def test_the_command_refines_one_picture_or_a_table_and_says_what_is_missing(tmp
     document = json.loads(shown.stdout)
     assert (document["items"], document["stopped"], document["after"]) == (8, {"matches": 8}, 1.0)
     assert Path(document["page"]).read_text().count("data:image") == 8 + document["edits"]
+    limited = CliRunner().invoke(main, [*words, "--output", "other", "--seed", "1", "--max-calls", "2", "--concurrency", "1"])
+    assert (limited.exit_code, json.loads(limited.stdout)["left_by"]) == (1, "the limit of 2 calls is reached")
+    two = CliRunner().invoke(main, [*words, "--scorer", "check=pixels:", "--scorer", "decompose=pixels:width=48", "--check"])
+    assert (two.exit_code, json.loads(two.stdout)["after"]) == (0, 1.0)
+    for wrong in ([*words, "--scorer", "pixels:", "--scorer", "pixels:width=48"], [*words, "--max-tokens", "0"]):
+        assert CliRunner().invoke(main, wrong).exit_code == 2
     for wrong in (["refine", "--editor", "draw"], [*words, "--prompt", "a"], [*words[:3], "--editor", "draw"]):
         assert CliRunner().invoke(main, wrong).exit_code == 2
+
+
+def test_the_baselines_run_offline_with_a_generator_that_slips(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["bench", "scenes", "generate", "--output", "drawn", "--seed", "2", "--per-category", "2", "--misaligned", "1"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    words = ["refine", "--items", "drawn/rows.jsonl", "--scorer", "pixels:", "--check", "--format", "json"]
+    after = {}
+    for method in ("resubmit", "best-of-n"):
+        deaf = CliRunner().invoke(main, [*words, "--method", method, "--editor", "draw"])
+        assert (deaf.exit_code, "draw:anew" in deaf.output) == (2, True)
+        told = [*words, "--method", method, "--editor", "draw:anew,slips=0.3", "--output", method]
+        document = json.loads(CliRunner().invoke(main, told).stdout)
+        assert (document["items"], document["open"], document["reasons"]) == (16, 0, {})
+        assert document["edits"] == 16 * (2 if method == "resubmit" else 4)
+        after[method] = document["after"]
+        assert document["after"] > document["before"]
+    assert after["best-of-n"] > after["resubmit"], "whoever chooses among four does better than nobody"

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from salon_bench.published.tables import table as published
-from salon_bench.reliability import compare, competition_ranks, score_tables, swap_evaluators, validate
+from salon_bench.reliability import compare, competition_ranks, score_tables, swap_evaluators, validate, validate_all
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
@@ -160,6 +160,16 @@ def test_a_metric_that_ranks_as_people_do_has_a_correlation_of_one_and_kappa_say
     assert other.srocc == -1.0
 
 
+def test_every_judge_is_held_against_the_same_people():
+    metrics = {"one": {"good": 0.9, "fair": 0.1}, "two": {"good": 0.1, "fair": 0.9}, "three": {"good": 0.5}}
+    found = validate_all(metrics, frame(ratings(OPINIONS)), "s_rect")
+    assert list(found) == ["one", "two", "three"]
+    assert (found["one"].srocc, found["two"].srocc) == (1.0, -1.0)
+    assert "fewer than two subjects" in str(found["three"])
+    with pytest.raises(InputError, match="fewer than two subjects"):
+        validate_all({"three": {"good": 0.5}}, frame(ratings(OPINIONS)), "s_rect")
+
+
 def test_kappa_says_why_it_does_not_exist():
     uneven = {**OPINIONS, "fair": {"1": [1, 0]}}
     found = validate({"good": 0.9, "fair": 0.1}, frame(ratings(uneven)), "s_rect")
@@ -198,7 +208,12 @@ def test_the_command_prints_differences_stability_judges_and_people(store, tmp_p
     assert shown.exit_code == 0, shown.output
     for words in ("paired bootstrap, 100 replicates", "Rank stability: 20", "judge and other: Spearman 1.0000", "SROCC 1.0000"):
         assert words in shown.stdout
+    assert "other, 2 subjects: SROCC" in shown.stdout
     document = json.loads(salon(*runs, *how, "--format", "json").stdout)
+    assert [(each["judge"], each["srocc"], each["problem"]) for each in document["human"]] == [
+        ("judge", 1.0, None),
+        ("other", 1.0, None),
+    ]
     assert [each["judge"] for each in document["judges"]] == ["judge", "other"]
     assert document["judges"][0]["standings"][0]["subject"] == "good"
 

@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
+from salon_ranking import _core, reference_resampling
 from salon_ranking.agreement import AgreementError, UndefinedError, compare_all, paired_bootstrap, rank_stability
 from salon_ranking.agreement.stability import allocate
 from salon_ranking.errors import OptionError
@@ -54,6 +58,58 @@ def test_all_pairs_share_their_items(scores):
     assert not found["a", "b"].significant
 
 
+@given(
+    arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(2, 5)), elements=st.one_of(st.floats(-9, 9), st.just(np.nan))),
+    st.integers(0, 2**64 - 1),
+)
+def test_the_core_and_its_twin_draw_the_same_differences(table, seed):
+    core, twin = _core.paired_differences(table, 8, seed, 2), reference_resampling.paired_differences(table, 8, seed)
+    np.testing.assert_allclose(core, twin, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(core, _core.paired_differences(table, 8, seed, 1))
+
+
+def test_the_number_of_threads_changes_no_bit(scores):
+    assert compare_all(scores, threads=1) == compare_all(scores, threads=5)
+
+
+def test_one_pair_alone_has_the_interval_that_it_has_among_others(scores):
+    among = {(each.first, each.second): each for each in compare_all(scores, ["a", "b", "c"], seed=4)}["a", "c"]
+    alone = paired_bootstrap(scores[:, 0], scores[:, 2], seed=4)
+    assert (alone.ci_low, alone.ci_high) == (among.ci_low, among.ci_high)
+
+
+def test_the_mean_as_a_metric_of_one_s_own_sees_the_same_items(scores):
+    built_in = paired_bootstrap(scores[:, 0], scores[:, 1], replicates=40)
+    own = paired_bootstrap(scores[:, 0], scores[:, 1], metric=np.mean, replicates=40)
+    assert (own.ci_low, own.ci_high) == pytest.approx((built_in.ci_low, built_in.ci_high), abs=1e-12)
+
+
+def test_pairs_are_compared_on_the_items_that_both_have(scores):
+    holes = scores.copy()
+    holes[:100, 2] = np.nan
+    with pytest.raises(AgreementError, match="not a finite number"):
+        compare_all(holes)
+    found = compare_all(holes, ["a", "b", "c"], unscored="pairwise")
+    assert [each.items for each in found] == [300, 200, 200]
+    assert found[0] == compare_all(scores, ["a", "b", "c"])[0], "what another system lacks is nothing to a pair"
+    assert found[1].value == pytest.approx(float((scores[100:, 0] - scores[100:, 2]).mean()))
+    few = np.full((50, 2), np.nan)
+    few[:2] = [[1.0, 0.0], [1.0, 0.5]]
+    [pair] = compare_all(few, unscored="pairwise", replicates=200)
+    assert (pair.items, pair.value) == (2, 0.75)
+    assert 10 < pair.degenerate < 50, "exp(-2) of the replicates draw neither of the two items"
+    with pytest.raises(UndefinedError, match="two items"):
+        compare_all(few[1:], unscored="pairwise")
+
+
+def test_systems_that_cancel_out_are_never_told_apart():
+    random = np.random.default_rng(1)
+    gap = np.repeat(random.random(50), 2)
+    first = random.random(100)
+    found = paired_bootstrap(first, np.where(np.arange(100) % 2, first + gap, first - gap))
+    assert not found.significant
+
+
 def test_a_metric_of_one_s_own_sees_whole_rows_and_may_not_exist():
     counts = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
 
@@ -69,7 +125,12 @@ def test_a_metric_of_one_s_own_sees_whole_rows_and_may_not_exist():
 
 @pytest.mark.parametrize(
     ("options", "error"),
-    [({"replicates": 0}, OptionError), ({"confidence": 1.0}, OptionError), ({"seed": -1}, OptionError)],
+    [
+        ({"replicates": 0}, OptionError),
+        ({"confidence": 1.0}, OptionError),
+        ({"seed": -1}, OptionError),
+        ({"seed": 1 << 64}, OptionError),
+    ],
 )
 def test_options_out_of_range_are_refused(options, error):
     with pytest.raises(error):

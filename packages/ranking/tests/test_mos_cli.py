@@ -79,8 +79,9 @@ def call(name: str, files: Path, *options: object) -> Result:
 def test_people_get_a_table_that_says_how_it_was_made(name: str, shown: list[str], files: Path):
     result = call(name, files)
     assert result.exit_code == 0, result.exception
+    words = " ".join(result.stdout.split())  # where lines break depends on how long the files' paths are
     for part in shown:
-        assert part in result.stdout
+        assert part in words
     assert "\x1b[31m" not in result.stdout
 
 

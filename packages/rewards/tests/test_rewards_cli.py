@@ -1,4 +1,4 @@
-"""``salon rewards``: files, texts and standard input; what is wrong is named, and a broken answer is no error."""
+"""``salon reward``: files, texts and standard input; what is wrong is named, and a broken answer is no error."""
 
 import json
 
@@ -13,11 +13,11 @@ REPLY = "<think>Fine.</think>\\boxed{" + NORMAL + "}"
 
 
 def salon(*words: str, **more: object) -> Result:
-    return CliRunner().invoke(main, ["rewards", *words], **more)
+    return CliRunner().invoke(main, ["reward", *words], **more)
 
 
 def scored(*words: str, **more: object) -> dict:
-    result = salon("score", "magicmirror", *words, "--format", "json", **more)
+    result = salon("explain", *words, "--format", "json", **more)
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
@@ -50,7 +50,7 @@ def test_a_broken_answer_earns_nothing_and_is_no_error(answer):
 
 
 def test_the_table_shows_components_on_standard_output_and_the_flaw_on_standard_error():
-    result = salon("score", "magicmirror", "--truth", NORMAL, "--answer", "", "--consistency", "no", "--mode", "gate")
+    result = salon("explain", "--truth", NORMAL, "--answer", "", "--consistency", "no", "--mode", "gate")
     assert result.exit_code == 0
     assert "consistency" in result.stdout
     assert "gate" in result.stdout
@@ -60,7 +60,7 @@ def test_the_table_shows_components_on_standard_output_and_the_flaw_on_standard_
 def test_an_abstaining_judge_is_shown_as_such():
     result = scored("--truth", NORMAL, "--answer", REPLY, "--consistency", "abstained")
     assert (result["total"], result["total_unscored"]) == (None, "abstained")
-    shown = salon("score", "magicmirror", "--truth", NORMAL, "--answer", REPLY, "--consistency", "abstained").stdout
+    shown = salon("explain", "--truth", NORMAL, "--answer", REPLY, "--consistency", "abstained").stdout
     assert "unscored (abstained)" in shown
 
 
@@ -71,26 +71,26 @@ def test_reasoning_can_be_left_out_when_asked():
 
 
 def test_standard_input_is_read_once():
-    result = salon("score", "magicmirror", "--truth", "-", "--answer", "-", input=REPLY)
+    result = salon("explain", "--truth", "-", "--answer", "-", input=REPLY)
     assert result.exit_code == 2
     assert "only one of --truth and --answer" in result.stderr
 
 
 def test_a_missing_file_is_named():
-    result = salon("score", "magicmirror", "--truth", "gone.json", "--answer", REPLY)
+    result = salon("explain", "--truth", "gone.json", "--answer", REPLY)
     assert result.exit_code == 2
     assert "--truth: there is no such file, and it is no answer either 'gone.json'" in result.stderr
 
 
 def test_a_folder_is_no_file(tmp_path):
-    result = salon("score", "magicmirror", "--truth", NORMAL, "--answer", str(tmp_path))
+    result = salon("explain", "--truth", NORMAL, "--answer", str(tmp_path))
     assert result.exit_code == 2
     assert "cannot be read" in result.stderr
 
 
 @pytest.mark.parametrize("truth", ["", "{}", '{"Whether Normal": "yes"}', "\\boxed{}"])
 def test_a_truth_that_is_none_says_what_to_give(truth):
-    result = salon("score", "magicmirror", "--truth", truth, "--answer", REPLY)
+    result = salon("explain", "--truth", truth, "--answer", REPLY)
     assert result.exit_code == 2
     assert "no MagicMirror labels" in result.stderr
     assert 'Give JSON such as {"Whether Normal": true}' in result.stderr
@@ -99,13 +99,144 @@ def test_a_truth_that_is_none_says_what_to_give(truth):
 def test_bytes_that_are_no_utf8_are_named(tmp_path):
     path = tmp_path / "latin1.txt"
     path.write_bytes(b"caf\xe9")
-    result = salon("score", "magicmirror", "--truth", NORMAL, "--answer", str(path))
+    result = salon("explain", "--truth", NORMAL, "--answer", str(path))
     assert result.exit_code == 2
     assert "is not UTF-8 at byte 3" in result.stderr
 
 
+def file(tmp_path, rows: list) -> str:
+    path = tmp_path / "completions.jsonl"
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return str(path)
+
+
+ROWS = [
+    {"completion": REPLY, "truth": NORMAL, "example_id": "1"},
+    {"completion": "It is fine.", "truth": json.loads(NORMAL), "example_id": "1"},
+    {"completion": [{"role": "assistant", "content": REPLY}], "truth": None, "example_id": "2"},
+]
+
+
+def test_a_file_is_scored_row_by_row_and_in_sum(tmp_path):
+    path = file(tmp_path, ROWS)
+    lines = salon("score", path, "--reward", "magicmirror", "--format", "json").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"row": 1, "magicmirror": 12.0},
+        {"row": 2, "magicmirror": 0.0},
+        {"row": 3, "magicmirror": None, "unscored": {"magicmirror": "not_reported"}},
+    ]
+    shown = salon("score", path, "--reward", "magicmirror").stdout
+    assert "1 (1 not_reported)" in shown
+    assert "6" in shown
+
+
+def test_several_rewards_have_weights_and_a_total(tmp_path):
+    words = ["score", file(tmp_path, ROWS[:2]), "--reward", "l1", "--reward", "format", "--format", "json"]
+    rows = [json.loads(line) for line in salon(*words, "--weights", "4,0.5").stdout.splitlines()]
+    assert [row["total"] for row in rows] == [4.5, 0.0]
+    assert [json.loads(line)["total"] for line in salon(*words).stdout.splitlines()] == [2.0, 0.0]
+
+
+def test_why_is_told_in_the_terms_of_the_reward(tmp_path):
+    hand = '{"Whether Normal": false, "Type of Deformity": {"L2: Abnormal Human Anatomy": []}}'
+    path = file(tmp_path, [*ROWS, {"completion": REPLY, "truth": hand, "example_id": "3"}])
+    words = ["score", path, "--reward", "magicmirror", "--explain"]
+    why = [json.loads(line)["why"] for line in salon(*words, "--format", "json").stdout.splitlines()]
+    assert why[0] == {"normal": True, "truly_normal": True, "found": [], "missed": [], "extra": []}
+    assert why[1]["flaw"] == "malformed"
+    assert why[2] == {"normal": True}
+    assert why[3]["missed"] == ["L2: Abnormal Human Anatomy"]
+    shown = salon(*words).stdout
+    assert "malformed" in shown
+    assert "missed" in shown
+    evasive = '{"answer": false, "explanation": "Two.", "edit_prompt": "Change the prompt to two lemons."}'
+    path = file(tmp_path, [{"completion": evasive, "matches": False}, {"completion": "?", "matches": True}])
+    words = ["score", path, "--reward", "verdict", "--explain", "--format", "json"]
+    why = [json.loads(line)["why"] for line in salon(*words).stdout.splitlines()]
+    assert why[0] == {"matches": False, "illusory": "rewritten"}
+    assert why[1]["flaw"] == "malformed"
+
+
+def test_rows_go_to_a_file_whole_or_not_at_all(tmp_path):
+    output = tmp_path / "scored.jsonl"
+    done = salon("score", file(tmp_path, ROWS), "--reward", "magicmirror", "--output", str(output))
+    assert done.exit_code == 0
+    assert len(output.read_text().splitlines()) == 3
+    assert "magicmirror" in done.stdout
+    done = salon("score", file(tmp_path, ROWS), "--reward", "format", "--output", str(output), "--format", "json")
+    assert json.loads(done.stdout)[0]["scored"] == 3
+    before = output.read_text()
+    bad = salon("score", file(tmp_path, [*ROWS, {"completion": "x", "truth": "?"}]), "--reward", "l1", "--output", str(output))
+    assert bad.exit_code == 2
+    assert output.read_text() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["completions.jsonl", "scored.jsonl"]
+    gone = salon("score", file(tmp_path, ROWS), "--reward", "l1", "--output", str(tmp_path / "no" / "x.jsonl"))
+    assert gone.exit_code == 2
+    assert "cannot be written" in gone.stderr
+
+
+def test_standard_input_is_scored():
+    done = salon("score", "-", "--reward", "think", "--format", "json", input=json.dumps(ROWS[0]) + "\n\n")
+    assert json.loads(done.stdout) == {"row": 1, "think": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("{", "completions.jsonl, row 4, line 4: is no JSON"),
+        ("[" * 50_000, "completions.jsonl, row 4, line 4: is no JSON"),
+        ('{"completion": NaN}', "row 4, line 4: is no JSON (NaN is not JSON)"),
+        ("[1]", "row 4, line 4: a row is a JSON object, not [1]"),
+        ({"truth": NORMAL}, "row 4, column 'completion': the row lacks this column; it has: truth"),
+        ({"completion": REPLY}, "row 4, column 'truth': the row lacks this column; it has: completion"),
+        ({"completion": 3, "truth": NORMAL}, "row 4, column 'completion': a completion is a text or a list of messages, not 3"),
+        ({"completion": ["x"], "truth": NORMAL}, "row 4, column 'completion': a completion is a text or a list of messages"),
+        ({"completion": REPLY, "truth": "normal"}, "completions.jsonl, row 4, column 'truth': no MagicMirror labels"),
+    ],
+    ids=["cut off", "deep", "nan", "list", "no completion", "no truth", "number", "list of texts", "truth"],
+)
+def test_a_row_that_is_none_is_named_with_its_column(tmp_path, row, message):
+    done = salon("score", file(tmp_path, [*ROWS, row]), "--reward", "magicmirror", "--format", "json")
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_row_beyond_the_first_chunk_is_counted_from_the_beginning(tmp_path, monkeypatch):
+    monkeypatch.setattr("salon_rewards.scoring._CHUNK", 2)
+    rows = [{"completion": REPLY, "truth": NORMAL}] * 5
+    assert salon("score", file(tmp_path, rows), "--reward", "l1", "--format", "json").stdout.count('"l1": 1.0') == 5
+    done = salon("score", file(tmp_path, [*rows, {"completion": REPLY, "truth": "?"}]), "--reward", "l1")
+    assert "row 6, column 'truth'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--reward", "magic"], "--reward: there is no reward by rule called 'magic' (allowed: format"),
+        (["--reward", "consistency"], "--reward: this reward asks a judge, use Python for 'consistency'"),
+        (["--reward", "l1", "--reward", "l1"], "--reward: a reward is given twice"),
+        (["--reward", "l1", "--weights", "1,2"], "--weights: needs 1 numbers, one for each --reward, not '1,2'"),
+        (["--reward", "l1", "--weights", "one"], "--weights: needs numbers apart by commas"),
+        (["--reward", "l1", "--weights", "nan"], "a weight must be a finite number"),
+    ],
+)
+def test_rewards_and_weights_that_are_none_are_explained(tmp_path, words, message):
+    done = salon("score", file(tmp_path, ROWS), *words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_a_file_that_is_missing_or_empty_is_named(tmp_path):
+    assert "gone.jsonl: cannot be read" in salon("score", "gone.jsonl", "--reward", "l1").stderr
+    assert "holds no rows" in salon("score", file(tmp_path, []), "--reward", "l1").stderr
+    path = tmp_path / "latin1.jsonl"
+    path.write_bytes(b'{"completion": "caf\xe9"}')
+    assert "row 1, line 1: is not UTF-8 at byte 19" in salon("score", str(path), "--reward", "think").stderr
+
+
 def test_an_unknown_option_value_lists_the_allowed_ones():
-    result = salon("score", "magicmirror", "--truth", NORMAL, "--answer", REPLY, "--mode", "sum")
+    result = salon("explain", "--truth", NORMAL, "--answer", REPLY, "--mode", "sum")
     assert result.exit_code == 2
     assert "term" in result.stderr
     assert "gate" in result.stderr

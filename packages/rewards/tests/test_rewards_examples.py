@@ -1,5 +1,6 @@
-"""What the help of ``salon rewards`` shows as an example can be typed as it stands."""
+"""What the help of ``salon reward`` shows as an example can be typed as it stands."""
 
+import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from salon_rewards.cli import rewards
+from salon_rewards.cli import reward
 from salon_taxonomy.cli import main
 
 
@@ -16,21 +17,31 @@ def examples(command: click.Command) -> Iterator[list[str]]:
     """The words of every ``salon …`` line in the help of a command and of those beneath it."""
     lines = (command.help or "").replace("\\\n", " ").splitlines()
     yield from (shlex.split(line.split(" > ")[0])[1:] for line in lines if line.strip().startswith("salon "))
-    for beneath in getattr(command, "commands", {}).values():
-        yield from examples(beneath)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            beneath = command.get_command(context, name)
+            assert beneath is not None
+            yield from examples(beneath)
 
 
-ALL = list(examples(rewards))
+ALL = list(examples(reward))
 
 
 def test_every_command_has_an_example():
-    assert {tuple(words[1:3]) for words in ALL} >= {("list", "--format"), ("score", "magicmirror")}
+    assert {tuple(words[1:3]) for words in ALL} >= {
+        ("list", "--format"),
+        ("score", "completions.jsonl"),
+        ("explain", "--truth"),
+    }
 
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
 def test_every_example_runs(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("truth.json").write_text('{"Whether Normal": true}')
+    row = {"completion": "<think>Fine.</think>It is.", "truth": None, "matches": None}
+    Path("completions.jsonl").write_text(json.dumps(row) + "\n")
     Path("reply.txt").write_text('<think>Fine.</think>\\boxed{{"Whether Normal": true}}')
     done = CliRunner().invoke(main, words, catch_exceptions=False)
     assert done.exit_code == 0, done.stderr

@@ -6,7 +6,8 @@
 //! steps of [`chord`]). [`influence`] has the pieces of analytic
 //! intervals, [`contributions`] what each prompt adds, [`parts`] the boards of groups, [`crossing`] two-way clusters.
 //! Models with more parameters than strengths stand in [`ties`] and [`contextual`], on [`bordered`]; [`online_elo`] goes
-//! battle by battle, [`merge`] adds new battles to old cells, and [`scheduling`] says who should meet next. Everything is
+//! battle by battle, [`merge`] adds new battles to old cells, and [`scheduling`] says who should meet next.
+//! [`paired_resample`] is for scores on items instead of battles. Everything is
 //! deterministic: the same
 //! input and seed give the same bits on any number of threads. The crate has no dependencies and knows no Python.
 
@@ -31,6 +32,7 @@ mod lists;
 pub mod merge;
 pub mod multinomial;
 pub mod online_elo;
+pub mod paired_resample;
 pub mod parts;
 pub mod random;
 pub mod resample;

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use salon_core::bootstrap::Plan;
 use salon_core::contextual_bootstrap;
+use salon_core::paired_resample::{Table, draw_items};
 use salon_core::row_resample::{Grouping, RowSampler};
 use salon_core::scores::Scores;
 use salon_core::simultaneous;
@@ -121,6 +122,31 @@ pub fn resampled_rows<'py>(
     let mut times = vec![0.0; count.len()];
     sampler.draw(seed, index, &mut times);
     Ok(times.into_pyarray(py))
+}
+
+/// Mean differences of every pair of systems over resampled items, shape (replicates, pairs); NaN in `scores` (items, systems)
+/// is an item without a score, and a difference over no items.
+#[pyfunction]
+#[pyo3(signature = (scores, replicates, seed, threads))]
+pub fn paired_differences<'py>(
+    py: Python<'py>,
+    scores: PyReadonlyArray2<'_, f64>,
+    replicates: usize,
+    seed: u64,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let table = Table::new(scores.as_slice()?, scores.shape()[1]).map_err(|error| raised(&error))?;
+    let found = through(py, None, |watch| table.differences(replicates, seed, threads, watch))?;
+    found.into_pyarray(py).reshape([replicates, table.pairs()])
+}
+
+/// How often each of some items is drawn in one replicate of `paired_differences`.
+#[pyfunction]
+#[pyo3(signature = (items, seed, index))]
+pub fn drawn_items(py: Python<'_>, items: usize, seed: u64, index: u64) -> Bound<'_, PyArray1<f64>> {
+    let mut times = vec![0.0; items];
+    draw_items(seed, index, &mut times);
+    times.into_pyarray(py)
 }
 
 /// Resample battles (or clusters) and fit a tie model to every replicate, starting from `estimate` and `tie` (ln ν or ln κ).

@@ -46,6 +46,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(intervals::largest_gaps, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::recounted, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::resampled_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::paired_differences, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::drawn_items, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::bootstrap_ties, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::bootstrap_contextual, module)?)?;
     module.add_function(wrap_pyfunction!(scheduling::schedule, module)?)?;

@@ -1,4 +1,4 @@
-"""``salon rewards``: which rewards there are, and what one completion earns."""
+"""``salon reward``: which rewards there are, what a file of completions earns, and why one completion earns what it does."""
 
 import errno
 import json
@@ -10,9 +10,10 @@ import rich_click as click
 from rich.console import Console
 from rich.table import Table
 
-from salon_rewards.catalog import REWARDS
+from salon_rewards.batch import labels_of
+from salon_rewards.catalog import REWARDS, source_names
 from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorReward, magicmirror_reward
-from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed, parse_magicmirror, parse_magicmirror_json
+from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed, parse_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -26,43 +27,68 @@ _CONSISTENCY: dict[str, Verdict[bool]] = {
 }
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def rewards() -> None:
+_ASKED = {"judge": "a judge", "editor": "an editor"}
+_COMMANDS: dict[str, str] = {
+    "audit": "salon_rewards.monitors.cli:audit_command",
+    "score": "salon_rewards.scoring_command:score",
+}
+"""Commands that stand in a file of their own (``module:attribute``); imported when they are called."""
+
+
+class RewardGroup(click.RichGroup):
+    """A group that imports some of its commands only when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in alphabetical order."""
+        return sorted({*super().list_commands(ctx), *_COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command; None for an unknown name."""
+        if cmd_name in _COMMANDS:
+            from importlib import import_module
+
+            module, _, name = _COMMANDS[cmd_name].partition(":")
+            command: click.Command = getattr(import_module(module), name)
+            return command
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=RewardGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def reward() -> None:
     """Score answers the way a trainer pays for them.
 
     \b
-    salon rewards list
-    salon rewards score magicmirror --truth truth.json --answer reply.txt
+    salon reward list
+    salon reward score completions.jsonl --reward magicmirror
+    salon reward explain --truth truth.json --answer reply.txt
+    salon reward audit completions.jsonl
     """
 
 
-@rewards.command("list")
+@reward.command("list")
 @_FORMAT
 def list_(output: str) -> None:
-    """List the rewards with their ranges and sources.
+    """List the rewards with their ranges and what they need; as JSON with their sources, too.
 
     \b
-    salon rewards list --format json
+    salon reward list
+    salon reward list --format json
     """
     if output == "json":
         click.echo(json.dumps([asdict(entry) for entry in REWARDS], indent=2))
         return
-    table = Table("reward", "pays for", "range", "source")
+    table = Table("reward", "pays for", "range", "needs", box=None, padding=(0, 2, 0, 0))
     for entry in REWARDS:
-        table.add_row(entry.name, entry.summary, f"{entry.lowest:g} to {entry.highest:g}", entry.source)
+        needs = ", ".join(
+            (*entry.columns, *([f"a {entry.asks}"] if entry.asks == "judge" else ["an editor"] if entry.asks else []))
+        )
+        table.add_row(entry.name, entry.summary, f"{entry.lowest:g} to {entry.highest:g}", needs, entry.source)
     Console().print(table)
+    for source in source_names():
+        click.echo(f"{source}:NAME  rewards that another package brings", err=True)
 
 
-@rewards.group()
-def score() -> None:
-    """Score one completion with one reward, and show what each component paid.
-
-    \b
-    salon rewards score magicmirror --truth truth.json --answer reply.txt
-    """
-
-
-@score.command()
+@reward.command()
 @click.option("--truth", required=True, metavar="FILE|TEXT|-", help="The annotators' labels: JSON, or a boxed reply.")
 @click.option("--answer", required=True, metavar="FILE|TEXT|-", help="The completion to score, as the model wrote it.")
 @click.option("--consistency", type=click.Choice(list(_CONSISTENCY)), help="Another model's verdict on the reasoning.")
@@ -75,21 +101,21 @@ def score() -> None:
 )
 @click.option("--without-reasoning", is_flag=True, help="Take answers that have no <think> block.")
 @_FORMAT
-def magicmirror(truth: str, answer: str, consistency: str | None, mode: str, without_reasoning: bool, output: str) -> None:
-    """Score one answer of an artifact assessor against the truth (MagicMirror's multi-level reward).
+def explain(truth: str, answer: str, consistency: str | None, mode: str, without_reasoning: bool, output: str) -> None:
+    """Show what one answer of an artifact assessor earns against the truth, and why (MagicMirror's multi-level reward).
 
     What holds a brace or a tag is the text itself, - is standard input, and anything else is a file if it exists. A
     completion that breaks the format is no error: it earns 0, and the reason is shown.
 
     \b
-    salon rewards score magicmirror --truth truth.json --answer reply.txt
-    salon rewards score magicmirror \\
+    salon reward explain --truth truth.json --answer reply.txt
+    salon reward explain \\
         --truth '{"Whether Normal": true}' \\
         --answer '<think>Fine.</think>\\boxed{{"Whether Normal": true}}'
     """
     if truth == answer == "-":
         raise InputError("only one of --truth and --answer can be standard input", source="--answer", value=answer)
-    reward = magicmirror_reward(
+    earned = magicmirror_reward(
         parse_magicmirror(_text(answer, "--answer")),
         _truth(truth),
         consistency=None if consistency is None else _CONSISTENCY[consistency],
@@ -97,9 +123,9 @@ def magicmirror(truth: str, answer: str, consistency: str | None, mode: str, wit
         require_reasoning=not without_reasoning,
     )
     if output == "json":
-        click.echo(json.dumps(reward.as_dict(), indent=2))
+        click.echo(json.dumps(earned.as_dict(), indent=2))
     else:
-        _print(reward)
+        _print(earned)
 
 
 def _print(reward: MagicMirrorReward) -> None:
@@ -123,8 +149,7 @@ def _shown(verdict: Verdict[float]) -> str:
 def _truth(given: str) -> MagicMirrorAnswer:
     """The truth, as bare JSON or as a whole reply."""
     text = _text(given, "--truth")
-    bare = parse_magicmirror_json(text)
-    outcome = parse_magicmirror(text) if isinstance(bare, Unparsed) and "\\boxed{" in text else bare
+    outcome = labels_of(text)
     if isinstance(outcome, Unparsed):
         raise InputError(
             f"no MagicMirror labels ({outcome.reason}: {outcome.detail})",

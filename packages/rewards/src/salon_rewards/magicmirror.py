@@ -148,13 +148,25 @@ def magicmirror_reward(
         # Nothing is paid for, so nothing hangs on consistency; a judge that gave no verdict is reported all the same.
         judged = consistency if isinstance(consistency, Unscored) else None if consistency is None else Scored(0.0)
         return MagicMirrorReward(0.0, 0.0, 0.0, 0.0, judged, Scored(0.0), mode, weights, answer)
-    given = answer.answer
-    l1 = 1.0 if given.normal == truth.normal else 0.0
-    l2 = _l2(given, truth) if l1 else 0.0
-    l3 = _l3(given, truth) if l2 else 0.0
+    _, l1, l2, l3 = magicmirror_levels(answer.answer, truth)
     earned = weights.format + weights.l1 * l1 + weights.l2 * l2 + weights.l3 * l3
     judged = Scored(float(consistency.value)) if isinstance(consistency, Scored) else consistency
     return MagicMirrorReward(1.0, l1, l2, l3, judged, _total(earned, judged, mode, weights), mode, weights)
+
+
+def magicmirror_levels(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> tuple[float, float, float, float]:
+    """Format, L1, L2 and L3 of an answer that follows the grammar; the gates between them are applied.
+
+    Example:
+        >>> magicmirror_levels(MagicMirrorAnswer(True), MagicMirrorAnswer(True))
+        (1.0, 1.0, 0.0, 0.0)
+    """
+    if given.normal != truth.normal:
+        return 1.0, 0.0, 0.0, 0.0
+    if truth.normal:
+        return 1.0, 1.0, 0.0, 0.0
+    l2 = _l2(given, truth)
+    return 1.0, 1.0, l2, _l3(given, truth) if l2 else 0.0
 
 
 def label_score(correct: int, missed: int, extra: int) -> float:

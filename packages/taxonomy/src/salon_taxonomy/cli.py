@@ -51,7 +51,7 @@ COMMANDS = {
         ),
     },
     "salon-rewards": {
-        "rewards": "Score answers the way a trainer pays for them.",
+        "reward": "Score answers the way a trainer pays for them.",
     },
     "salon-store": {
         "store": "Keep every score, battle and rating in one directory, and ask it questions in SQL.",

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from salon_train.doctor import Diagnosis
 
 
-_COMMANDS: dict[str, str] = {}
+_COMMANDS: dict[str, str] = {
+    "grpo": "salon_train.running_cli:grpo",
+    "sft": "salon_train.running_cli:sft",
+}
 """Commands that stand in a file of their own (``module:attribute``); imported when they are called."""
 
 

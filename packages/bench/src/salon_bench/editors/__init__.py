@@ -1,8 +1,9 @@
 """Editors: what changes a picture as an instruction says.
 
-    open_editor("draw:", environment)      "openai:MODEL@URL"      "replay:FOLDER"      "diffusers:MODEL"
+    open_editor("draw:", environment)      "draw:anew"      "openai:MODEL@URL"      "replay:FOLDER"      "diffusers:MODEL"
 
-``DrawEditor`` truly executes instructions on drawn scenes, offline. The contract (``Editor``, ``Edit``) stands in
+``DrawEditor`` truly executes instructions on drawn scenes, offline; ``AnewEditor`` draws whole prompts, too.
+The contract (``Editor``, ``Edit``) stands in
 ``salon_taxonomy.protocols``: what cannot be done is an ``Edit`` that says why, never an exception.
 
 Nothing is imported before it is asked for (PEP 562).
@@ -14,7 +15,7 @@ from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_bench.editors.diffusers_pipeline import DiffusersEditor
-    from salon_bench.editors.draw import DrawEditor
+    from salon_bench.editors.draw import AnewEditor, DrawEditor
     from salon_bench.editors.executing import execute
     from salon_bench.editors.instructions import read_instruction
     from salon_bench.editors.managed import ManagedEditor
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from salon_bench.editors.specification import open_editor
 
 __all__ = [
+    "AnewEditor",
     "DiffusersEditor",
     "DrawEditor",
     "ManagedEditor",
@@ -36,7 +38,7 @@ __all__ = [
 
 _BY_MODULE = {
     "diffusers_pipeline": ("DiffusersEditor",),
-    "draw": ("DrawEditor",),
+    "draw": ("AnewEditor", "DrawEditor"),
     "executing": ("execute",),
     "instructions": ("read_instruction",),
     "managed": ("ManagedEditor",),

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import cached_property
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -9,6 +10,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Final, Self
 
+from salon_bench.judges.local_weights import pipeline_digest
 from salon_bench.media.decoding import decode
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -47,9 +49,22 @@ class DiffusersEditor:
         self._dtype = dtype
         self._options = dict(options or {})
         self.name = name or model
-        self.version = digest("editor", {"kind": "diffusers", "model": model, "dtype": dtype, "options": self._options})
         self._pipeline: Any = None
         self._lock: asyncio.Lock | None = None
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of the folder's weights, the same wherever they lie, or of the hub's name, and of dtype and options.
+
+        A folder is read to its end, once (some seconds for tens of gigabytes). The hub may change what a name means: name a
+        folder where that matters.
+
+        Raises:
+            InputError: for a folder that holds no pipeline.
+        """
+        folder = Path(self._model)
+        model: dict[str, Digestible] = {"weights": pipeline_digest(folder)} if folder.is_dir() else {"model": self._model}
+        return digest("editor", {"kind": "diffusers", **model, "dtype": self._dtype, "options": self._options})
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
         """The pipeline's picture as PNG; ``REJECTED`` with the reason where the pipeline fails.

@@ -1,6 +1,7 @@
-"""The offline editor: it truly executes instructions on drawn scenes, and refuses what it cannot do."""
+"""The offline editors: one truly executes instructions on drawn scenes the other draws prompts, too."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -9,6 +10,8 @@ from typing import Self
 from salon_bench.editors.executing import execute
 from salon_bench.editors.instructions import read_instruction
 from salon_bench.scenes.drawing import png, read_scene
+from salon_bench.scenes.imagining import RULES as IMAGINING
+from salon_bench.scenes.imagining import SLIPS, imagine
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Edit, Media
@@ -35,8 +38,8 @@ class DrawEditor:
         "column 'instruction': the picture shows none of: circle"
     """
 
-    name = "draw"
-    version = digest("editor", {"kind": "draw", "rules": RULES})
+    name: str = "draw"
+    version: str = digest("editor", {"kind": "draw", "rules": RULES})
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
         """The picture after the instruction; ``REJECTED`` with the reason where it cannot be done."""
@@ -61,6 +64,67 @@ class DrawEditor:
         except InputError as error:
             return Edit(None, CallStatus.REJECTED, self.version, _since(began), str(error))
         return Edit(Media.from_bytes(data), version=self.version, latency_ms=_since(began))
+
+
+class AnewEditor(DrawEditor):
+    """Does what :class:`DrawEditor` does, and draws a new picture where it is told a whole prompt: a generator and an editor.
+
+    So prompt resubmission and best-of-n run offline. What it draws anew has nothing of the picture before, which need not be a
+    drawn scene; the same prompt and seed always make the same picture, and another seed another one.
+
+    Args:
+        slips: the chance, 0 to 1, that an object comes out wrong (:func:`salon_bench.scenes.imagining.imagine`).
+
+    Raises:
+        InputError: for a chance that is none.
+
+    Example:
+        >>> edit = asyncio.run(AnewEditor(slips=0).edit(Media.from_bytes(b"any"), "A red star and a blue circle.", seed=1))
+        >>> [item.shape.value for item in read_scene(edit.image.data).items]
+        ['star', 'circle']
+    """
+
+    def __init__(self, slips: float = SLIPS) -> None:
+        if not 0.0 <= slips <= 1.0:
+            raise InputError("is a chance from 0 to 1, not", source="draw:anew", key="slips", value=slips)
+        self._slips = slips
+        self.name = "draw:anew" if slips == SLIPS else f"draw:anew,slips={slips:g}"
+        self.version = digest("editor", {"kind": "draw:anew", "rules": RULES, "imagining": IMAGINING, "slips": slips})
+
+    async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
+        """The picture after the instruction, or a picture for the prompt; ``REJECTED`` where it is neither."""
+        try:
+            read_instruction(instruction)
+        except InputError:
+            return await asyncio.to_thread(self._anew, instruction, seed or 0)
+        return await super().edit(image, instruction, seed=seed)
+
+    def _anew(self, prompt: str, seed: int) -> Edit:
+        began = perf_counter()
+        try:
+            data = png(imagine(prompt, seed=seed, slips=self._slips))
+        except InputError as error:
+            return Edit(None, CallStatus.REJECTED, self.version, _since(began), str(error))
+        return Edit(Media.from_bytes(data), version=self.version, latency_ms=_since(began))
+
+
+def slips_from_text(text: str) -> float:
+    """The chance that stands after ``draw:anew``.
+
+    Raises:
+        InputError: for another word, or no number.
+
+    Example:
+        >>> slips_from_text(""), slips_from_text(",slips=0.5")
+        (0.15, 0.5)
+    """
+    if not text:
+        return SLIPS
+    name, _, value = text.removeprefix(",").partition("=")
+    with suppress(ValueError):
+        if name == "slips" and text.startswith(","):
+            return float(value)
+    raise InputError("unknown word for the draw editor", value=text, allowed=["draw:anew,slips=X"])
 
 
 def _bytes(image: Media) -> bytes:

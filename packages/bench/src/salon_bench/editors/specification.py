@@ -8,7 +8,7 @@ from salon_taxonomy.errors import InputError
 
 _SERVERS: Final = ("openai", "vllm", "sglang")
 _KINDS: Final = ("draw", *_SERVERS, "replay", "diffusers")
-_HINT: Final = "Write draw:, KIND:MODEL@URL, replay:FOLDER, diffusers:MODEL, or name a TOML file as judges have."
+_HINT: Final = "Write draw:, draw:anew, KIND:MODEL@URL, replay:FOLDER, diffusers:MODEL, or name a TOML file as judges have."
 
 
 def open_editor(specification: str, environment: Mapping[str, str]) -> ManagedEditor:
@@ -34,6 +34,10 @@ def open_editor(specification: str, environment: Mapping[str, str]) -> ManagedEd
         from salon_bench.editors.draw import DrawEditor
 
         return DrawEditor()
+    if kind == "draw" and rest.partition(",")[0] == "anew":
+        from salon_bench.editors.draw import AnewEditor, slips_from_text
+
+        return AnewEditor(slips_from_text(rest.removeprefix("anew")))
     if kind == "replay" and rest:
         from salon_bench.editors.replay import ReplayEditor
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from salon_bench.judges.settings import DecodingOverrides, JudgeSettings
+from salon_bench.judges.settings import DecodingOverrides, JudgeSettings, VideoInput
 
 
 class ReplaySettings(JudgeSettings):
@@ -36,6 +36,7 @@ class TransformersSettings(JudgeSettings):
         gather_ms: how long the first of them waits for company.
         threads: of torch, for the whole process; None leaves them as they are.
         decoding: in place of the question's own; ``omit`` means nothing here.
+        videos: how a video is shown: as frames. The model's processor must take several pictures to a question.
     """
 
     model: str = Field(min_length=1)
@@ -46,6 +47,14 @@ class TransformersSettings(JudgeSettings):
     gather_ms: Annotated[float, Field(ge=0, le=10_000)] = 10.0
     threads: Annotated[int, Field(ge=1)] | None = None
     decoding: DecodingOverrides = DecodingOverrides()
+    videos: VideoInput = VideoInput()
+
+    @field_validator("videos")
+    @classmethod
+    def _frames(cls, videos: VideoInput) -> VideoInput:
+        if videos.send != "frames":
+            raise ValueError("a model on this machine is shown frames, not the file of a video")
+        return videos
 
     @property
     def title(self) -> str:

@@ -5,6 +5,7 @@ asked at the same time are answered in one batch, in a thread of its own. What t
 ``local_generation.py``.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -17,10 +18,12 @@ from typing import TYPE_CHECKING, Self
 from salon_bench.judges.local_settings import TransformersSettings
 from salon_bench.judges.local_weights import weights_digest
 from salon_bench.judges.micro_batches import MicroBatches
+from salon_bench.judges.settings import VideoInput
+from salon_bench.judges.videos import as_frames
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Decoding, Question, Reply
-from salon_taxonomy.records import MediaKind
+from salon_taxonomy.protocols import Decoding, Media, Question, Reply
+from salon_taxonomy.records import CallStatus, MediaKind
 
 if TYPE_CHECKING:
     from salon_bench.judges.local_generation import LocalModel
@@ -39,7 +42,8 @@ class TransformersJudge:
     tokens in a question's texts lose their meaning, so no text can add a picture or end the turn.
 
     Whatever goes wrong with a question (a picture that cannot be decoded, a prompt longer than the model takes, memory
-    that does not suffice for it alone) is a reply with status ``rejected``.
+    that does not suffice for it alone) is a reply with status ``rejected``. Videos are shown as frames in their order, which
+    a processor must take that is made for several pictures; else they are ``rejected`` like that, too.
 
     Args:
         settings: which model, and how.
@@ -77,6 +81,8 @@ class TransformersJudge:
             "dtype": settings.dtype,
             "decoding": settings.decoding.model_dump(mode="json", exclude={"omit"}),
         }
+        if settings.videos != VideoInput():  # the usual way leaves the versions of judges of pictures as they were
+            shaping["videos"] = settings.videos.model_dump(mode="json")
         return digest("judge", shaping)
 
     def __repr__(self) -> str:
@@ -87,16 +93,18 @@ class TransformersJudge:
         """Answer one question.
 
         Raises:
-            InputError: when the model cannot be loaded, or for a question with media other than pictures.
+            InputError: when the model cannot be loaded.
         """
-        for media in question.media:
-            if media.kind != MediaKind.IMAGE:
-                raise InputError("this judge looks at pictures, not at videos", value=media.uri, hint="Show it single frames.")
         decoding = self._decoding(question)
         greedy = decoding.temperature == 0
         if not greedy and decoding.seed is None:
             decoding = replace(decoding, seed=int(question.request_sha256()[:15], 16))
         company = replace(decoding, seed=None) if greedy else next(self._alone)
+        if any(media.kind == MediaKind.VIDEO for media in question.media):
+            try:
+                question = await asyncio.to_thread(self._in_frames, question)
+            except InputError as error:
+                return Reply("", CallStatus.REJECTED, error=str(error), version=self.version)
         return await self._batches.ask(company, (question, decoding))
 
     async def __aenter__(self) -> Self:
@@ -113,6 +121,18 @@ class TransformersJudge:
         """Finish what is under way and let go of the model; the next question loads it again."""
         await self._batches.close()
         self._model = None
+
+    def _in_frames(self, question: Question) -> Question:
+        """The question with its videos as frames.
+
+        Raises:
+            InputError: for a video that cannot be shown.
+        """
+        parts: list[str | Media] = []
+        for part in question.parts:
+            video = isinstance(part, Media) and part.kind == MediaKind.VIDEO
+            parts += as_frames(part, self.settings.videos) if video and isinstance(part, Media) else [part]
+        return replace(question, parts=tuple(parts))
 
     def _decoding(self, question: Question) -> Decoding:
         own = self.settings.decoding.model_dump(exclude_none=True, exclude={"omit"})

@@ -1,5 +1,7 @@
 """What makes a local model the model it is: the bytes of its files, or the commit on the hub that they came from."""
 
+import json
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -38,16 +40,49 @@ def weights_digest(model: str, revision: str | None = None) -> str:
     return digest("weights", {"model": model, "commit": _commit(model, revision)})
 
 
+def pipeline_digest(folder: Path) -> str:
+    """A digest of the files of a diffusers pipeline: its index, and the folder of each part that the index names.
+
+    Raises:
+        InputError: for a folder without ``model_index.json``, a damaged one, or parts without any weights.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "model_index.json").write_text('{"unet": ["diffusers", "UNet2DConditionModel"]}')
+        >>> (folder / "unet").mkdir()
+        >>> _ = (folder / "unet" / "model.safetensors").write_bytes(b"weights")
+        >>> len(pipeline_digest(folder))
+        24
+    """
+    index = folder / "model_index.json"
+    hint = "Name a folder that `save_pretrained` of a pipeline wrote."
+    try:
+        parts = sorted(name for name, made_by in json.loads(index.read_bytes()).items() if isinstance(made_by, list))
+    except OSError as error:
+        raise InputError("the folder holds no pipeline (model_index.json)", source=folder, hint=hint) from error
+    except (ValueError, AttributeError) as error:
+        raise InputError("is no index of a pipeline", source=index, hint=hint) from error
+    folders = [folder, *(folder / name for name in parts if (folder / name).is_dir())]
+    files = [path for each in folders for path in sorted(each.iterdir()) if path.suffix in _SHAPING and path.is_file()]
+    if not any(path.suffix in _WEIGHTS for path in files):
+        raise InputError("the folder holds no weights", source=folder, allowed=_WEIGHTS, hint=hint)
+    return digest("pipeline", _contents(files, folder))
+
+
 def _of_folder(folder: Path) -> str:
     files = [path for path in sorted(folder.iterdir()) if path.suffix in _SHAPING and path.is_file()]
     if not any(path.suffix in _WEIGHTS for path in files):
         hint = "Name a folder that `save_pretrained` wrote, of model and processor."
         raise InputError("the folder holds no weights", source=folder, allowed=_WEIGHTS, hint=hint)
+    return digest("weights", _contents(files, folder))
+
+
+def _contents(files: Sequence[Path], folder: Path) -> dict[str, Digestible]:
     try:
-        contents: dict[str, Digestible] = {path.name: file_sha256(path) for path in files}
+        return {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
     except OSError as error:
         raise InputError(f"the model cannot be read ({error.strerror})", source=folder) from error
-    return digest("weights", contents)
 
 
 def _commit(model: str, revision: str | None) -> str:

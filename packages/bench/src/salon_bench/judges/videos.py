@@ -31,16 +31,28 @@ async def video_parts(media: Media, settings: VideoInput, pictures: PictureParts
     """
     if settings.send == "video_url":
         return [await asyncio.to_thread(_whole, media)]
+    shown = await asyncio.to_thread(as_frames, media, settings)
+    return [_text(part) if isinstance(part, str) else await pictures.part(part) for part in shown]
+
+
+def as_frames(media: Media, settings: VideoInput) -> list[str | Media]:
+    """A video as texts and pictures: how long it is, then each frame, with its time before it where that is wanted.
+
+    Args:
+        media: as :func:`video_parts` takes it.
+        settings: what the judge takes.
+
+    Raises:
+        InputError: as :func:`video_parts`.
+    """
     film = media.film
     if film is None or _too_large(media, settings):
-        film = await asyncio.to_thread(_sampled, media, settings)
+        film = _sampled(media, settings)
     frames = thinned(film.frames, settings.most_frames)
-    parts = [_text(f"A video of {film.duration_s:.1f} seconds, as {len(frames)} frames in their order:")]
+    shown: list[str | Media] = [f"A video of {film.duration_s:.1f} seconds, as {len(frames)} frames in their order:"]
     for frame in frames:
-        if settings.time_stamps:
-            parts.append(_text(f"[{frame.at_s:.1f} s]"))
-        parts.append(await pictures.part(frame.image))
-    return parts
+        shown += [f"[{frame.at_s:.1f} s]", frame.image] if settings.time_stamps else [frame.image]
+    return shown
 
 
 def _too_large(media: Media, settings: VideoInput) -> bool:

@@ -5,25 +5,28 @@ items ──► method (loop.py) with hands (workshop.py) ──► traces ─�
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 from salon_bench.refining.items import RefineItem, listing
 from salon_bench.refining.loop import METHODS, Effort, Method, Trace
-from salon_bench.refining.run_book import RunBook, opened_book
+from salon_bench.refining.run_book import RunBook, opened_book, watched
 from salon_bench.refining.turns import SUITE, Turns
 from salon_bench.refining.workshop import Crew, Workshop
+from salon_bench.running.examination import StopAskingError
 from salon_bench.running.folding import fold_here
 from salon_bench.running.ledger import Fold
+from salon_bench.running.limits import Limits
+from salon_bench.running.progress import Progress, Watcher
 from salon_bench.suites.r3_bench.workspace import link
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Run
-from salon_taxonomy.verdict import Scored, Unscored
+from salon_taxonomy.verdict import Reason, Scored, Unscored
 
 _LONGEST_SUBJECT = 200
 
@@ -35,9 +38,11 @@ class Refined:
     Attributes:
         run_id: the run in the store.
         subject: what tables call the method with its crew.
-        traces: one for each item, in their order.
-        open: items for which a call failed; a later start asks again.
+        traces: one for each item that was worked on to its end, in their order; all of them where nothing stopped the run.
+        open: items for which a call failed, or that were left when the run was stopped; a later start goes on with them.
         calls: questions and edits that were sent now.
+        stopped: why the run ended early, a limit or Ctrl-C; None when it did not.
+        progress: the last of its moments.
     """
 
     run_id: str
@@ -45,6 +50,8 @@ class Refined:
     traces: tuple[Trace, ...]
     open: int
     calls: int
+    stopped: str | None = None
+    progress: Progress = field(default_factory=Progress)
 
 
 async def refine_all(
@@ -58,7 +65,10 @@ async def refine_all(
     check: bool = False,
     seed: int = 0,
     concurrency: int = 4,
+    limits: Limits | None = None,
+    watcher: Watcher | None = None,
     fold: Fold = fold_here,
+    on_start: Callable[[RunBook], None] | None = None,
 ) -> Refined:
     """Refine every item, keep every picture below ``folder`` and every reply in the store.
 
@@ -72,7 +82,10 @@ async def refine_all(
         check: ask the scorer about the first and the final picture of each item.
         seed: of the first edit of an item.
         concurrency: items at work.
+        limits: how far to go; an edit is a call without tokens or cost.
+        watcher: told how it goes.
         fold: who folds the journals.
+        on_start: given the run's book before it starts, to be able to stop it.
 
     Raises:
         InputError: without items, or without the judge or scorer that the method or the check needs.
@@ -82,7 +95,7 @@ async def refine_all(
     _complete(items, crew, method, check=check)
     subject = _subject(crew, method)
     run = _run_row(items, crew, method, effort, subject, seed)
-    with opened_book(store, run, fold, total=len(items)) as book:
+    with opened_book(store, run, fold, total=len(items), limits=limits, watcher=watcher) as book:
         if not book.begun:
             book.ledger.note("prompts", [Prompt(prompt_id=each.item_id, suite=SUITE, text=each.prompt) for each in items])
         async with AsyncExitStack() as stack:
@@ -91,10 +104,15 @@ async def refine_all(
                     await stack.enter_async_context(each)
             hands = Workshop(crew, run.run_id, subject, folder, book, seed=seed, concurrency=concurrency)
             gate = asyncio.Semaphore(concurrency)
-            traces = await asyncio.gather(
-                *(_refined(each, hands, method, effort, gate, folder, book, check=check) for each in items)
-            )
-        refined = Refined(run.run_id, subject, tuple(traces), len(hands.failed), book.calls)
+            if on_start is not None:
+                on_start(book)
+            async with watched(book):
+                traces = await asyncio.gather(
+                    *(_refined(each, hands, method, effort, gate, folder, book, check=check) for each in items)
+                )
+        ended = tuple(trace for trace in traces if trace is not None)
+        left = len(items) - book.done
+        refined = Refined(run.run_id, subject, ended, left, book.calls, book.stopped, book.progress())
     _write_rounds(folder / "rounds.jsonl", refined)
     return refined
 
@@ -109,15 +127,26 @@ async def _refined(
     book: RunBook,
     *,
     check: bool,
-) -> Trace:
+) -> Trace | None:
+    """What happened to one item; None when the run was stopped before its end."""
     async with gate:
+        if book.stopped is not None:
+            return None
         first = await asyncio.to_thread(_first, item, folder)
-        trace = await METHODS[method](item, first, hands, effort)
-        if check:
-            before = await hands.check(item, first, "first", 0)
-            after = before if trace.final == first else await hands.check(item, trace.final, "final", trace.final_round)
-            trace = replace(trace, checked=(before, after))
-        book.done += item.item_id not in hands.failed
+        try:
+            trace = await METHODS[method](item, first, hands, effort)
+            if check:
+                before = await hands.check(item, first, "first", 0)
+                after = before if trace.final == first else await hands.check(item, trace.final, "final", trace.final_round)
+                trace = replace(trace, checked=(before, after))
+        except StopAskingError as reached:
+            book.stop(str(reached))
+            return None
+        failed = item.item_id in hands.failed
+        book.done += not failed
+        book.open += failed
+        if trace.why is not None:
+            book.reasons[Reason(trace.why)] += 1
         return trace
 
 
@@ -203,6 +232,7 @@ def _write_rounds(path: Path, refined: Refined) -> None:
                 "stopped": str(trace.stopped),
             }
             lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(".rounds.jsonl.new")
     beside.write_text("".join(lines), encoding="utf-8", errors="replace")
     beside.replace(path)

@@ -4,17 +4,19 @@ import asyncio
 import json
 import os
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.running.options import FORMAT, STORE
-from salon_taxonomy.errors import IncompleteError
+from salon_bench.running.options import FORMAT, STORE, limit_options, watch_options
+from salon_taxonomy.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
     from salon_bench.refining.batch import Refined
     from salon_bench.refining.items import RefineItem
+    from salon_bench.refining.workshop import Crew
     from salon_taxonomy.protocols import Judge
 
 _METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
@@ -29,9 +31,21 @@ _METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
 @click.option(
     "--images", type=click.Path(path_type=Path), help="The folder that a table names pictures from. Default: its own."
 )
-@click.option("--editor", required=True, metavar="SPEC", help="Who changes pictures: draw, or KIND:MODEL@URL.")
-@click.option("--judge", metavar="SPEC", help="Who says what to change: KIND:MODEL@URL or a TOML file.")
-@click.option("--scorer", metavar="SPEC", help="Who answers yes/no questions: for best-of-n and --check.")
+@click.option(
+    "--editor",
+    required=True,
+    metavar="SPEC",
+    help="Who changes pictures: draw, draw:anew (draws prompts, too), or KIND:MODEL@URL.",
+)
+@click.option("--judge", metavar="SPEC", help="Who says what to change, one judge: KIND:MODEL@URL or a TOML file.")
+@click.option(
+    "--scorer",
+    "scorers",
+    multiple=True,
+    metavar="SPEC",
+    help="Who answers yes/no questions: for best-of-n and --check. decompose=SPEC and check=SPEC: one that finds the "
+    "questions, one that answers them.",
+)
 @click.option(
     "--method", type=click.Choice(_METHODS), default="refine", show_default=True, help="The loop, or what it is compared with."
 )
@@ -48,7 +62,9 @@ _METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
 )
 @STORE
 @click.option("--concurrency", type=click.IntRange(1, 1024), default=4, show_default=True, help="Items at work at once.")
-@click.option("--allow-incomplete", is_flag=True, help="Exit with 0 though calls failed.")
+@limit_options
+@click.option("--allow-incomplete", is_flag=True, help="Exit with 0 though calls failed or a limit was reached.")
+@watch_options
 @FORMAT
 def refine(
     prompt: str | None,
@@ -57,7 +73,7 @@ def refine(
     images: Path | None,
     editor: str,
     judge: str | None,
-    scorer: str | None,
+    scorers: tuple[str, ...],
     method: str,
     max_rounds: int,
     candidates: int,
@@ -68,6 +84,7 @@ def refine(
     concurrency: int,
     allow_incomplete: bool,
     form: str,
+    **work: Any,
 ) -> None:
     """Let a judge and an editor improve a picture, round by round, until it shows what was asked for.
 
@@ -75,40 +92,76 @@ def refine(
     command again goes on where it was stopped. Baselines: resubmit tells the editor the prompt itself; best-of-n makes
     candidates from which the scorer chooses; verifier is the loop with a judge that was not trained for it.
 
+    Limits hold for questions and edits together; an edit is a call, but editors report neither tokens nor cost.
+
     \b
     Example:
       salon refine --prompt "a red cube left of a blue ball" --image cube.png --judge judge.toml --editor draw
       salon refine --items rows.jsonl --judge judge.toml --editor draw --scorer judge.toml --check --output refined
-      salon refine --items rows.jsonl --method best-of-n --candidates 4 --scorer judge.toml --editor draw --output best
+      salon refine --items rows.jsonl --method best-of-n --candidates 4 --scorer judge.toml --editor draw:anew --output best
+      salon refine --items rows.jsonl --judge judge.toml --editor openai:gpt-image-1 --max-cost 5 --max-calls 400
     """
     from salon_bench.editors import open_editor
     from salon_bench.refining.batch import refine_all
     from salon_bench.refining.loop import Effort, Method
     from salon_bench.refining.trace_page import write_trace_page
     from salon_bench.refining.workshop import Crew
+    from salon_bench.running.at_work import limits_of, watching
     from salon_bench.running.folding import fold_apart
+    from salon_bench.running.interrupting import stop_on_signals
 
+    _refuse_deaf(editor, method)
     chosen = _items(prompt, image, items, images)
-    crew = Crew(open_editor(editor, os.environ), _judge(judge), _judge(scorer))
+    crew = Crew(open_editor(editor, os.environ), _judge([judge] if judge else [], work), _judge(scorers, work))
     effort = Effort(max_rounds, candidates)
-    job = refine_all(
-        chosen,
-        crew,
-        output,
-        store,
-        method=Method(method),
-        effort=effort,
-        check=check,
-        seed=seed,
-        concurrency=concurrency,
-        fold=fold_apart,
-    )
-    refined = asyncio.run(job)
+    limits = limits_of(work)
+    with watching(work, method) as watcher:
+        job = refine_all(
+            chosen,
+            crew,
+            output,
+            store,
+            method=Method(method),
+            effort=effort,
+            check=check,
+            seed=seed,
+            concurrency=concurrency,
+            limits=limits,
+            watcher=watcher,
+            fold=fold_apart,
+            on_start=lambda book: stop_on_signals(book, lambda words: click.echo(words, err=True)),
+        )
+        try:
+            refined = asyncio.run(job)
+        except asyncio.CancelledError:
+            raise IncompleteError("stopped at once; the same command again goes on") from None
     write_trace_page(output / "trace.html", refined.subject, refined.traces)
     _show(refined, output, form)
-    if refined.open and not allow_incomplete:
-        raise IncompleteError(
-            f"calls failed for {refined.open} items\nGive the same command again to go on, or --allow-incomplete."
+    _say_what_is_left(refined, crew, allowed=allow_incomplete)
+
+
+def _say_what_is_left(refined: "Refined", crew: "Crew", *, allowed: bool) -> None:
+    from salon_bench.judges.remarks import remarks_of
+    from salon_bench.running.reporting import remark
+    from salon_bench.running.watching import progress_fields
+
+    click.echo(remark(progress_fields(refined.progress), "items"), err=True)
+    for words in (*remarks_of(crew.judge), *remarks_of(crew.scorer)):
+        click.echo(words, err=True)
+    if not refined.open:
+        return
+    left = f"{refined.stopped}; {refined.open} items are left" if refined.stopped else f"calls failed for {refined.open} items"
+    if not allowed:
+        raise IncompleteError(f"{left}\nGive the same command again to go on, or --allow-incomplete.")
+    click.echo(f"Work is left: {left}. The same command again goes on.", err=True)
+
+
+def _refuse_deaf(editor: str, method: str) -> None:
+    """The draw editor carries out instructions; a method that tells it whole prompts would get no picture at all."""
+    if editor.rstrip(":") == "draw" and method in ("resubmit", "best-of-n"):
+        hint = "Give --editor draw:anew: it draws a new picture where it is told a prompt."
+        raise InputError(
+            "this editor carries out instructions and draws no prompts", column="--editor", value=editor, hint=hint
         )
 
 
@@ -124,10 +177,16 @@ def _items(prompt: str | None, image: Path | None, items: Path | None, images: P
     return [RefineItem(image.stem, prompt, image)]
 
 
-def _judge(specification: str | None) -> "Judge | None":
-    from salon_bench.judges import open_judge
+def _judge(specifications: Sequence[str], work: Mapping[str, Any]) -> "Judge | None":
+    """The one judge that is meant; None for none."""
+    from salon_bench.judges.specification import read_judges
+    from salon_bench.running.at_work import opened
 
-    return None if specification is None else open_judge(specification, os.environ)
+    judges = read_judges(specifications)
+    if len(judges) > 1:
+        hint = "One scorer serves all, or one for each step: --scorer decompose=SPEC --scorer check=SPEC."
+        raise InputError("two scorers cannot both decide", value=specifications[1], hint=hint)
+    return opened(judges[0], {**work, "concurrency": None}, os.environ) if judges else None
 
 
 def _show(refined: "Refined", output: Path, form: str) -> None:
@@ -146,6 +205,7 @@ def _show(refined: "Refined", output: Path, form: str) -> None:
         "stopped": dict(ends),
         "reasons": dict(reasons),
         "open": refined.open,
+        "left_by": refined.stopped,
         "calls": refined.calls,
         "checked": None if not checked else {"scored": len(both), "unscored": len(checked) - len(both)},
         "before": sum(one for one, _ in both) / len(both) if both else None,

@@ -17,6 +17,7 @@ from salon_bench.media.formats import format_of
 from salon_bench.media.policy import SourceLimits
 from salon_bench.media.reading import read_inside
 from salon_bench.refining.run_book import RunBook
+from salon_bench.running.examination import StopAskingError
 from salon_bench.running.pictures import with_pictures
 from salon_bench.suites.generations import Generated
 from salon_bench.suites.suite import Case, Judging
@@ -90,6 +91,9 @@ class Studio:
         Returns:
             The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``BAD_MEDIA`` for a source or a result that is no
             picture, else how the editor failed. Calls without a picture are made again by a later start.
+
+        Raises:
+            StopAskingError: when a limit of the run was reached.
         """
         if not task.instruction.strip():
             return Unscored(Reason.EMPTY, "there is no instruction to carry out")
@@ -107,9 +111,12 @@ class Studio:
             if not known.reply.text:
                 return Unscored(Reason.BAD_MEDIA, "what the editor gave back is no picture")
         async with self._gate:
-            self._book.calls += 1
+            refusal = self._book.spending.begin_call()
+            if refusal is not None:
+                raise StopAskingError(refusal)
             began = monotonic()
             edit = await self._asked(source, task)
+            self._book.spending.end_edit(failed=edit.problem() is not None)
         result = await self._written(edit, task)
         attempt = known.attempts + 1 if known else 1
         self._book.ledger.record("judge_calls", self._row(call_id, request, task, edit, result, attempt, monotonic() - began))

@@ -12,7 +12,6 @@ from salon_bench.refining.run_book import RunBook
 from salon_bench.refining.studio import CALL_FAILED, Studio, Task
 from salon_bench.refining.turns import SUITE, Turns
 from salon_bench.running.examination import Asking, Examiner
-from salon_bench.running.limits import Limits, Spending
 from salon_bench.running.pictures import with_pictures
 from salon_bench.suites.generations import Generated
 from salon_bench.suites.suite import Case, Judging
@@ -46,6 +45,8 @@ class Crew:
 class Workshop:
     """Hands for the methods of ``loop.py``; may be at work on many items at once.
 
+    When a limit of the run was reached, whatever would need another call raises ``StopAskingError``.
+
     Args:
         crew: who takes part.
         run_id: under which rows are written.
@@ -64,7 +65,6 @@ class Workshop:
         self._folder = folder
         self._book = book
         self._seed = seed
-        self._spending = Spending(Limits())
         self._run_id = run_id
         editing = Judging(run_id, crew.editor.name, crew.editor.version)
         self._studio = Studio(crew.editor, editing, book, concurrency=concurrency)
@@ -142,9 +142,7 @@ class Workshop:
         whole = {"ask": ask, "task": task, **facts}
         case = Case(case_id, SUITE, self._subject, _prompt(item), pictures=shown, facts=whole)
         case, generations = await asyncio.to_thread(with_pictures, case, PicturePolicy(most_pixels=_PIXELS), self._shelf)
-        before = self._spending.calls
         examined = await examiner.examine(case)
-        self._book.calls += self._spending.calls - before
         if examined.lost:
             self.failed.add(item.item_id)
         else:
@@ -162,7 +160,7 @@ class Workshop:
         plain = Asking(judge, Judging("", "", ""), self._crew.re_asks)
         version = digest("judging", {"judge": judge.version, "suite": Turns.version, "asking": plain.rule}, length=16)
         asking = Asking(judge, Judging(self._run_id, judge.name, version), self._crew.re_asks)
-        return Examiner(Turns(), asking, self._book.ledger, self._spending)
+        return Examiner(Turns(), asking, self._book.ledger, self._book.spending)
 
 
 def _prompt(item: RefineItem) -> Prompt:

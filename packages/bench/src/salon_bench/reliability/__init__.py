@@ -3,14 +3,14 @@
 * :func:`score_tables`: one number for each item and subject, from rows of scores.
 * :func:`compare`: paired bootstrap of every pair, ranks with ties, rank stability under subsampling.
 * :func:`swap_evaluators`: does another judge rank alike?
-* :func:`validate`: does the metric rank as people do, and do they agree?
+* :func:`validate`, :func:`validate_all`: does the metric (of each judge) rank as people do, and do they agree?
 
 The command is ``salon bench reliability``. Paper 002 (R³-Refiner), appendix C.3.
 """
 
 from salon_bench.reliability.comparing import Comparison, Standing, compare
 from salon_bench.reliability.evaluators import Agreement, Swap, competition_ranks, swap_evaluators
-from salon_bench.reliability.human import HumanValidation, validate
+from salon_bench.reliability.human import HumanValidation, validate, validate_all
 from salon_bench.reliability.score_table import ScoreTable, read_scores, score_tables
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "score_tables",
     "swap_evaluators",
     "validate",
+    "validate_all",
 ]

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import rich_click as click
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from salon_bench.reliability.evaluators import Swap
     from salon_bench.reliability.human import HumanValidation
     from salon_bench.reliability.score_table import ScoreTable
+
+    _People: TypeAlias = dict[str, HumanValidation | InputError]
 
 
 @click.command()
@@ -61,7 +63,8 @@ def reliability(
     """Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?
 
     Paired bootstrap of every pair on the same items, ranks with ties, and how the ranking fares on stratified subsamples.
-    With runs of several judges: a rank table. With --ratings: does the metric rank as people do, and do they agree?
+    With runs of several judges: a rank table. With --ratings: does the metric, by each judge, rank as people do, and do they
+    agree?
 
     \b
     Example:
@@ -70,7 +73,7 @@ def reliability(
     """
     from salon_bench.reliability.comparing import compare
     from salon_bench.reliability.evaluators import swap_evaluators
-    from salon_bench.reliability.human import validate
+    from salon_bench.reliability.human import validate_all
     from salon_bench.reliability.score_table import read_scores, score_tables
 
     tables = score_tables(read_scores(store, run_ids), dimension, missing="zero" if unscored == "zero" else "leave-out")
@@ -81,7 +84,8 @@ def reliability(
     if ratings is not None:
         from salon_ranking.mos.ratings import Ratings
 
-        human = validate(tables[0].means, Ratings.read(ratings).scored, ratings_dimension or dimension)
+        metrics = {table.judge: table.means for table in tables}
+        human = validate_all(metrics, Ratings.read(ratings).scored, ratings_dimension or dimension)
     if form == "json":
         click.echo(json.dumps(_document(compared, swap, human), indent=2, ensure_ascii=False))
         return
@@ -106,7 +110,7 @@ def _sizes(text: str | None) -> list[int] | None:
 
 
 def _document(
-    compared: "Sequence[tuple[ScoreTable, Comparison]]", swap: "Swap | None", human: "HumanValidation | None"
+    compared: "Sequence[tuple[ScoreTable, Comparison]]", swap: "Swap | None", human: "_People | None"
 ) -> dict[str, Any]:
     judges = [
         {
@@ -121,7 +125,14 @@ def _document(
         }
         for table, comparison in compared
     ]
-    return {"judges": judges, "swap": None if swap is None else asdict(swap), "human": None if human is None else asdict(human)}
+    people = None if human is None else [_people(judge, found) for judge, found in human.items()]
+    return {"judges": judges, "swap": None if swap is None else asdict(swap), "human": people}
+
+
+def _people(judge: str, found: "HumanValidation | InputError") -> dict[str, Any]:
+    if isinstance(found, InputError):
+        return {"judge": judge, "problem": str(found)}
+    return {"judge": judge, "problem": None, **asdict(found)}
 
 
 def _show(table: "ScoreTable", comparison: "Comparison") -> None:
@@ -165,11 +176,26 @@ def _show_swap(swap: "Swap") -> None:
         click.echo(f"Not scored by all judges: {', '.join(swap.left_out)}")
 
 
-def _show_human(human: "HumanValidation") -> None:
-    click.echo(f"\nPeople on {human.dimension}: {human.ratings} ratings by {human.raters} raters")
-    _table(["subject", "metric", "people"], [[name, human.metric[name], human.opinion[name]] for name in human.subjects])
-    kappa = _number(human.fleiss) if human.fleiss_problem is None else f"none ({human.fleiss_problem})"
-    click.echo(f"SROCC {_number(human.srocc)}, KROCC {_number(human.krocc)}, Fleiss' kappa {kappa}")
+def _show_human(human: "_People") -> None:
+    """Each subject by people and by each judge; then each judge's correlations, and how far the people agree."""
+    found = {judge: each for judge, each in human.items() if not isinstance(each, InputError)}
+    first = next(iter(found.values()))
+    click.echo(f"\nPeople on {first.dimension}: {first.ratings} ratings by {first.raters} raters")
+    opinion = {name: value for each in found.values() for name, value in each.opinion.items()}
+    order = sorted(opinion, key=lambda name: (-opinion[name], name))
+    _table(
+        ["subject", "people", *(f"by {judge}" for judge in found)],
+        [[name, opinion[name], *(each.metric.get(name) for each in found.values())] for name in order],
+    )
+    for judge, each in human.items():
+        if isinstance(each, InputError):
+            click.echo(f"{judge}: {each}")
+            continue
+        kappa = _number(each.fleiss) if each.fleiss_problem is None else f"none ({each.fleiss_problem})"
+        click.echo(
+            f"{judge}, {len(each.subjects)} subjects: SROCC {_number(each.srocc)}, KROCC {_number(each.krocc)}, "
+            f"Fleiss' kappa of their raters {kappa}"
+        )
 
 
 def _number(value: float | None) -> str:

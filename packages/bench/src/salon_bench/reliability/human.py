@@ -97,6 +97,35 @@ def validate(metric: Mapping[str, float], ratings: "pl.DataFrame", dimension: st
     )
 
 
+def validate_all(
+    metrics: Mapping[str, Mapping[str, float]], ratings: "pl.DataFrame", dimension: str
+) -> "dict[str, HumanValidation | InputError]":
+    """Hold the metric of each of several judges against the same ratings.
+
+    Args:
+        metrics: judge → metric of each subject.
+        ratings: as for :func:`validate`.
+        dimension: which of them.
+
+    Returns:
+        What :func:`validate` found for each judge, in their order; for one that scored fewer than two of the rated subjects,
+        the error that says so.
+
+    Raises:
+        InputError: as :func:`validate`, when no judge can be held against the ratings.
+    """
+    found: dict[str, HumanValidation | InputError] = {}
+    for judge, metric in metrics.items():
+        try:
+            found[judge] = validate(metric, ratings, dimension)
+        except InputError as error:
+            found[judge] = error
+    errors = [each for each in found.values() if isinstance(each, InputError)]
+    if len(errors) == len(found) and errors:
+        raise errors[0]
+    return found
+
+
 def _fleiss(ratings: "pl.DataFrame") -> tuple[float | None, str | None]:
     table = fleiss_counts(ratings, thing="generation_id", label="value").drop("thing")
     try:

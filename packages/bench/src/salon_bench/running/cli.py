@@ -2,8 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from salon_taxonomy.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
     from salon_bench.running.plan import Planned
-    from salon_bench.running.progress import Watcher
     from salon_bench.running.runner import Runner
     from salon_bench.suites.suite import Suite
     from salon_taxonomy.protocols import Judge
@@ -253,13 +251,9 @@ def _refuse_twins(run_ids: Sequence[str]) -> None:
 def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
     import os
 
-    from salon_bench.judges.specification import open_settings, with_concurrency
+    from salon_bench.running.at_work import opened
 
-    if work["max_cost"] is not None and getattr(settings, "prices", settings) is None:
-        hint = "Give the judge as a TOML file with [prices], or limit --max-tokens or --max-calls."
-        raise InputError("a limit on cost needs a judge with prices", column="--max-cost", value=settings.title, hint=hint)
-    concurrency = work["concurrency"]
-    return open_settings(settings if concurrency is None else with_concurrency(settings, concurrency), os.environ)
+    return opened(settings, work, os.environ)
 
 
 def _judged(
@@ -269,16 +263,12 @@ def _judged(
     import asyncio
 
     from salon_bench.judges.remarks import remarks_of
+    from salon_bench.running.at_work import limits_of, pace_of, watching
     from salon_bench.running.folding import fold_apart
     from salon_bench.running.interrupting import stop_on_signals
-    from salon_bench.running.limits import Limits
     from salon_bench.running.reporting import MOST_NAMED, problem_of, report_of, shortened
-    from salon_bench.running.runner import Pace
     from salon_bench.running.start import FinishedError, execute
 
-    limits = Limits(work["max_cost"], work["max_tokens"], work["max_calls"], work["deadline"])
-    allowed = getattr(getattr(judge, "settings", None), "limits", None)
-    pace = Pace(work["concurrency"] or getattr(allowed, "concurrency", None) or Pace().concurrency)
     left_out = planned.generations.left_out
     if left_out:
         click.echo(f"{len(left_out)} files belong to no prompt and are left out.", err=True)
@@ -289,14 +279,14 @@ def _judged(
         runner.on_examined(lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()))
         stop_on_signals(runner, lambda words: click.echo(words, err=True))
 
-    with _watching(work, planned.plan.judge) as watcher:
+    with watching(work, planned.plan.judge) as watcher:
         job = execute(
             planned,
             judge,
             store,
             extractor=extractor,
-            limits=limits,
-            pace=pace,
+            limits=limits_of(work),
+            pace=pace_of(judge, work),
             keep_lost=work["allow_incomplete"],
             resume=resume,
             watcher=watcher,
@@ -315,29 +305,6 @@ def _judged(
     for words in (*remarks_of(judge), *shortened(unreadable)):
         click.echo(words, err=True)
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
-
-
-@contextmanager
-def _watching(work: Mapping[str, Any], label: str) -> "Iterator[Watcher]":
-    """A bar on a terminal, and the log that was asked for."""
-    from salon_bench.running.watching import JsonLog, Watchers
-
-    watchers: list[Watcher] = []
-    with ExitStack() as stack:
-        if sys.stderr.isatty() and not work["quiet"]:
-            from rich.console import Console
-
-            from salon_bench.running.display import Bar
-
-            watchers.append(stack.enter_context(Bar(Console(stderr=True), label)))
-        if work["log_json"] == "-":
-            watchers.append(JsonLog(sys.stderr))
-        elif work["log_json"]:
-            try:
-                watchers.append(JsonLog(stack.enter_context(Path(work["log_json"]).open("a", encoding="utf-8"))))
-            except OSError as error:
-                raise InputError(f"the log cannot be written ({error.strerror})", source=work["log_json"]) from error
-        yield Watchers(tuple(watchers))
 
 
 def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str, Any]:

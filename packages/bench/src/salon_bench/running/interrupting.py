@@ -3,11 +3,17 @@
 import asyncio
 import signal
 from collections.abc import Callable
+from typing import Protocol
 
-from salon_bench.running.runner import Runner
+
+class Stoppable(Protocol):
+    """A run that can be asked to end early: a runner, or the book of a run."""
+
+    def stop(self, why: str) -> None:
+        """Ask nothing more; what is in flight is waited for."""
 
 
-def stop_on_signals(runner: Runner, said: Callable[[str], None]) -> None:
+def stop_on_signals(runner: Stoppable, said: Callable[[str], None]) -> None:
     """Catch SIGINT and SIGTERM for as long as the running event loop lives; call it in the task that runs the run.
 
     Args:

@@ -5,8 +5,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from salon_bench.running.progress import Progress
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
+
+_INSTANT = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Limits:
         for name in self.__slots__:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
-                raise InputError("a limit must be a number above 0", column=name, value=value)
+                raise InputError("a limit must be a number above 0, not", column=name, value=value)
 
 
 @dataclass(slots=True)
@@ -69,8 +72,8 @@ class Spending:
         """Since the start."""
         return self.clock() - self.began
 
-    def begin_call(self) -> str | None:
-        """Count a question that is about to be asked; returns why it must not be, when a limit is reached."""
+    def refusal(self) -> str | None:
+        """Why no further question may be asked; None while one may."""
         limits = self.limits
         if self.stopped is not None:
             return self.stopped
@@ -85,8 +88,44 @@ class Spending:
                 return "a limit on cost was set, but the judge reports no cost (give it prices)"
             if (self.cost_usd or 0.0) >= limits.cost_usd:
                 return f"the limit of {limits.cost_usd:g} USD is reached"
-        self.calls += 1
         return None
+
+    def begin_call(self) -> str | None:
+        """Count a question that is about to be asked; returns why it must not be, when a limit is reached."""
+        refusal = self.refusal()
+        self.calls += refusal is None
+        return refusal
+
+    def end_edit(self, *, failed: bool) -> None:
+        """Count an edit that was asked for as a call; editors report neither tokens nor cost."""
+        self.attempts += 1
+        self.failed_attempts += failed
+
+    def add(self, progress: Progress) -> None:
+        """Count what a run has spent that shares these limits with others."""
+        self.calls += progress.calls
+        self.attempts += progress.attempts
+        self.prompt_tokens += progress.prompt_tokens
+        self.completion_tokens += progress.completion_tokens
+        if progress.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + progress.cost_usd
+
+    def left(self) -> Limits:
+        """What the next run may spend; to be asked only while nothing refuses (:meth:`refusal`).
+
+        Example:
+            >>> spending = Spending(Limits(calls=10, cost_usd=1.0))
+            >>> spending.add(Progress(calls=4, cost_usd=0.25))
+            >>> spending.left().calls, spending.left().cost_usd
+            (6, 0.75)
+        """
+        limits, tokens = self.limits, self.prompt_tokens + self.completion_tokens
+        return Limits(
+            None if limits.cost_usd is None else limits.cost_usd - (self.cost_usd or 0.0),
+            None if limits.tokens is None else limits.tokens - tokens,
+            None if limits.calls is None else limits.calls - self.calls,
+            None if limits.seconds is None else max(limits.seconds - self.seconds, _INSTANT),
+        )
 
     def end_call(self, reply: Reply) -> None:
         """Count what a reply, and the attempts that failed before it, cost."""

@@ -40,13 +40,13 @@ def _numbers(each: SubjectSummary) -> dict[str, Any]:
     }
 
 
-def remark(progress: Mapping[str, Any]) -> str:
-    """A finished start in one line: cases, time, calls, cost, and why verdicts could not be had."""
+def remark(progress: Mapping[str, Any], things: str = "cases") -> str:
+    """A finished start in one line: cases (or other ``things``), time, calls, cost, and why verdicts could not be had."""
     cost = "" if progress["cost_usd"] is None else f", ${progress['cost_usd']:.4f}"
     why = ", ".join(f"{count} {reason}" for reason, count in progress["reasons"].items())
     again = f", {progress['re_asked']} asked again" if progress["re_asked"] else ""
     extra = f"; no verdict: {why}" if why else ""
-    return f"{progress['done']} cases in {progress['seconds']:.1f} s, {progress['calls']} calls{again}{cost}{extra}"
+    return f"{progress['done']} {things} in {progress['seconds']:.1f} s, {progress['calls']} calls{again}{cost}{extra}"
 
 
 def problem_of(examined: Examined) -> list[str]:

@@ -2,6 +2,7 @@
 
     generate, save          prompts of R³-Bench's eight categories, pictures, explanations, questions
     Scene, Item, png        a scene, and its picture
+    imagine                 a scene for a prompt, with slips: a generator of pictures
     read_prompt, findings   what a prompt claims, and what is wrong with a scene
     perceive, PixelJudge    a scene from pixels alone, and the judge that answers from it
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from salon_bench.scenes.drawing import drawn, png, read_scene
     from salon_bench.scenes.eyes import Eyes
     from salon_bench.scenes.generating import DrawnItem, generate, save
+    from salon_bench.scenes.imagining import imagine
     from salon_bench.scenes.pixel_judge import PixelJudge
     from salon_bench.scenes.pixel_settings import PixelSettings
     from salon_bench.scenes.reading import read_prompt, read_question
@@ -50,6 +52,7 @@ __all__ = [
     "findings",
     "generate",
     "holds",
+    "imagine",
     "measured",
     "perceive",
     "png",
@@ -66,6 +69,7 @@ _BY_MODULE = {
     "drawing": ("drawn", "png", "read_scene"),
     "eyes": ("Eyes",),
     "generating": ("DrawnItem", "generate", "save"),
+    "imagining": ("imagine",),
     "pixel_judge": ("PixelJudge",),
     "pixel_settings": ("PixelSettings",),
     "reading": ("read_prompt", "read_question"),

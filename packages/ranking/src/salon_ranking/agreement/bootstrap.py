@@ -1,26 +1,33 @@
 """Is one system better than another on the same items? The paired bootstrap of a difference.
 
 Both systems are resampled with the *same* items in every replicate, so what makes an item hard for both cancels
-(R³-Refiner, 002, appendix C.3: B = 1000, 95 % interval of the difference). Work is done in fixed chunks by one random
-stream: the same seed gives the same interval on any machine and number of threads.
+(R³-Refiner, 002, appendix C.3: B = 1000, 95 % interval of the difference). Means are resampled by the Rust core, one random
+stream per replicate: the same seed gives the same interval, bit for bit, on any number of threads, and the same items for
+every system, pair and metric. The core's readable twin is ``reference_resampling.py``.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from salon_ranking import _core
 from salon_ranking.agreement._numbers import Floats, numbers
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.errors import OptionError
 from salon_ranking.intervals import percentile_interval
+from salon_ranking.ranking import processors
+
+Unscored: TypeAlias = Literal["refuse", "pairwise"]
+"""What NaN among scores does: it is an error, or leaves the item out of the pairs of that system."""
 
 Metric = Callable[[Floats], float]
 """From the values of a resample, shape (items,) or (items, columns), to one number; NaN where it does not exist."""
 
-_CHUNK = 1 << 22
+_LARGEST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ def paired_bootstrap(
     Args:
         first, second: shape (items,), the same items in the same order; with a ``metric`` also (items, columns), such as
             true positives, false positives and false negatives for an F1.
-        metric: default: the mean.
+        metric: default: the mean. It is given the drawn items in their order, each as often as it was drawn.
 
     Raises:
         AgreementError: the shapes differ, or a value is no finite number.
@@ -85,11 +92,11 @@ def paired_bootstrap(
         raise AgreementError("the systems have different items or columns:", value=(x.shape, y.shape))
     _enough(len(x))
     if metric is None:
-        drawn = _resampled_means((x - y)[:, None], replicates, seed)[:, 0]
+        drawn = _core.paired_differences(np.stack([x, y], axis=1), replicates, seed, processors())[:, 0]
         value = float((x - y).mean())
     else:
-        random = np.random.default_rng(seed)
-        rows = (random.integers(0, len(x), len(x)) for _ in range(replicates))
+        places = np.arange(len(x))
+        rows = (np.repeat(places, _core.drawn_items(len(x), seed, each).astype(np.int64)) for each in range(replicates))
         drawn = np.array([metric(x[row]) - metric(y[row]) for row in rows], dtype=np.float64)
         value = float(metric(x) - metric(y))
     low, high, used = percentile_interval(drawn[:, None], confidence)
@@ -104,70 +111,72 @@ def compare_all(
     replicates: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
+    unscored: Unscored = "refuse",
+    threads: int | None = None,
 ) -> tuple[Difference, ...]:
     """The differences of the means of every pair of systems; all pairs share the resampled items.
 
     Args:
         scores: shape (items, systems).
         systems: their names; default ``"0"``, ``"1"``, …
+        unscored: NaN is an item that a system has no score on. ``"refuse"`` takes none; with ``"pairwise"`` each pair is
+            compared on the items that both have, and replicates without any are ``degenerate``.
+        threads: by default all processors that this process may use; the result does not depend on it.
 
     Returns:
         One difference per pair (i, j) with i < j, in that order. Their intervals are not corrected for their number.
 
     Raises:
-        As :func:`paired_bootstrap`.
+        As :func:`paired_bootstrap`; UndefinedError also for a pair with fewer than two common items.
 
     Example:
         >>> [(d.first, d.second, d.value) for d in compare_all([[1.0, 0.5], [0.5, 0.0]], ["a", "b"])]
         [('a', 'b', 0.5)]
     """
     _check(replicates, confidence, seed)
-    table, names = score_table(scores, systems)
+    if threads is not None and threads < 1:
+        raise OptionError("threads must be 1 or more, not", value=threads)
+    table, names = score_table(scores, systems, unscored=unscored)
     _enough(len(table))
-    drawn, means = _resampled_means(table, replicates, seed), table.mean(axis=0)
-    found = []
-    for one, other in combinations(range(table.shape[1]), 2):
-        low, high, _ = percentile_interval((drawn[:, one] - drawn[:, other])[:, None], confidence)
-        found.append(
-            Difference(
-                value=float(means[one] - means[other]),
-                ci_low=float(low[0]),
-                ci_high=float(high[0]),
-                items=len(table),
-                confidence=confidence,
-                replicates=replicates,
-                seed=seed,
-                first=names[one],
-                second=names[other],
-            )
+    pairs = list(combinations(range(table.shape[1]), 2))
+    if not pairs:
+        return ()
+    common = [table[:, one] - table[:, other] for one, other in pairs]
+    common = [each[~np.isnan(each)] for each in common]
+    for each in common:
+        _enough(len(each))
+    drawn = _core.paired_differences(np.ascontiguousarray(table), replicates, seed, threads or processors())
+    low, high, used = percentile_interval(drawn, confidence)
+    return tuple(
+        Difference(
+            value=float(common[number].mean()),
+            ci_low=float(low[number]),
+            ci_high=float(high[number]),
+            items=len(common[number]),
+            confidence=confidence,
+            replicates=replicates,
+            seed=seed,
+            degenerate=replicates - int(used[number]),
+            first=names[one],
+            second=names[other],
         )
-    return tuple(found)
+        for number, (one, other) in enumerate(pairs)
+    )
 
 
-def score_table(scores: ArrayLike, systems: Sequence[str] | None) -> tuple[Floats, tuple[str, ...]]:
+def score_table(
+    scores: ArrayLike, systems: Sequence[str] | None, *, unscored: Unscored = "refuse"
+) -> tuple[Floats, tuple[str, ...]]:
     """The scores as an array (items, systems), and one name per system.
 
     Raises:
-        AgreementError: not a table of finite numbers, or another number of names.
+        AgreementError: not a table of finite numbers (or NaN where that is allowed), or another number of names.
     """
-    table = numbers(scores, "scores", dimensions=2)
+    table = numbers(scores, "scores", dimensions=2, missing=unscored == "pairwise")
     names = tuple(systems) if systems is not None else tuple(str(number) for number in range(table.shape[1]))
     if len(names) != table.shape[1]:
         raise AgreementError(f"{table.shape[1]} systems need as many names, not", value=len(names))
     return table, names
-
-
-def _resampled_means(table: Floats, replicates: int, seed: int) -> Floats:
-    """Means of the columns over items drawn with replacement; shape (replicates, columns)."""
-    random = np.random.default_rng(seed)
-    items, columns = table.shape
-    drawn = np.empty((replicates, columns))
-    step = max(1, _CHUNK // items)
-    for begin in range(0, replicates, step):
-        rows = random.integers(0, items, (min(step, replicates - begin), items))
-        for column in range(columns):
-            drawn[begin : begin + len(rows), column] = table[:, column][rows].mean(axis=1)
-    return drawn
 
 
 def _enough(items: int) -> None:
@@ -180,5 +189,5 @@ def _check(replicates: int, confidence: float, seed: int) -> None:
         raise OptionError("replicates must be 1 or more, not", value=replicates)
     if not 0.0 < confidence < 1.0:
         raise OptionError("confidence must lie between 0 and 1, not", value=confidence)
-    if seed < 0:
-        raise OptionError("seed must be 0 or more, not", value=seed)
+    if not 0 <= seed <= _LARGEST_SEED:
+        raise OptionError("seed must lie between 0 and 2**64 - 1, not", value=seed)

@@ -4,21 +4,35 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import rich_click as click
 
-from salon_bench.running.options import FORMAT, STORE
+from salon_bench.running.options import FORMAT, STORE, work_options
 from salon_taxonomy.errors import IncompleteError
 
 if TYPE_CHECKING:
-    from salon_bench.suites.r3_bench.stages import StageOptions
+    from collections.abc import Coroutine
+    from contextlib import AbstractContextManager
+
+    from salon_bench.judges.settings import JudgeSettings
+    from salon_bench.running.interrupting import Stoppable
+    from salon_bench.running.limits import Limits
+    from salon_bench.running.progress import Progress, Watcher
     from salon_bench.suites.r3_bench.workspace import Workspace
     from salon_taxonomy.protocols import Judge
 
+T = TypeVar("T")
+_EDITS_IN_FLIGHT = 8
+
 _WORK = click.option(
-    "--work", required=True, type=click.Path(file_okay=False, path_type=Path), help="The folder of this policy's stages."
+    "--work",
+    "folder",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder of this policy's stages.",
 )
 _ROWS = click.option(
     "--rows", required=True, type=click.Path(path_type=Path), help="Your copy of the released rows, or drawn ones."
@@ -27,16 +41,12 @@ _IMAGES = click.option(
     "--images", type=click.Path(path_type=Path), help="The folder that bad_image starts from. Default: that of the rows."
 )
 _LIMIT = click.option("--limit", type=click.IntRange(1), help="The first so many rows. Default: all.")
-_CONCURRENCY = click.option(
-    "--concurrency", type=click.IntRange(1, 4096), default=8, show_default=True, help="Calls in flight."
-)
-_INCOMPLETE = click.option(
-    "--allow-incomplete", is_flag=True, help="Go on and exit with 0 though calls failed; their rows are unscored for good."
-)
 _EDITOR = click.option("--editor", required=True, metavar="SPEC", help="Who changes pictures: draw, or KIND:MODEL@URL.")
 _SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For editors that take one.")
 _POLICY = click.option("--policy", required=True, metavar="SPEC", help="The model under test: KIND:MODEL@URL or a TOML file.")
-_JUDGE = click.option("--judge", required=True, metavar="SPEC", help="Who judges: KIND:MODEL@URL or a TOML file.")
+_JUDGE = click.option(
+    "--judge", required=True, metavar="SPEC", help="Who judges, one judge for the whole stage: KIND:MODEL@URL or a TOML file."
+)
 
 
 @click.group("r3-bench")
@@ -58,17 +68,15 @@ def r3_bench() -> None:
 @_POLICY
 @_WORK
 @STORE
-@_CONCURRENCY
-@_INCOMPLETE
+@work_options
 def reflect(
     rows: Path,
     images: Path | None,
     limit: int | None,
     policy: str,
-    work: Path,
+    folder: Path,
     store: Path,
-    concurrency: int,
-    allow_incomplete: bool,
+    **work: Any,
 ) -> None:
     """Stage 1: the policy says of each picture whether it matches, what differs and how to edit it.
 
@@ -76,8 +84,9 @@ def reflect(
     Example:
       salon bench r3-bench reflect --rows rows.jsonl --policy vllm:Qwen/Qwen3-VL-8B@localhost:8000 --work work/qwen
     """
-    judge, options = _opened(policy, concurrency, allow_incomplete)
-    _stage(_begun(rows, images, limit, judge, work), "reflect", judge, store, options)
+    chain = _Chain(store, work)
+    judge, settings = chain.opened(policy)
+    chain.stage(_begun(rows, images, limit, judge, folder), "reflect", judge, settings)
 
 
 @r3_bench.command()
@@ -85,10 +94,11 @@ def reflect(
 @_EDITOR
 @_SEED
 @STORE
-@_CONCURRENCY
-@_INCOMPLETE
-def edit(work: Path, editor: str, seed: int, store: Path, concurrency: int, allow_incomplete: bool) -> None:
+@work_options
+def edit(folder: Path, editor: str, seed: int, store: Path, **work: Any) -> None:
     """Stage 2: the editor carries out what the policy asked for; pictures stay in the work folder.
+
+    An edit is a call of --max-calls; editors report neither tokens nor cost.
 
     \b
     Example:
@@ -96,16 +106,15 @@ def edit(work: Path, editor: str, seed: int, store: Path, concurrency: int, allo
     """
     from salon_bench.suites.r3_bench.workspace import Workspace
 
-    _edit(Workspace.open(work), editor, seed, store, concurrency, allow_incomplete)
+    _Chain(store, work).edit(Workspace.open(folder), editor, seed)
 
 
 @r3_bench.command()
 @_WORK
 @_JUDGE
 @STORE
-@_CONCURRENCY
-@_INCOMPLETE
-def explanations(work: Path, judge: str, store: Path, concurrency: int, allow_incomplete: bool) -> None:
+@work_options
+def explanations(folder: Path, judge: str, store: Path, **work: Any) -> None:
     """Stage 3: a judge of texts compares the policy's explanations with the annotated ones; gives S_ref.
 
     \b
@@ -114,17 +123,17 @@ def explanations(work: Path, judge: str, store: Path, concurrency: int, allow_in
     """
     from salon_bench.suites.r3_bench.workspace import Workspace
 
-    opened, options = _opened(judge, concurrency, allow_incomplete)
-    _stage(Workspace.open(work), "explanations", opened, store, options)
+    chain = _Chain(store, work)
+    opened, settings = chain.opened(judge)
+    chain.stage(Workspace.open(folder), "explanations", opened, settings)
 
 
 @r3_bench.command()
 @_WORK
 @_JUDGE
 @STORE
-@_CONCURRENCY
-@_INCOMPLETE
-def images(work: Path, judge: str, store: Path, concurrency: int, allow_incomplete: bool) -> None:
+@work_options
+def images(folder: Path, judge: str, store: Path, **work: Any) -> None:
     """Stage 4: a judge of pictures answers yes/no questions before and after each edit; gives S_rect.
 
     \b
@@ -133,15 +142,16 @@ def images(work: Path, judge: str, store: Path, concurrency: int, allow_incomple
     """
     from salon_bench.suites.r3_bench.workspace import Workspace
 
-    opened, options = _opened(judge, concurrency, allow_incomplete)
-    _stage(Workspace.open(work), "images", opened, store, options)
+    chain = _Chain(store, work)
+    opened, settings = chain.opened(judge)
+    chain.stage(Workspace.open(folder), "images", opened, settings)
 
 
 @r3_bench.command()
 @_WORK
 @STORE
 @FORMAT
-def report(work: Path, store: Path, form: str) -> None:
+def report(folder: Path, store: Path, form: str) -> None:
     """Show the numbers of the stages that were run: verdict accuracy, S_ref, S_rect, better and worse pictures.
 
     \b
@@ -151,7 +161,7 @@ def report(work: Path, store: Path, form: str) -> None:
     """
     from salon_bench.suites.r3_bench.workspace import Workspace
 
-    _show(Workspace.open(work), store, form)
+    _show(Workspace.open(folder), store, form)
 
 
 @r3_bench.command()
@@ -165,8 +175,7 @@ def report(work: Path, store: Path, form: str) -> None:
 @_SEED
 @_WORK
 @STORE
-@_CONCURRENCY
-@_INCOMPLETE
+@work_options
 @FORMAT
 def run(
     rows: Path,
@@ -177,26 +186,29 @@ def run(
     judge: str,
     explanation_judge: str | None,
     seed: int,
-    work: Path,
+    folder: Path,
     store: Path,
-    concurrency: int,
-    allow_incomplete: bool,
     form: str,
+    **work: Any,
 ) -> None:
     """All four stages, and their numbers. The same command again goes on where it was stopped.
+
+    One judge serves both judged stages unless --explanation-judge names another one for the texts. Limits hold for all four
+    stages together; an edit is a call, but editors report neither tokens nor cost.
 
     \b
     Example:
       salon bench r3-bench run --rows rows.jsonl --policy vllm:Qwen/Qwen3-VL-8B@localhost:8000 \\
           --editor draw --judge judge.toml --work work/qwen
     """
-    model, options = _opened(policy, concurrency, allow_incomplete)
-    space = _begun(rows, images, limit, model, work)
-    _stage(space, "reflect", model, store, options)
-    _edit(space, editor, seed, store, concurrency, allow_incomplete)
-    for stage, specification in (("explanations", explanation_judge or judge), ("images", judge)):
-        opened, options = _opened(specification, concurrency, allow_incomplete)
-        _stage(space, stage, opened, store, options)
+    chain = _Chain(store, work)
+    model, settings = chain.opened(policy)
+    judges = {stage: chain.opened(each) for stage, each in (("explanations", explanation_judge or judge), ("images", judge))}
+    space = _begun(rows, images, limit, model, folder)
+    chain.stage(space, "reflect", model, settings)
+    chain.edit(space, editor, seed)
+    for stage, (opened, judge_settings) in judges.items():
+        chain.stage(space, stage, opened, judge_settings)
     _show(space, store, form)
 
 
@@ -210,53 +222,121 @@ def _begun(rows: Path, images: Path | None, limit: int | None, policy: "Judge", 
     return Workspace.begin(work, policy.name, read_items(rows, images)[:limit])
 
 
-def _opened(specification: str, concurrency: int, allow_incomplete: bool) -> "tuple[Judge, StageOptions]":
-    from salon_bench.judges.specification import open_settings, read_settings
-    from salon_bench.running.folding import fold_apart
-    from salon_bench.running.runner import Pace
-    from salon_bench.suites.r3_bench.stages import StageOptions
+class _Chain:
+    """Stages one after the other under the limits of one command.
 
-    settings = read_settings(specification)
-    options = StageOptions(
-        settings=settings.model_dump(mode="json"), pace=Pace(concurrency), keep_lost=allow_incomplete, fold=fold_apart
-    )
-    return open_settings(settings, os.environ), options
+    A stage that is not complete ends the command, unless only calls failed and that is allowed: after a limit or Ctrl-C no
+    further stage is begun.
+    """
+
+    def __init__(self, store: Path, work: Mapping[str, Any]) -> None:
+        from salon_bench.running.at_work import limits_of
+        from salon_bench.running.limits import Spending
+
+        self._store = store
+        self._work = work
+        self._spending = Spending(limits_of(work))
+
+    def opened(self, specification: str) -> "tuple[Judge, JudgeSettings]":
+        from salon_bench.judges.specification import read_settings
+        from salon_bench.running.at_work import opened
+
+        settings = read_settings(specification)
+        return opened(settings, self._work, os.environ), settings
+
+    def stage(self, space: "Workspace", stage: str, judge: "Judge", settings: "JudgeSettings") -> None:
+        from salon_bench.judges.remarks import remarks_of
+        from salon_bench.running.at_work import pace_of
+        from salon_bench.running.folding import fold_apart
+        from salon_bench.suites.r3_bench.stages import StageOptions, run_stage
+
+        if space.without_rows(stage):
+            click.echo(f"{stage}: no row is misaligned, so there is nothing to ask.", err=True)
+            return
+        limits = self._left(stage)
+        with self._watching(stage) as watcher:
+            options = StageOptions(
+                settings=settings.model_dump(mode="json"),
+                limits=limits,
+                pace=pace_of(judge, self._work),
+                keep_lost=self._work["allow_incomplete"],
+                watcher=watcher,
+                fold=fold_apart,
+                on_start=_stop_on_signals,
+            )
+            outcome = _run(run_stage(space, stage, judge, self._store, options), stage)
+        for words in remarks_of(judge):
+            click.echo(words, err=True)
+        if outcome is None:
+            click.echo(f"{stage}: finished before (run {space.run_of(stage)}); nobody is asked.", err=True)
+            return
+        self._ended(stage, "cases", outcome.progress, outcome.stopped)
+
+    def edit(self, space: "Workspace", editor: str, seed: int) -> None:
+        from salon_bench.editors import open_editor
+        from salon_bench.running.folding import fold_apart
+        from salon_bench.suites.r3_bench.editing import edit_pictures
+
+        limits = self._left("edit")
+        with self._watching("edit") as watcher:
+            job = edit_pictures(
+                space,
+                open_editor(editor, os.environ),
+                self._store,
+                seed=seed,
+                concurrency=self._work["concurrency"] or _EDITS_IN_FLIGHT,
+                keep_failed=self._work["allow_incomplete"],
+                limits=limits,
+                watcher=watcher,
+                fold=fold_apart,
+                on_start=_stop_on_signals,
+            )
+            done = _run(job, "edit")
+        states = ", ".join(f"{count} {state}" for state, count in done.states.items())
+        self._ended("edit", "rows", done.progress, done.stopped, f"; {states or 'nothing to edit'}")
+
+    def _watching(self, stage: str) -> "AbstractContextManager[Watcher]":
+        from salon_bench.running.at_work import watching
+
+        return watching(self._work, stage)
+
+    def _left(self, stage: str) -> "Limits":
+        """What the stages before have left of the limits."""
+        why = self._spending.refusal()
+        if why is not None:
+            self._leave(f"{stage}: not begun, {why}")
+        return self._spending.left()
+
+    def _ended(self, stage: str, things: str, progress: "Progress", stopped: str | None, more: str = "") -> None:
+        from salon_bench.running.reporting import remark
+        from salon_bench.running.watching import progress_fields
+
+        self._spending.add(progress)
+        click.echo(f"{stage}: {remark(progress_fields(progress), things)}{more}", err=True)
+        if stopped is not None:
+            self._leave(f"{stage}: work is left: {stopped}")
+        if progress.open and not self._work["allow_incomplete"]:
+            self._leave(f"{stage}: work is left: {progress.open} {things} got no reply to a question")
+
+    def _leave(self, why: str) -> NoReturn:
+        """End the command here; with 0 where that is allowed."""
+        if self._work["allow_incomplete"]:
+            click.echo(f"{why}. The same command again goes on.", err=True)
+            raise click.exceptions.Exit(0)
+        raise IncompleteError(f"{why}\nGive the same command again to go on, or --allow-incomplete.")
 
 
-def _stage(space: "Workspace", stage: str, judge: "Judge", store: Path, options: "StageOptions") -> None:
-    from salon_bench.running.reporting import remark
-    from salon_bench.running.watching import progress_fields
-    from salon_bench.suites.r3_bench.stages import run_stage
-
-    outcome = asyncio.run(run_stage(space, stage, judge, store, options))
-    if outcome is None:
-        click.echo(f"{stage}: finished before (run {space.run_of(stage)}); nobody is asked.", err=True)
-        return
-    click.echo(f"{stage}: {remark(progress_fields(outcome.progress))}", err=True)
-    if not outcome.complete and not options.keep_lost:
-        left = outcome.stopped or f"{outcome.progress.open} cases got no reply to a question"
-        raise IncompleteError(f"{stage}: work is left: {left}\nGive the same command again to go on, or --allow-incomplete.")
+def _run(job: "Coroutine[Any, Any, T]", stage: str) -> T:
+    try:
+        return asyncio.run(job)
+    except asyncio.CancelledError:
+        raise IncompleteError(f"{stage}: stopped at once; the same command again goes on") from None
 
 
-def _edit(space: "Workspace", editor: str, seed: int, store: Path, concurrency: int, allow_incomplete: bool) -> None:
-    from salon_bench.editors import open_editor
-    from salon_bench.running.folding import fold_apart
-    from salon_bench.suites.r3_bench.editing import edit_pictures
+def _stop_on_signals(work: "Stoppable") -> None:
+    from salon_bench.running.interrupting import stop_on_signals
 
-    job = edit_pictures(
-        space,
-        open_editor(editor, os.environ),
-        store,
-        seed=seed,
-        concurrency=concurrency,
-        keep_failed=allow_incomplete,
-        fold=fold_apart,
-    )
-    done = asyncio.run(job)
-    states = ", ".join(f"{count} {state}" for state, count in done.states.items())
-    click.echo(f"edit: {states or 'nothing to edit'}; {done.attempted} calls", err=True)
-    if done.open:
-        raise IncompleteError(f"edit: {done.open} calls failed\nGive the same command again to go on, or --allow-incomplete.")
+    stop_on_signals(work, lambda words: click.echo(words, err=True))
 
 
 def _show(space: "Workspace", store: Path, form: str) -> None:

@@ -10,18 +10,21 @@ Paper 002, section 2.3: the editor is fixed, so what differs between policies is
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from salon_bench.refining.run_book import RunBook, opened_book
+from salon_bench.refining.run_book import RunBook, opened_book, watched
 from salon_bench.refining.studio import CALL_FAILED, Studio, Task
+from salon_bench.running.examination import StopAskingError
 from salon_bench.running.folding import fold_here
 from salon_bench.running.ledger import Fold
+from salon_bench.running.limits import Limits
+from salon_bench.running.progress import Progress, Watcher
 from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY, VERDICT
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, Staged, write_staged
 from salon_bench.suites.r3_bench.workspace import Workspace, link, original_of
@@ -44,13 +47,17 @@ class Edited:
         run_id: the run in the store.
         states: how many misaligned rows came to each end (``made``, ``not_needed``, reasons).
         attempted: pictures that were asked for now.
-        open: edits whose call failed; a later start asks again.
+        open: edits whose call failed, or that were left when the run was stopped; a later start asks for them.
+        stopped: why the run ended early, a limit or Ctrl-C; None when it did not.
+        progress: the last of its moments.
     """
 
     run_id: str
     states: Mapping[str, int]
     attempted: int
     open: int
+    stopped: str | None = None
+    progress: Progress = field(default_factory=Progress)
 
 
 def said_by(scores: "pl.DataFrame", assessments: "pl.DataFrame") -> dict[str, Verdict[R3Answer]]:
@@ -89,7 +96,10 @@ async def edit_pictures(
     seed: int | None = None,
     concurrency: int = 4,
     keep_failed: bool = False,
+    limits: Limits | None = None,
+    watcher: Watcher | None = None,
     fold: Fold = fold_here,
+    on_start: Callable[[RunBook], None] | None = None,
 ) -> Edited:
     """Carry out every instruction, and leave the rows for the fourth stage. A second call goes on where the first ended.
 
@@ -100,7 +110,10 @@ async def edit_pictures(
         seed: for editors that take one.
         concurrency: edits in flight.
         keep_failed: the run counts as finished although calls failed; their rows are unscored for good.
+        limits: how far to go; an edit is a call without tokens or cost. Rows that were left are ``abstained`` until then.
+        watcher: told how it goes.
         fold: who folds the journals.
+        on_start: given the run's book before it starts, to be able to stop it.
 
     Raises:
         InputError: when the first stage was not run, or a picture cannot be written.
@@ -109,19 +122,23 @@ async def edit_pictures(
     rows = [row for row in space.staged("explanations") if not row.item.aligned]
     run = _run_row(space, editor, rows, seed)
     space.note("edit", run.run_id)
-    with opened_book(store, run, fold, total=len(rows)) as book:
+    with opened_book(store, run, fold, total=len(rows), limits=limits, watcher=watcher) as book:
         async with AsyncExitStack() as stack:
             if isinstance(editor, AbstractAsyncContextManager):
                 await stack.enter_async_context(editor)
             studio = Studio(editor, Judging(run.run_id, editor.name, editor.version), book, concurrency=concurrency)
             work = [_edited(space, row, studio, seed, book, keep_failed=keep_failed) for row in rows]
-            done = await asyncio.gather(*work)
+            if on_start is not None:
+                on_start(book)
+            async with watched(book):
+                done = await asyncio.gather(*work)
         attempted = book.calls
     states: dict[str, int] = {}
     for row in done:
         states[str(row.edit)] = states.get(str(row.edit), 0) + 1
     write_staged(space.file("images"), done)
-    return Edited(run.run_id, dict(sorted(states.items())), attempted, len(rows) - book.done)
+    left = len(rows) - book.done
+    return Edited(run.run_id, dict(sorted(states.items())), attempted, left, book.stopped, book.progress())
 
 
 async def _edited(
@@ -134,11 +151,18 @@ async def _edited(
     if isinstance(said, Scored) and said.value.matches:
         state = NOT_NEEDED
     elif isinstance(said, Scored):
-        state, failed = await _made(space, row, said.value.edit_prompt, studio, seed)
+        try:
+            state, failed = await _made(space, row, said.value.edit_prompt, studio, seed)
+        except StopAskingError as reached:
+            book.stop(str(reached))
+            return replace(row, edit=Reason.ABSTAINED.value)
     else:
         state = (said.reason if said is not None else Reason.ABSTAINED).value
-    if not failed or keep_failed:
-        book.done += 1
+    kept = not failed or keep_failed
+    book.done += kept
+    book.open += not kept
+    if state in tuple(Reason):
+        book.reasons[Reason(state)] += 1
     original = original_of(space.originals, idx)
     return replace(row, edit=state if original is not None else Reason.BAD_MEDIA.value)
 

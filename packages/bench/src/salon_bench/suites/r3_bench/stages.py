@@ -3,7 +3,7 @@
 reflect ──► explanations.jsonl ──► edit ──► images.jsonl        explanations and images read them
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from salon_bench.running.ledger import Fold
 from salon_bench.running.limits import Limits
 from salon_bench.running.plan import Subject, planned
 from salon_bench.running.progress import Watcher
-from salon_bench.running.runner import Outcome, Pace
+from salon_bench.running.runner import Outcome, Pace, Runner
 from salon_bench.running.standing import rows_of
 from salon_bench.running.start import FinishedError, execute
 from salon_bench.running.summaries import summaries
@@ -45,6 +45,7 @@ class StageOptions:
         keep_lost: questions without a reply are unscored for good.
         watcher: told how it goes.
         fold: who folds the journals.
+        on_start: given the runner before it starts, to be able to stop it.
     """
 
     settings: Mapping[str, Any] | None = None
@@ -54,6 +55,7 @@ class StageOptions:
     keep_lost: bool = False
     watcher: Watcher | None = None
     fold: Fold = fold_here
+    on_start: Callable[[Runner], None] | None = None
 
 
 async def run_stage(
@@ -96,6 +98,7 @@ async def run_stage(
             resume=True,
             watcher=options.watcher,
             fold=options.fold,
+            on_start=options.on_start,
         )
     except FinishedError:
         outcome = None

@@ -113,6 +113,11 @@ class Workspace:
             )
         return read_staged(path)
 
+    def without_rows(self, stage: str) -> bool:
+        """Whether the stage before has left none: no row is misaligned, so there is nothing to edit or to look at."""
+        path = self.file(stage)
+        return stage == "images" and path.exists() and path.stat().st_size == 0
+
     def run_of(self, stage: str) -> str:
         """The run of a stage.
 

@@ -1,0 +1,18 @@
+"""A watcher that remembers what it was told."""
+
+from salon_bench.running.progress import Progress
+from salon_taxonomy.records import RunEvent
+
+
+class Moments:
+    """Keeps the last moment of a run, and every event."""
+
+    def __init__(self) -> None:
+        self.last = Progress()
+        self.events: list[RunEvent] = []
+
+    def progressed(self, progress: Progress) -> None:
+        self.last = progress
+
+    def happened(self, event: RunEvent) -> None:
+        self.events.append(event)

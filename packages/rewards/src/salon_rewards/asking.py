@@ -1,0 +1,100 @@
+"""Many questions to one judge: side by side, each once, with a time limit, and remembered.
+
+Whatever a judge does comes back as a value: a time-out, a refusal or a reply in no grammar is ``Unscored``, so that a lost
+answer never ends a training run. A judge's client owns retries; what it answers in the end is what counts.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
+
+from salon_taxonomy.errors import InputError, SalonError
+from salon_taxonomy.protocols import Judge, Question
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+A = TypeVar("A")
+
+_UNTOLD: Final = Unscored(Reason.ABSTAINED, "nobody was asked")
+
+
+class Answers(Generic[A]):
+    """A judge's answers, by question: equal questions are asked once, and what was answered is not asked again.
+
+    A verdict that could not be had is not remembered, so the next batch asks again. Pickled without what it remembers.
+
+    Args:
+        judge: whoever is asked.
+        read: a reply's text as a verdict; called for whole replies only.
+        concurrency: how many questions are open at once.
+        timeout_s: how long one may take, in seconds; None: as long as the judge likes.
+        most_kept: how many answers are remembered; the ones used longest ago go first.
+
+    Raises:
+        InputError: for a number that is not above 0.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        read: Callable[[str], Verdict[A]],
+        *,
+        concurrency: int = 16,
+        timeout_s: float | None = 120.0,
+        most_kept: int = 20_000,
+    ) -> None:
+        for name, value in (("concurrency", concurrency), ("timeout_s", timeout_s), ("most_kept", most_kept)):
+            if value is not None and not 0 < value < float("inf"):
+                raise InputError("must be above 0 and finite", column=name, value=value)
+        self._judge = judge
+        self._read = read
+        self._concurrency = concurrency
+        self._timeout_s = timeout_s
+        self._most_kept = most_kept
+        self._kept: OrderedDict[tuple[str, str], Scored[A]] = OrderedDict()
+
+    async def ask(self, questions: Sequence[Question | None]) -> list[Verdict[A]]:
+        """A verdict for every question, in order; where there is none to ask, ``ABSTAINED``."""
+        door = asyncio.Semaphore(self._concurrency)
+        open_: dict[tuple[str, str], asyncio.Task[Verdict[A]]] = {}
+        keys: list[tuple[str, str] | None] = []
+        for question in questions:
+            key = None if question is None else (self._judge.version, question.request_sha256())
+            keys.append(key)
+            if question is not None and key is not None and key not in self._kept and key not in open_:
+                open_[key] = asyncio.ensure_future(self._one(question, door))
+        try:
+            await asyncio.gather(*open_.values())
+        except BaseException:
+            for task in open_.values():
+                task.cancel()
+            raise
+        verdicts: list[Verdict[A]] = [
+            _UNTOLD if key is None else self._kept[key] if key in self._kept else open_[key].result() for key in keys
+        ]
+        self._keep({key: verdict for key, verdict in zip(keys, verdicts, strict=True) if key is not None})
+        return verdicts
+
+    async def _one(self, question: Question, door: asyncio.Semaphore) -> Verdict[A]:
+        async with door:
+            try:
+                reply = await asyncio.wait_for(self._judge.ask(question), self._timeout_s)
+            except TimeoutError:
+                return Unscored(Reason.TIMEOUT, f"no answer in {self._timeout_s:g} s")
+            except InputError as error:
+                return Unscored(Reason.BAD_MEDIA, str(error))
+            except (SalonError, OSError) as error:
+                return Unscored(Reason.UNREACHABLE, f"{type(error).__name__}: {error}")
+        return reply.problem() or self._read(reply.text)
+
+    def _keep(self, verdicts: dict[tuple[str, str], Verdict[A]]) -> None:
+        for key, verdict in verdicts.items():
+            if isinstance(verdict, Scored):
+                self._kept[key] = verdict
+                self._kept.move_to_end(key)
+        while len(self._kept) > self._most_kept:
+            self._kept.popitem(last=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Everything but the answers."""
+        return {**self.__dict__, "_kept": OrderedDict()}

@@ -1,0 +1,233 @@
+"""What a trainer hands to a reward, read once: the completions as texts, the columns beside them, the answers in both.
+
+Trainers pass lists of equal length: TRL and ms-swift call ``reward(completions, **columns)``. Several rewards over one
+:class:`Batch` parse each completion once.
+
+    completions ── texts ──► said(grammar): Parsed | Unparsed
+    columns ────── truths(column): MagicMirrorAnswer | None        verdicts(column): bool | None
+       └────────── groups(size): which completions answer the same prompt
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from salon_taxonomy.answers import (
+    MagicMirrorAnswer,
+    Outcome,
+    Parsed,
+    Unparsed,
+    parse_magicmirror,
+    parse_magicmirror_json,
+    parse_prism,
+    parse_r3,
+)
+from salon_taxonomy.errors import InputError
+
+Levels: TypeAlias = tuple[float, float, float, float]
+"""The format, L1, L2 and L3 rewards of one completion."""
+
+GRAMMARS: Final[Mapping[str, Callable[[str], Outcome[Any]]]] = MappingProxyType(
+    {"magicmirror": parse_magicmirror, "prism": parse_prism, "r3": parse_r3}
+)
+"""The answer grammars that a completion can be read by, by name."""
+
+_KEPT: Final = 4_096
+_LONGEST_KEPT: Final = 8_192
+_NAMES_OF_A_GROUP: Final = ("group_id", "prompt_id", "example_id")
+_PROMPTS: Final = ("prompts", "prompt", "messages", "image", "images")
+
+
+class Batch:
+    r"""Completions and the columns beside them, as one call of a trainer brings them.
+
+    Args:
+        completions: texts, or lists of chat messages, whose last is the completion.
+        columns: lists with one value for each completion, by name; what is no list is the trainer's own and is left alone.
+
+    Raises:
+        InputError: for a completion that is neither; names its row.
+
+    Example:
+        >>> batch = Batch([r'<think>Fine.</think>\boxed{{"Whether Normal": true}}'], {"truth": ['{"Whether Normal": true}']})
+        >>> batch.said("magicmirror")[0].answer == batch.truths("truth")[0]
+        True
+    """
+
+    def __init__(self, completions: Sequence[object], columns: Mapping[str, Any]) -> None:
+        self.texts: list[str] = [
+            each if type(each) is str else _text(each, row) for row, each in enumerate(completions, start=1)
+        ]
+        self.columns = columns
+        self._read: dict[tuple[str, ...], list[Any]] = {}
+
+    def __len__(self) -> int:
+        """How many completions there are."""
+        return len(self.texts)
+
+    def column(self, name: str) -> Sequence[Any]:
+        """The values of one column, one for each completion.
+
+        Raises:
+            InputError: when it is missing, is no list, or has another length.
+        """
+        values = self.columns.get(name)
+        if values is None:
+            there = sorted(key for key, value in self.columns.items() if _is_list(value))
+            hint = "It belongs into the data set, which hands its columns to the reward." + (
+                f" There are: {', '.join(there)}." if there else ""
+            )
+            raise InputError("the reward needs a column that is not there", column=name, hint=hint)
+        if not _is_list(values) or len(values) != len(self.texts):
+            found = len(values) if _is_list(values) else type(values).__name__
+            raise InputError(f"needs a list of {len(self.texts)} values, one for each completion", column=name, value=found)
+        return values  # type: ignore[no-any-return]
+
+    def said(self, grammar: str) -> list[Outcome[Any]]:
+        """Every completion, read by a grammar.
+
+        Args:
+            grammar: a key of :data:`GRAMMARS`.
+
+        Raises:
+            InputError: for another name.
+        """
+        if grammar not in GRAMMARS:
+            raise InputError("unknown grammar", value=grammar, allowed=GRAMMARS)
+        return self.remembered(("said", grammar), lambda: [_said(grammar, text) for text in self.texts])
+
+    def truths(self, name: str) -> list[MagicMirrorAnswer | None]:
+        """The annotators' labels in a column: JSON text, a mapping, an answer, or None where nobody looked.
+
+        Raises:
+            InputError: for a value that is none of these; names its row.
+        """
+        return self.remembered(
+            ("truths", name), lambda: [_truth(value, row, name) for row, value in enumerate(self.column(name), start=1)]
+        )
+
+    def verdicts(self, name: str) -> list[bool | None]:
+        """A column of true and false, also as the words; None where nobody knows.
+
+        Raises:
+            InputError: for another value; names its row.
+        """
+        return self.remembered(
+            ("verdicts", name), lambda: [_verdict(value, row, name) for row, value in enumerate(self.column(name), start=1)]
+        )
+
+    def groups(self, size: int | None = None) -> list[range]:
+        """The positions of completions that answer the same prompt, which are compared with each other and stand in a row.
+
+        Args:
+            size: how many completions each group has. None: completions are of one group as long as the first of
+                ``group_id``, ``prompt_id`` and ``example_id`` that there is stays equal, else as long as prompt and pictures
+                do. Where none of these columns is there, every completion stands for itself.
+
+        Raises:
+            InputError: when the completions cannot be divided into groups of that size.
+        """
+        count = len(self.texts)
+        if size is not None:
+            if size < 1 or count % size:
+                raise InputError(f"{count} completions are no groups of this size", column="group_size", value=size)
+            return [range(start, start + size) for start in range(0, count, size)]
+        keys = [self.columns[name] for name in _NAMES_OF_A_GROUP if _is_list(self.columns.get(name))][:1]
+        keys = keys or [self.columns[name] for name in _PROMPTS if _is_list(self.columns.get(name))]
+        if not keys:
+            return [range(position, position + 1) for position in range(count)]
+        starts = [0] + [here for here in range(1, count) if any(key[here] != key[here - 1] for key in keys)] + [count]
+        return [range(start, end) for start, end in pairwise(starts) if end > start]
+
+    def remembered(self, key: tuple[str, ...], make: Callable[[], list[Any]]) -> list[Any]:
+        """What ``make`` gives, made once for this batch and key."""
+        found = self._read.get(key)
+        if found is None:
+            found = self._read[key] = make()
+        return found
+
+
+def labels_of(value: object) -> Outcome[MagicMirrorAnswer]:
+    r"""Labels as data sets and users write them: JSON text, a whole reply with a box, or an answer that was read already.
+
+    Example:
+        >>> labels_of('{"Whether Normal": true}').answer
+        MagicMirrorAnswer(normal=True, artifacts=())
+        >>> labels_of(r'<think>Fine.</think>\boxed{{"Whether Normal": true}}').answer.normal
+        True
+    """
+    if isinstance(value, MagicMirrorAnswer):
+        return Parsed(value)
+    if isinstance(value, Mapping):
+        value = _json_text(value)
+    return _labels(value) if isinstance(value, str) else _labels("")
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _text(completion: object, row: int) -> str:
+    """The text of a completion: itself, or the content of its last message."""
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, list | tuple) and all(isinstance(message, Mapping) for message in completion):
+        content = completion[-1].get("content") if completion else ""
+        if content is None or isinstance(content, str):
+            return content or ""
+        if isinstance(content, list | tuple):
+            parts = [part.get("text") for part in content if isinstance(part, Mapping)]
+            return "".join(part for part in parts if isinstance(part, str))
+    problem = "a completion is a text or a list of messages, not"
+    raise InputError(problem, row=row, column="completions", value=completion)
+
+
+def _truth(value: object, row: int, name: str) -> MagicMirrorAnswer | None:
+    if value is None:
+        return None
+    outcome = _labels(value) if type(value) is str else labels_of(value)
+    if isinstance(outcome, Unparsed):
+        raise InputError(
+            f"no MagicMirror labels ({outcome.reason}: {outcome.detail})",
+            row=row,
+            column=name,
+            value=value,
+            hint='Give JSON such as {"Whether Normal": true}, as magicmirror_json writes it.',
+        )
+    return outcome.answer
+
+
+def _verdict(value: object, row: int, name: str) -> bool | None:
+    if value is None or value is True or value is False:
+        return value
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
+    raise InputError("neither true nor false", row=row, column=name, value=value, allowed=("true", "false"))
+
+
+def _said(grammar: str, text: str) -> Outcome[Any]:
+    return _said_before(grammar, text) if len(text) <= _LONGEST_KEPT else GRAMMARS[grammar](text)
+
+
+@lru_cache(maxsize=_KEPT)
+def _said_before(grammar: str, text: str) -> Outcome[Any]:
+    """Reading is pure, and rewards that are called one by one look at the same completions."""
+    return GRAMMARS[grammar](text)
+
+
+@lru_cache(maxsize=_KEPT)
+def _labels(text: str) -> Outcome[MagicMirrorAnswer]:
+    bare = parse_magicmirror_json(text)
+    return parse_magicmirror(text) if isinstance(bare, Unparsed) and "\\boxed{" in text else bare
+
+
+def _json_text(value: Mapping[Any, Any]) -> str:
+    """A mapping as the JSON it came from; "" for one that JSON cannot hold."""
+    import json
+
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError):
+        return ""

@@ -1,0 +1,55 @@
+"""A price for length: completions that come close to the longest one allowed cost more and more."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from salon_rewards.abstaining import Paid
+from salon_rewards.batch import Batch
+from salon_rewards.callables.reward import RuleReward
+from salon_taxonomy.errors import InputError
+
+
+@dataclass(frozen=True)
+class LengthPenalty(RuleReward):
+    """0 up to ``longest`` − ``buffer``, then falling in a straight line to −1 at ``longest``, and −1 beyond.
+
+    Source: DAPO (arXiv 2503.14476), Equation 13, soft overlong punishment. Range: −1 to 0.
+
+    Attributes:
+        longest: the length that costs everything.
+        buffer: how far before it the price begins to rise.
+        unit: ``characters`` or ``tokens``, which takes the column ``completion_ids`` that trainers pass.
+
+    Raises:
+        InputError: for a length below 1, a buffer that is not between 0 and it, or another unit.
+
+    Example:
+        >>> LengthPenalty(longest=10, buffer=4)(["x" * count for count in (6, 7, 10, 11)])
+        [0.0, -0.25, -1.0, -1.0]
+    """
+
+    longest: int = 4096
+    buffer: int = 1024
+    unit: Literal["characters", "tokens"] = "characters"
+    __name__: ClassVar[str] = "length"
+    lowest: ClassVar[float] = -1.0
+    highest: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.longest < 1:
+            raise InputError("must be 1 or more", column="longest", value=self.longest)
+        if not 0 <= self.buffer <= self.longest:
+            raise InputError(f"must lie between 0 and {self.longest}", column="buffer", value=self.buffer)
+        if self.unit not in ("characters", "tokens"):
+            raise InputError("unknown unit", column="unit", value=self.unit, allowed=("characters", "tokens"))
+
+    def score(self, batch: Batch) -> list[Paid]:
+        """The price of each completion, 0 or below."""
+        measured = batch.column("completion_ids") if self.unit == "tokens" else batch.texts
+        return [self._price(len(each)) for each in measured]
+
+    def _price(self, length: int) -> float:
+        over = length - (self.longest - self.buffer)
+        if over <= 0:
+            return 0.0
+        return -1.0 if length > self.longest or not self.buffer else -over / self.buffer

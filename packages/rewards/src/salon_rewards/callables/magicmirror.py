@@ -1,0 +1,159 @@
+"""MagicMirror's whole reward as one callable: the weighted sum of its levels, with consistency as a term or a gate.
+
+Paper 000 (MagicMirror), appendix A.4, Equations 3 and 5; weights of the released code. ``salon_rewards.magicmirror`` has the
+rules; here they meet a trainer.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from salon_rewards.abstaining import Abstention, Paid
+from salon_rewards.batch import Batch
+from salon_rewards.callables.consistency import ConsistencyReward, abstention_of
+from salon_rewards.callables.levels import NO_TRUTH, levels_of
+from salon_rewards.callables.reward import AskingReward, RuleReward
+from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorWeights
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge
+from salon_taxonomy.verdict import Reason, Unscored
+
+RELEASED_WEIGHTS: Final = MagicMirrorWeights()
+"""8, 4, 2 and 1, and 1 for consistency, which is ours."""
+
+
+@dataclass(frozen=True)
+class MagicMirrorTotal(RuleReward):
+    r"""The multi-level reward: 8 format + 4 L1 + 2 L2 + 1 L3, each level paid only when the one above it is right.
+
+    Where the data bring a column ``consistent`` (true, false, or None where a judge gave no verdict), it counts as
+    ``mode`` says; without the column nobody was asked. :class:`MagicMirrorJudged` asks a judge itself.
+
+    Source: paper 000, appendix A.4, Equations 3 and 5. Range: 0 to 15 (12 for a normal picture), and the weight of
+    consistency more where the column is there. Columns: ``truth``, and ``consistent`` if there is one.
+
+    Attributes:
+        mode: whether consistency is a term of the sum or a gate before it.
+        weights: what each component is worth.
+        truth: the column with the annotators' labels; a row without any has no reward.
+        require_reasoning: whether a completion without a ``<think>`` block breaks the format.
+
+    Raises:
+        InputError: for a mode that is none.
+
+    Example:
+        >>> normal = '{"Whether Normal": true}'
+        >>> replies = ["<think>Fine.</think>\\boxed{" + normal + "}", "I think that it is fine."]
+        >>> MagicMirrorTotal()(replies, truth=[normal, normal])
+        [12.0, 0.0]
+        >>> MagicMirrorTotal(mode="gate")(replies, truth=[normal, normal], consistent=[False, None])
+        [0.0, 0.0]
+    """
+
+    mode: ConsistencyMode = ConsistencyMode.TERM
+    weights: MagicMirrorWeights = RELEASED_WEIGHTS
+    truth: str = "truth"
+    require_reasoning: bool = True
+    __name__: ClassVar[str] = "magicmirror"
+    highest: ClassVar[float] = 16.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", _mode(self.mode))
+
+    def score(self, batch: Batch) -> list[Paid]:
+        """The total of each completion."""
+        if batch.columns.get("consistent") is None:
+            return earned(batch, self.truth, self.weights, require_reasoning=self.require_reasoning)
+        levels = earned(batch, self.truth, self.weights, require_reasoning=self.require_reasoning)
+        judged: list[Paid] = [
+            Unscored(Reason.ABSTAINED, "no verdict on consistency") if verdict is None else float(verdict)
+            for verdict in batch.verdicts("consistent")
+        ]
+        return totals(levels, judged, self.mode, self.weights)
+
+
+@dataclass(frozen=True)
+class MagicMirrorJudged(AskingReward):
+    r"""The multi-level reward with consistency, which a judge is asked for.
+
+    Nobody is asked about a completion that earned nothing, nor when consistency weighs nothing. A judge that fails leaves the
+    whole group without a reward.
+
+    Source: paper 000, appendix A.4, Equations 3 and 5. Range: 0 to 16. Column: ``truth``.
+
+    Attributes:
+        judge: a language model; it is shown no picture.
+        mode: whether consistency is a term of the sum or a gate before it.
+        weights: what each component is worth.
+        truth: the column with the annotators' labels; a row without any has no reward.
+        require_reasoning: whether a completion without a ``<think>`` block breaks the format.
+        concurrency: how many questions are open at once.
+        timeout_s: how long one may take, in seconds.
+        abstention: who abstains when the judge does.
+        group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
+
+    Raises:
+        InputError: for a mode that is none.
+
+    Example:
+        >>> import asyncio
+        >>> from salon_taxonomy.testing import ReplayJudge
+        >>> normal = '{"Whether Normal": true}'
+        >>> reward = MagicMirrorJudged(ReplayJudge(['{"consistent": false}']), mode="gate")
+        >>> asyncio.run(reward(["<think>Six fingers.</think>\\boxed{" + normal + "}"], truth=[normal]))
+        [0.0]
+    """
+
+    judge: Judge = field(repr=False)
+    mode: ConsistencyMode = ConsistencyMode.TERM
+    weights: MagicMirrorWeights = RELEASED_WEIGHTS
+    truth: str = "truth"
+    require_reasoning: bool = True
+    concurrency: int = 16
+    timeout_s: float | None = 120.0
+    abstention: Abstention = Abstention.GROUP
+    group_size: int | None = None
+    __name__: ClassVar[str] = "magicmirror"
+    highest: ClassVar[float] = 16.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", _mode(self.mode))
+        object.__setattr__(self, "abstention", abstention_of(self.abstention))
+        asked = ConsistencyReward(self.judge, concurrency=self.concurrency, timeout_s=self.timeout_s)
+        object.__setattr__(self, "_consistency", asked)
+
+    async def verdicts(self, batch: Batch) -> list[Paid]:
+        """The total of each completion, as far as it can be told."""
+        levels = earned(batch, self.truth, self.weights, require_reasoning=self.require_reasoning)
+        if self.mode is ConsistencyMode.TERM and not self.weights.consistency:
+            return levels
+        consistency: ConsistencyReward = self.__dict__["_consistency"]
+        return totals(levels, await consistency.verdicts(batch), self.mode, self.weights)
+
+
+def earned(batch: Batch, truth: str, weights: MagicMirrorWeights, *, require_reasoning: bool) -> list[Paid]:
+    """The weighted sum of the four levels of each completion, before consistency."""
+    w0, w1, w2, w3 = weights.format, weights.l1, weights.l2, weights.l3
+    return [
+        NO_TRUTH if levels is None else w0 * levels[0] + w1 * levels[1] + w2 * levels[2] + w3 * levels[3]
+        for levels in levels_of(batch, truth, require_reasoning=require_reasoning)
+    ]
+
+
+def totals(levels: list[Paid], judged: list[Paid], mode: ConsistencyMode, weights: MagicMirrorWeights) -> list[Paid]:
+    """The sums with consistency in them; where it decides nothing, its absence changes nothing."""
+    settled: list[Paid] = []
+    for sum_, verdict in zip(levels, judged, strict=True):
+        decides = mode is ConsistencyMode.GATE or weights.consistency > 0
+        if isinstance(sum_, Unscored) or sum_ == 0 or not decides:
+            settled.append(sum_)
+        elif isinstance(verdict, Unscored):
+            settled.append(verdict)
+        else:
+            settled.append(sum_ * verdict if mode is ConsistencyMode.GATE else sum_ + weights.consistency * verdict)
+    return settled
+
+
+def _mode(given: ConsistencyMode | str) -> ConsistencyMode:
+    if given not in tuple(ConsistencyMode):
+        raise InputError("unknown mode of consistency", column="mode", value=given, allowed=ConsistencyMode)
+    return ConsistencyMode(given)

@@ -1,0 +1,109 @@
+"""What every reward is: a callable ``(completions, **columns) -> list[float | None]`` with a name, a range and a batch form.
+
+A reward by rule answers at once; one that asks a judge or an editor is a coroutine function, which trainers run beside each
+other. Both are frozen dataclasses, so that they pickle and say what they are.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+
+from salon_rewards.abstaining import Abstention, Paid, plain, together
+from salon_rewards.batch import Batch
+from salon_taxonomy.verdict import Unscored
+
+LogMetric: TypeAlias = Callable[[str, float], None]
+
+
+@runtime_checkable
+class RewardFunction(Protocol):
+    """What trainers call: TRL's ``reward_funcs``, ms-swift's ORM. The result may have to be awaited."""
+
+    __name__: str
+
+    def __call__(self, completions: Sequence[Any], **columns: Any) -> Any:
+        """One reward for each completion; None where there is none."""
+
+
+class RuleReward(ABC):
+    """A reward that needs nothing but the completion and the columns beside it.
+
+    Attributes:
+        lowest: its lowest value.
+        highest: its highest value.
+    """
+
+    __name__: ClassVar[str]
+    lowest: ClassVar[float] = 0.0
+    highest: ClassVar[float] = 1.0
+
+    @abstractmethod
+    def score(self, batch: Batch) -> list[Paid]:
+        """What each completion of a batch earned, or why that cannot be told.
+
+        Raises:
+            InputError: for a column that is missing or holds something else; names column and row.
+        """
+
+    def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
+        """One reward for each completion; None where there is no truth to hold it against.
+
+        Args:
+            completions: texts, or lists of chat messages.
+            columns: the columns of the data set, and whatever else the trainer passes.
+
+        Raises:
+            InputError: as :meth:`score`.
+        """
+        paid = self.score(Batch(completions, columns))
+        report(self.__name__, paid, columns)
+        return plain(paid)
+
+
+class AskingReward(ABC):
+    """A reward that asks a judge or an editor. Where no answer is had, the whole group abstains, unless told otherwise.
+
+    Attributes:
+        lowest: its lowest value.
+        highest: its highest value.
+        abstention: who abstains when there is no answer for a completion.
+        group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
+    """
+
+    __name__: ClassVar[str]
+    lowest: ClassVar[float] = 0.0
+    highest: ClassVar[float] = 1.0
+    abstention: Abstention
+    group_size: int | None
+
+    @abstractmethod
+    async def verdicts(self, batch: Batch) -> list[Paid]:
+        """What each completion earned for itself, or why that cannot be told."""
+
+    async def score(self, batch: Batch) -> list[Paid]:
+        """What each completion of a batch earned, groups settled."""
+        paid = await self.verdicts(batch)
+        if self.abstention == Abstention.ALONE or not any(isinstance(each, Unscored) for each in paid):
+            return paid
+        return together(paid, batch.groups(self.group_size))
+
+    async def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
+        """One reward for each completion; None where there is no answer for it or for another of its group.
+
+        Args:
+            completions: texts, or lists of chat messages.
+            columns: the columns of the data set, and whatever else the trainer passes.
+
+        Raises:
+            InputError: for a column that is missing or holds something else.
+        """
+        paid = await self.score(Batch(completions, columns))
+        report(self.__name__, paid, columns)
+        return plain(paid)
+
+
+def report(name: str, paid: Sequence[Paid], columns: dict[str, Any]) -> None:
+    """Tell a trainer that takes metrics (TRL's ``log_metric``) which share of the completions has no reward."""
+    log_metric: LogMetric | None = columns.get("log_metric")
+    if log_metric is not None and paid:
+        log_metric(f"{name}/abstained", sum(isinstance(each, Unscored) for each in paid) / len(paid))

@@ -1,0 +1,356 @@
+"""Several rewards as one: a weighted sum behind gates, with every component kept.
+
+    total = Σ weight · reward     where every gate is open
+          = min(that sum, 0)      where one is closed: nothing is earned, and a price stays a price
+
+A composed reward is a reward like any other, so it can be a part again: R³-Refiner's stages are α₁ · (a sum) + α₂ · (a sum).
+What happens where a part gives no reward is said by :class:`Missing`. The parts read each completion once, together.
+"""
+
+import asyncio
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Final, TypeAlias
+
+from salon_rewards.abstaining import Paid, plain, together
+from salon_rewards.batch import Batch
+from salon_rewards.callables.reward import AskingReward, RewardFunction, RuleReward
+from salon_rewards.schedules import Schedule
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Reward as RewardRow
+from salon_taxonomy.verdict import Reason, Unscored
+
+Sink: TypeAlias = Callable[[Sequence[RewardRow]], object]
+"""Takes the rows of one batch: ``salon_store``'s ``append("rewards", …)`` behind a lambda, a list's ``extend``, …"""
+
+TOTAL: Final = "total"
+"""The name of the sum in rows of components."""
+
+
+class Missing(StrEnum):
+    """What a composed reward does where a part gives none."""
+
+    ABSTAIN = "abstain"
+    """The whole group has no total; GRPO learns nothing from it. The default."""
+    RENORMALISE = "renormalise"
+    """The weights of the parts that are there are raised so that they sum up to what all would have: totals of one group may
+    then rest on different parts. A missing gate is left open; where no part is there, the group abstains."""
+    VALUE = "value"
+    """The part counts as ``missing_value``, for sums and gates alike."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One reward of a composition.
+
+    Attributes:
+        reward: what is asked; a rule, one that asks a judge, another composition, or any function with TRL's signature.
+        weight: what it is worth in the sum, a number or a schedule; negative ones turn a reward into a price. Of a gate
+            it says nothing.
+        gate: the reward is no term of the sum: the sum is earned only where the reward is at least ``least``.
+        least: see ``gate``.
+        name: what the component is called; None: what the reward is called.
+
+    Raises:
+        InputError: for a weight that is not finite.
+    """
+
+    reward: RewardFunction
+    weight: float | Schedule = 1.0
+    gate: bool = False
+    least: float = 0.5
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.weight, int | float) and not math.isfinite(self.weight):
+            raise InputError("a weight must be a finite number", column="weight", value=self.weight)
+
+    @property
+    def called(self) -> str:
+        """The component's name."""
+        return self.name or self.reward.__name__
+
+    def weight_at(self, step: int | None) -> float:
+        """The weight at a step.
+
+        Raises:
+            InputError: when it depends on the step and nobody says which it is.
+        """
+        if isinstance(self.weight, int | float):
+            return float(self.weight)
+        if step is None:
+            hint = "Trainers pass trainer_state, whose global_step it is; elsewhere pass global_step=…."
+            raise InputError("the weight has a schedule, and there is no step", column=self.called, hint=hint)
+        return self.weight.at(step)
+
+
+@dataclass(frozen=True)
+class Component:
+    """What one part, or the total, came to over one batch.
+
+    Attributes:
+        name: of the part; of a composition within it ``outer/inner``.
+        weight: at this step; 1 for totals and gates.
+        paid: for each completion.
+    """
+
+    name: str
+    weight: float
+    paid: tuple[Paid, ...]
+
+
+@dataclass(frozen=True)
+class Composition:
+    """What one batch earned, part by part.
+
+    Attributes:
+        step: the trainer's step; None when nobody said.
+        components: parts in their order, gates among them, and the total at the end.
+    """
+
+    step: int | None
+    components: tuple[Component, ...]
+
+    @property
+    def total(self) -> list[Paid]:
+        """The sums."""
+        return list(self.components[-1].paid)
+
+    def as_rows(self) -> list[dict[str, float | None]]:
+        """One mapping for each completion, from a component's name to its value; None where there is none."""
+        columns = {component.name: plain(component.paid) for component in self.components}
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+@dataclass(frozen=True)
+class _Composed:
+    """What both kinds of composed rewards share."""
+
+    parts: tuple[Part, ...]
+    missing: Missing = Missing.ABSTAIN
+    missing_value: float = 0.0
+    sink: Sink | None = field(default=None, repr=False)
+    run_id: str = "run"
+    group_size: int | None = None
+    called: str = "composed"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_kept", {})
+        object.__setattr__(self, "__name__", self.called)
+
+    @property
+    def last(self) -> Composition | None:
+        """What the latest batch earned, part by part; None before the first."""
+        kept: dict[str, Composition] = self.__dict__["_kept"]
+        return kept.get("last")
+
+    def _settle(self, batch: Batch, results: Sequence[Sequence[Paid]]) -> list[Paid]:
+        """The totals from the parts' rewards, remembered and handed to the sink."""
+        step = _step(batch.columns)
+        weights = [part.weight_at(step) for part in self.parts]
+        if any(part.gate for part in self.parts) or any(Unscored in set(map(type, each)) for each in results):
+            paid = [self._one(weights, given) for given in zip(*results, strict=True)]
+            if Unscored in set(map(type, paid)):
+                paid = together(paid, batch.groups(self.group_size))
+        else:
+            paid = _sums(weights, results, len(batch))
+        components: list[Component] = []
+        for part, weight, each in zip(self.parts, weights, results, strict=True):
+            if isinstance(part.reward, _Composed) and part.reward.last is not None:
+                inner = part.reward.last.components[:-1]
+                components += [Component(f"{part.called}/{one.name}", one.weight, one.paid) for one in inner]
+            components.append(Component(part.called, 1.0 if part.gate else weight, tuple(each)))
+        composition = Composition(step, (*components, Component(TOTAL, 1.0, tuple(paid))))
+        kept: dict[str, Any] = self.__dict__["_kept"]
+        kept["batch"] = kept.get("batch", 0) + 1 if kept.get("last") and kept["last"].step == step else 0
+        kept["last"] = composition
+        if self.sink is not None:
+            self.sink(reward_rows(composition, batch, run_id=self.run_id, number=kept["batch"]))
+        return paid
+
+    def _one(self, weights: Sequence[float], given: Sequence[Paid]) -> Paid:
+        """The total of one completion."""
+        earned = present = wanted = 0.0
+        open_, there = True, False
+        for part, weight, paid in zip(self.parts, weights, given, strict=True):
+            value = paid
+            if isinstance(value, Unscored):
+                if self.missing is Missing.ABSTAIN:
+                    return value
+                value = self.missing_value
+                if self.missing is Missing.RENORMALISE:
+                    wanted += 0.0 if part.gate else abs(weight)
+                    continue
+            if part.gate:
+                open_ = open_ and value >= part.least
+                continue
+            there = True
+            earned += weight * value
+            present += abs(weight)
+            wanted += abs(weight)
+        if self.missing is Missing.RENORMALISE and wanted > present:
+            if not there or not present:
+                return Unscored(Reason.ABSTAINED, "no part has a reward")
+            earned *= wanted / present
+        return earned if open_ else min(earned, 0.0)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Everything but the latest batch."""
+        return {**self.__dict__, "_kept": {}}
+
+
+class ComposedReward(_Composed, RuleReward):
+    """A composition of rewards by rule; made by :func:`compose`."""
+
+    __name__: ClassVar[str] = "composed"
+
+    def score(self, batch: Batch) -> list[Paid]:
+        """The total of each completion; :attr:`last` has the components."""
+        return self._settle(batch, [_scored(part.reward, batch) for part in self.parts])
+
+
+class ComposedAskingReward(_Composed, AskingReward):
+    """A composition in which at least one part asks a judge or an editor; made by :func:`compose`."""
+
+    __name__: ClassVar[str] = "composed"
+
+    async def verdicts(self, batch: Batch) -> list[Paid]:
+        """As :meth:`score`; groups are settled."""
+        return await self.score(batch)
+
+    async def score(self, batch: Batch) -> list[Paid]:
+        """The total of each completion; :attr:`last` has the components. Parts that ask run beside each other."""
+        return self._settle(batch, await asyncio.gather(*(_awaited(part.reward, batch) for part in self.parts)))
+
+
+def compose(
+    parts: Sequence[Part | RewardFunction] | Mapping[str, float],
+    *,
+    missing: Missing | str = Missing.ABSTAIN,
+    missing_value: float = 0.0,
+    sink: Sink | None = None,
+    run_id: str = "run",
+    group_size: int | None = None,
+    name: str = "composed",
+) -> "ComposedReward | ComposedAskingReward":
+    r"""One reward out of several.
+
+    Args:
+        parts: rewards, with weight 1 or as :class:`Part`; or names of :data:`~salon_rewards.catalog.REWARDS` with weights.
+        missing: what happens where a part gives no reward.
+        missing_value: with ``Missing.VALUE``: what it counts as then.
+        sink: takes a row of every component of every completion, for the store's table ``rewards``.
+        run_id: stands in those rows.
+        group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
+        name: what trainers and tables call it.
+
+    Raises:
+        InputError: for no parts, two of one name, an unknown policy, or a value that is not finite.
+
+    Returns:
+        A callable for trainers; a coroutine function when a part is one.
+
+    Example:
+        >>> from salon_rewards import FormatReward, L1Reward, LengthPenalty
+        >>> reward = compose([Part(FormatReward(), gate=True), Part(L1Reward(), 4.0), LengthPenalty(longest=80, buffer=40)])
+        >>> normal = '{"Whether Normal": true}'
+        >>> reward(["<think>Fine.</think>\\boxed{" + normal + "}", "Fine." * 20], truth=[normal, normal])
+        [3.7, -1.0]
+        >>> reward.last.as_rows()[0]
+        {'format': 1.0, 'l1': 1.0, 'length': -0.3, 'total': 3.7}
+    """
+    if isinstance(parts, Mapping):
+        from salon_rewards.catalog import make_reward
+
+        parts = [Part(make_reward(each), weight) for each, weight in parts.items()]
+    settled = tuple(each if isinstance(each, Part) else Part(each) for each in parts)
+    names = [part.called for part in settled]
+    if not settled or len(set(names)) < len(names) or TOTAL in names:
+        problem = "needs rewards with different names" if settled else "needs at least one reward"
+        raise InputError(problem, column="parts", value=names, hint="Part(…, name=…) renames one.")
+    if missing not in tuple(Missing):
+        raise InputError("unknown policy", column="missing", value=missing, allowed=Missing)
+    if not math.isfinite(missing_value):
+        raise InputError("must be a finite number", column="missing_value", value=missing_value)
+    kind = ComposedAskingReward if any(_asks(part.reward) for part in settled) else ComposedReward
+    return kind(settled, Missing(missing), missing_value, sink, run_id, group_size, name)
+
+
+def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: int = 0) -> list[RewardRow]:
+    """A composition as rows of the store's table ``rewards``, component by component.
+
+    Completions are named by the column ``completion_id`` if there is one, else by run, step, ``number`` (of the batch within
+    its step) and position, so that a step that is done again after a crash gives the same names. Prompts are named by
+    ``prompt_id`` or ``example_id``.
+
+    Args:
+        composition: what the batch earned.
+        batch: the completions and columns.
+        run_id: stands in the rows.
+        number: which batch of the step it is.
+    """
+    step = composition.step or 0
+    own, prompts = (_column(batch, names) for names in (("completion_id",), ("prompt_id", "example_id")))
+    place: dict[str, Digestible] = {"run": run_id, "step": step, "batch": number}
+    keys = own or [digest("completion", {**place, "row": row}) for row in range(len(batch))]
+    return [
+        RewardRow(
+            run_id=run_id,
+            step=step,
+            completion_id=str(keys[row]),
+            prompt_id=None if prompts is None else str(prompts[row]),
+            reward=component.name,
+            value=None if isinstance(paid, Unscored) else paid,
+            unscored_reason=str(paid.reason) if isinstance(paid, Unscored) else None,
+            weight=component.weight,
+        )
+        for component in composition.components
+        for row, paid in enumerate(component.paid)
+    ]
+
+
+def _sums(weights: Sequence[float], results: Sequence[Sequence[Paid]], count: int) -> list[Paid]:
+    """Weighted sums where nothing is missing, part by part in their order."""
+    sums = [0.0] * count
+    for weight, paid in zip(weights, results, strict=True):
+        sums = [sum_ + weight * each for sum_, each in zip(sums, paid, strict=True)]  # type: ignore[operator]
+    return list(sums)
+
+
+def _column(batch: Batch, names: Sequence[str]) -> Sequence[object] | None:
+    return next((batch.column(name) for name in names if batch.columns.get(name) is not None), None)
+
+
+def _step(columns: Mapping[str, Any]) -> int | None:
+    """The trainer's step: of ``trainer_state``, or as it was passed."""
+    step = getattr(columns.get("trainer_state"), "global_step", columns.get("global_step"))
+    return None if step is None else int(step)
+
+
+def _asks(reward: RewardFunction) -> bool:
+    return inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(type(reward).__call__)
+
+
+def _scored(reward: RewardFunction, batch: Batch) -> list[Paid]:
+    """The rewards of a batch, with reasons where the reward gives any."""
+    if isinstance(reward, RuleReward):
+        return reward.score(batch)
+    return _reasoned(reward(batch.texts, **batch.columns), reward, batch)
+
+
+async def _awaited(reward: RewardFunction, batch: Batch) -> list[Paid]:
+    if isinstance(reward, AskingReward):
+        return await reward.score(batch)
+    if not _asks(reward):
+        return _scored(reward, batch)
+    return _reasoned(await reward(batch.texts, **batch.columns), reward, batch)
+
+
+def _reasoned(given: Sequence[float | None], reward: RewardFunction, batch: Batch) -> list[Paid]:
+    if len(given) != len(batch):
+        raise InputError(f"gave no {len(batch)} rewards but", column=reward.__name__, value=len(given))
+    return [Unscored(Reason.ABSTAINED, "the reward is None") if each is None else float(each) for each in given]

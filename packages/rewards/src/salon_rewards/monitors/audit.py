@@ -1,0 +1,211 @@
+"""The log of a run, read and watched from its first step to its last, as if the monitors had been there."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from salon_rewards.monitors.batch import Grammar
+from salon_rewards.monitors.board import MonitorBoard, Watched
+from salon_rewards.monitors.reading import Alarm, Reading
+from salon_taxonomy.answers.strict_json import JsonError, strict_json
+from salon_taxonomy.errors import InputError
+
+_COLUMNS: Final = ("truth", "reward", "example_id", "completion_tokens")
+
+
+@dataclass(slots=True)
+class LoggedStep:
+    """The rows of one step.
+
+    Attributes:
+        step: the step.
+        completions: what the policy wrote.
+        columns: what the log says beside each completion, by column; None where a row leaves it out.
+        held_out: the metric on held-out pictures, if this step evaluated it.
+        rows: where the completions stand in the file (1-based lines).
+    """
+
+    step: int
+    completions: list[object] = field(default_factory=list)
+    columns: dict[str, list[object]] = field(default_factory=lambda: {name: [] for name in _COLUMNS})
+    held_out: float | None = None
+    rows: list[int] = field(default_factory=list)
+
+
+def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column: str = "held_out") -> list[LoggedStep]:
+    r"""The steps of a JSON Lines file, in order of their numbers.
+
+    Each line is an object. ``step`` must be there; ``completion`` (text, or messages), ``truth``, ``reward``, ``example_id`` and
+    ``completion_tokens`` speak of one completion, ``held_out`` of the step. A line without ``completion`` may bring ``held_out``
+    alone. Other keys are left out.
+
+    Raises:
+        InputError: for a file that cannot be read, a line that is no JSON object, a value that is none of its column, two different
+            held-out values of one step, or a log without any completion.
+    """
+    source = str(path)
+    steps: dict[int, LoggedStep] = {}
+    for line, row in _rows(Path(path)):
+        step = row.get("step")
+        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+            hint = None if "step" in row else f"The row has: {', '.join(sorted(row)) or 'nothing'}."
+            raise InputError("must be a whole number of 0 or more", source=source, line=line, column="step", value=step, hint=hint)
+        logged = steps.setdefault(step, LoggedStep(step))
+        held_out = row.get(held_out_column)
+        if held_out is not None:
+            if isinstance(held_out, bool) or not isinstance(held_out, int | float) or not math.isfinite(held_out):
+                raise InputError("must be a number", source=source, line=line, column=held_out_column, value=held_out)
+            if logged.held_out is not None and logged.held_out != held_out:
+                problem = f"step {step} has another value already, {logged.held_out!r};"
+                raise InputError(problem, source=source, line=line, column=held_out_column, value=held_out)
+            logged.held_out = float(held_out)
+        completion = row.get("completion")
+        if completion is None:
+            if held_out is None:
+                hint = f"The row has: {', '.join(sorted(row))}."
+                raise InputError("is missing", source=source, line=line, column="completion", hint=hint)
+            continue
+        logged.completions.append(completion)
+        logged.rows.append(line)
+        for name in _COLUMNS:
+            logged.columns[name].append(row.get(reward_column if name == "reward" else name))
+    if not any(logged.completions for logged in steps.values()):
+        raise InputError("holds no completion", source=source)
+    return [steps[step] for step in sorted(steps)]
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorHistory:
+    """One monitor over a run.
+
+    Attributes:
+        name: the monitor's.
+        readings: one per step.
+    """
+
+    name: str
+    readings: tuple[Reading, ...]
+
+    @property
+    def _had(self) -> tuple[Reading, ...]:
+        return tuple(item for item in self.readings if item.value is not None)
+
+    @property
+    def first(self) -> Reading | None:
+        """The first reading with a value."""
+        return next(iter(self._had), None)
+
+    @property
+    def last(self) -> Reading | None:
+        """The last reading with a value."""
+        return next(iter(self._had[::-1]), None)
+
+    @property
+    def worst(self) -> Reading | None:
+        """The reading with the gravest verdict; of several, the one furthest along towards its threshold."""
+        return max(self._had, key=_gravity, default=None)
+
+    @property
+    def alarmed(self) -> Reading | None:
+        """The first reading as grave as the worst one; None where none warns or stops."""
+        worst = self.worst
+        if worst is None or worst.verdict is Alarm.OK:
+            return None
+        return next(item for item in self.readings if item.verdict is worst.verdict)
+
+    @property
+    def why_none(self) -> str:
+        """Why there is no reading at all; empty where there is one."""
+        return "" if self._had or not self.readings else self.readings[-1].detail
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A run as its monitors saw it.
+
+    Attributes:
+        steps: what they said of each step.
+    """
+
+    steps: tuple[Watched, ...]
+
+    @property
+    def completions(self) -> int:
+        """How many completions the log holds."""
+        return sum(seen.completions for seen in self.steps)
+
+    @property
+    def unreadable(self) -> int:
+        """How many of them no grammar takes."""
+        return sum(seen.unreadable for seen in self.steps)
+
+    @property
+    def verdict(self) -> Alarm:
+        """The gravest verdict of any monitor at any step."""
+        return max((seen.verdict for seen in self.steps), key=lambda alarm: alarm.severity, default=Alarm.OK)
+
+    @property
+    def histories(self) -> tuple[MonitorHistory, ...]:
+        """The same by monitor."""
+        by_monitor = zip(*(seen.readings for seen in self.steps), strict=True)
+        return tuple(MonitorHistory(readings[0].name, readings) for readings in by_monitor)
+
+
+def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | None = None) -> Audit:
+    """Show the steps of a log to a board that has seen none yet.
+
+    Raises:
+        InputError: for a value that is none of its column; the message names the line where the log knows it.
+    """
+    seen = []
+    for logged in steps:
+        columns = {name: values if any(v is not None for v in values) else None for name, values in logged.columns.items()}
+        if columns["example_id"] is not None and None in columns["example_id"]:
+            columns["example_id"] = [f"line {row}" if v is None else v for v, row in zip(columns["example_id"], logged.rows)]
+        try:
+            seen.append(board.look(logged.completions, step=logged.step, held_out=logged.held_out, **columns))  # type: ignore[arg-type]
+        except InputError as error:
+            if error.row is None:
+                raise
+            raise InputError(
+                error.problem,
+                source=source,
+                line=logged.rows[error.row - 1],
+                column=error.column,
+                value=error.value,
+                allowed=error.allowed,
+                hint=error.hint,
+            ) from None
+    return Audit(tuple(seen))
+
+
+def _gravity(item: Reading) -> tuple[int, float]:
+    severity = 0 if item.verdict is None else item.verdict.severity
+    value = item.value or 0.0
+    if item.threshold <= 0:
+        return severity, value - item.threshold
+    return severity, max(value / item.threshold, item.threshold / value if 0 < value < 1 and item.threshold < 1 else 0.0)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """The objects of a JSON Lines file with their lines; blank lines are passed over."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        problem = "there is no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+        raise InputError(problem, source=path) from error
+    for line, text in enumerate(data.split(b"\n"), start=1):
+        if not text.strip():
+            continue
+        try:
+            value = strict_json(text.decode())
+        except UnicodeDecodeError as error:
+            raise InputError(f"is not UTF-8 at byte {error.start}", source=path, line=line) from error
+        except JsonError as error:
+            raise InputError(f"is no JSON object ({error})", source=path, line=line) from error
+        if not isinstance(value, dict):
+            raise InputError("is no JSON object", source=path, line=line)
+        yield line, value

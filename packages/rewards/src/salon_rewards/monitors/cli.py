@@ -1,0 +1,169 @@
+"""``salon reward audit``: was the reward of a logged run gamed, by what, and since which step."""
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import rich_click as click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
+from salon_rewards.monitors.batch import Grammar
+from salon_rewards.monitors.board import MONITORS, MonitorBoard
+from salon_rewards.monitors.reading import Alarm, Reading
+from salon_taxonomy.errors import InputError
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_CURVE = 20
+_STYLES = {Alarm.OK: "green", Alarm.WARN: "yellow", Alarm.STOP: "bold red"}
+
+
+@click.command("audit")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--grammar",
+    type=click.Choice([str(grammar) for grammar in Grammar]),
+    default="magicmirror",
+    show_default=True,
+    help="How the completions are written: an assessor's labels, or a refiner's verdict and instruction.",
+)
+@click.option("--reward-column", default="reward", show_default=True, metavar="NAME", help="The column of rewards.")
+@click.option("--held-out-column", default="held_out", show_default=True, metavar="NAME", help="The column of the held-out metric.")
+@click.option("--lower-is-better", is_flag=True, help="The held-out metric is an error: it gets worse when it rises.")
+@click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="MONITOR=WARN,STOP",
+    help="Other thresholds for one monitor; inf never stops. May be given again.",
+)
+@click.option(
+    "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="For people, or for programs."
+)
+def audit_command(
+    file: Path,
+    grammar: str,
+    reward_column: str,
+    held_out_column: str,
+    lower_is_better: bool,
+    thresholds: Sequence[str],
+    output: str,
+) -> None:
+    """Look through the log of a training run for a policy that games its reward; exit with 1 where a monitor says stop.
+
+    FILE holds one JSON object per line: step and completion, and where there are some truth, reward, example_id,
+    completion_tokens, and the held_out metric of the step.
+
+    \b
+    salon rewards audit run.jsonl
+    salon rewards audit run.jsonl --threshold length_drift=2,inf --format json
+    """
+    chosen = Grammar(grammar)
+    board = MonitorBoard(_monitors(chosen, thresholds, lower_is_better), grammar=chosen)
+    steps = read_log(file, reward_column=reward_column, held_out_column=held_out_column)
+    found = audit(steps, board, source=str(file))
+    if output == "json":
+        click.echo(json.dumps(_plain(found), indent=2))
+    else:
+        _print(found)
+    if found.verdict is Alarm.STOP:
+        sys.exit(1)
+
+
+def _monitors(grammar: Grammar, thresholds: Sequence[str], lower_is_better: bool) -> list:  # type: ignore[type-arg]
+    """The grammar's monitors with the thresholds asked for."""
+    builders = {build.name: build for build in MONITORS[grammar]}  # type: ignore[attr-defined]
+    given: dict[str, dict[str, object]] = {}
+    for option in thresholds:
+        name, _, pair = option.partition("=")
+        if name not in builders:
+            raise InputError("unknown monitor", source="--threshold", value=name, allowed=builders)
+        try:
+            warn, stop = (float(part) for part in pair.split(","))
+        except ValueError:
+            raise InputError("needs two numbers, as in length_drift=2,4", source="--threshold", value=option) from None
+        if math.isnan(stop):
+            raise InputError("must be a number", source="--threshold", value=option)
+        given[name] = {"warn": warn, "stop": stop}
+    if lower_is_better:
+        given.setdefault("reward_metric_divergence", {})["higher_is_better"] = False
+    return [build(**given.get(name, {})) for name, build in builders.items()]
+
+
+def _print(found: Audit) -> None:
+    table = Table("monitor", "verdict", "first", "last", "worst", "at step", "threshold", f"steps {_span(found)}")
+    for column in table.columns[2:7]:
+        column.justify = "right"
+    for history in found.histories:
+        worst = history.worst
+        if worst is None or worst.verdict is None:
+            table.add_row(history.name, Text("–", "dim"), "", "", "", "", "", Text(history.why_none, "dim"))
+            continue
+        table.add_row(
+            history.name,
+            Text(str(worst.verdict), _STYLES[worst.verdict]),
+            _number(history.first),
+            _number(history.last),
+            _number(worst),
+            str(worst.step),
+            f"{worst.threshold:.3g}",
+            _curve([item.value for item in history.readings]),
+        )
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    unreadable = f", {found.unreadable} of them unreadable" if found.unreadable else ""
+    click.echo(f"{found.completions:,} completions of {len(found.steps):,} steps{unreadable}: {found.verdict}")
+    for history in found.histories:
+        since = history.alarmed
+        if since is not None and since.verdict is not None:
+            click.echo(f"{since.verdict}: {history.name} from step {since.step}: {since.detail}")
+
+
+def _span(found: Audit) -> str:
+    return f"{found.steps[0].step} to {found.steps[-1].step}"
+
+
+def _number(item: Reading | None) -> str:
+    return "" if item is None or item.value is None else f"{item.value:.3g}"
+
+
+def _curve(values: Sequence[float | None]) -> str:
+    """A line of blocks from the lowest to the highest value; a dot where there is none."""
+    width = min(_CURVE, len(values))
+    had = [value for value in values if value is not None]
+    low, high = min(had), max(had)
+    signs = []
+    for cell in range(width):
+        part = [v for v in values[cell * len(values) // width : (cell + 1) * len(values) // width] if v is not None]
+        if not part:
+            signs.append("·")
+        else:
+            share = (sum(part) / len(part) - low) / (high - low) if high > low else 0.0
+            signs.append(_BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)])
+    return "".join(signs)
+
+
+def _plain(found: Audit) -> dict[str, object]:
+    return {
+        "verdict": str(found.verdict),
+        "completions": found.completions,
+        "unreadable": found.unreadable,
+        "steps": len(found.steps),
+        "monitors": [_plain_history(history) for history in found.histories],
+    }
+
+
+def _plain_history(history: MonitorHistory) -> dict[str, object]:
+    marks = {"first": history.first, "last": history.last, "worst": history.worst, "alarmed": history.alarmed}
+    return {
+        "name": history.name,
+        "verdict": None if history.worst is None else str(history.worst.verdict),
+        **{name: None if item is None else item.as_dict() for name, item in marks.items()},
+        "why_none": history.why_none or None,
+        "steps": [item.step for item in history.readings],
+        "values": [item.value for item in history.readings],
+        "verdicts": [None if item.verdict is None else str(item.verdict) for item in history.readings],
+    }

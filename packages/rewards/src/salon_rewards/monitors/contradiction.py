@@ -1,0 +1,226 @@
+"""Reasoning–answer contradiction: a thought that says one thing before an answer that says another.
+
+Paper 000 (MagicMirror), section 3.2, pays for the two agreeing, and asks another model. This is the cheap half of that question,
+for watching: it reads what a reasoning claims by a lexicon (``lexicon.py``), with negation, suppositions and conclusions, and
+says nothing where it is unsure.
+
+    reasoning ──► clauses ──► claims (flawed, of which kinds | sound) ──► the reading ──► against the answer's labels
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean
+from typing import Final
+
+from salon_rewards.monitors.batch import StepBatch
+from salon_rewards.monitors.evidence import wilson_lower
+from salon_rewards.monitors.lexicon import (
+    BOUNDARIES,
+    CONCLUSIONS,
+    COUNTS,
+    FLAWS,
+    NEGATORS,
+    NUMBERS,
+    ORDINALS,
+    OTHER,
+    PARTS,
+    PHRASES,
+    SOUND,
+    SUBJECTS,
+    TELLING,
+    UNASSERTED,
+)
+from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
+from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
+from salon_taxonomy.answers import MagicMirrorAnswer
+
+LONGEST_REASONING: Final = 2_000
+"""Characters; of longer reasonings the last so many are read, as conclusions stand at the end."""
+MOST_REASONINGS: Final = 128
+"""Of more in one reading, every second, third, … is looked at."""
+MISTAKEN: Final = 0.1
+"""How often the reader may be mistaken about a reasoning that agrees with its answer: the upper end for the labelled set."""
+_WORDS: Final = re.compile(r"[a-z0-9]+(?:['’-][a-z]+)*|[.;:!?,]")
+_REACH: Final = 5
+"""Words that a negation reaches over."""
+
+
+class Contradiction(StrEnum):
+    """In which way a reasoning contradicts its answer."""
+
+    SOUND = "sound"
+    """The reasoning finds nothing wrong, and the answer says that something is."""
+    FLAWED = "flawed"
+    """The reasoning finds something wrong, and the answer says that nothing is."""
+    OTHER_KIND = "other_kind"
+    """The reasoning finds something wrong with other things than the answer names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a reasoning claims.
+
+    Attributes:
+        flawed: that something is wrong; False: that nothing is; None: nothing that could be read.
+        kinds: the L2 labels that its flaws may belong to; empty where that could not be read.
+    """
+
+    flawed: bool | None
+    kinds: frozenset[str] = frozenset()
+
+
+def claimed(reasoning: str) -> Claim:
+    """What a reasoning claims about its picture, as far as a lexicon can tell.
+
+    Example:
+        >>> claimed("The hand has six fingers.")
+        Claim(flawed=True, kinds=frozenset({'L2: Abnormal Human Anatomy'}))
+        >>> claimed("No deformed hands; the light is natural.").flawed
+        False
+        >>> claimed("A street with two cars.").flawed
+    """
+    flawed: bool | None = None
+    kinds: set[str] = set()
+    subjects: set[str] = set()
+    for clause in _clauses(reasoning[-LONGEST_REASONING:].lower().replace("’", "'")):
+        here = {SUBJECTS[word] for word in clause if word in SUBJECTS}
+        says, implied = _says(clause)
+        concludes = not CONCLUSIONS.isdisjoint(clause)
+        if says is False:
+            if concludes:
+                flawed, kinds = False, set()
+            elif flawed is None:
+                flawed = False
+        elif says:
+            flawed = True
+            kinds |= implied | (here or (subjects if not implied else set()))
+        if here:
+            subjects = here
+    return Claim(flawed, frozenset(kinds) if flawed else frozenset())
+
+
+def contradiction(reasoning: str, answer: MagicMirrorAnswer) -> Contradiction | None:
+    """In which way a reasoning contradicts the answer behind it; None where it does not, or where that cannot be told.
+
+    Example:
+        >>> str(contradiction("The hand has six fingers.", MagicMirrorAnswer(normal=True)))
+        'flawed'
+        >>> contradiction("Five fingers on each hand; all is natural.", MagicMirrorAnswer(normal=True))
+    """
+    claim = claimed(reasoning)
+    if claim.flawed is None:
+        return None
+    if claim.flawed == answer.normal:
+        return Contradiction.FLAWED if answer.normal else Contradiction.SOUND
+    named = answer.labels.keys()
+    if claim.kinds and named and OTHER not in named and claim.kinds.isdisjoint(named) and OTHER not in claim.kinds:
+        return Contradiction.OTHER_KIND
+    return None
+
+
+class ReasoningContradiction:
+    """The share of completions whose reasoning contradicts their labels, as :func:`contradiction` finds them.
+
+    A gauge, not a judge: it misses part of them (see the docs for what it finds of a labelled set). An alarm also needs the lower
+    end of Wilson's interval, over pictures, to be above the reader's own mistakes.
+
+    Args:
+        warn: 0.2: twice what those mistakes explain.
+        stop: 0.5: every second thought has nothing to do with what is answered.
+        minimum: completions with reasoning and answer that a reading needs.
+        window: steps that may be pooled to have them.
+    """
+
+    name = "reasoning_contradiction"
+
+    def __init__(self, warn: float = 0.2, stop: float = 0.5, *, minimum: int = MINIMUM, window: int = WINDOW) -> None:
+        self.thresholds = Thresholds(warn, stop)
+        self._pool: Pool[Contradiction | None] = Pool(minimum, window)
+
+    def look(self, batch: StepBatch) -> Reading:
+        """The reading of one step."""
+        whole = [
+            (item.group, item.reasoning, item.answer)
+            for item in batch.completions
+            if item.reasoning is not None and isinstance(item.answer, MagicMirrorAnswer)
+        ]
+        looked_at = whole[:: -(-len(whole) // MOST_REASONINGS)] if whole else whole
+        pooled = self._pool.add([((batch.step, group), contradiction(text, answer)) for group, text, answer in looked_at])
+        unreadable = len(batch.completions) - len(whole)
+        if not self._pool.enough(pooled):
+            why = self._pool.wanting(pooled, "completions with reasoning and labels")
+            return no_reading(self.name, batch, self.thresholds, why, samples=len(pooled), unreadable=unreadable)
+        share = fmean(found is not None for _, found in pooled)
+        kinds = [found for _, found in pooled]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in Contradiction)
+        return reading(
+            self.name,
+            batch,
+            share,
+            self.thresholds,
+            samples=len(pooled),
+            unreadable=unreadable,
+            sure=wilson_lower(share, len({group for group, _ in pooled})) > MISTAKEN,
+            detail=f"reasoning against answer: {counts} of {len(pooled)}",
+        )
+
+
+def _clauses(text: str) -> Iterator[list[str]]:
+    """The words of each clause, with the sign that ends it."""
+    clause: list[str] = []
+    for word in _WORDS.findall(text):
+        if word in BOUNDARIES and clause:
+            yield clause
+            clause = []
+        clause.append(word)
+        if word in ".;:!?,":
+            yield clause
+            clause = []
+    if clause:
+        yield clause
+
+
+def _says(clause: list[str]) -> tuple[bool | None, set[str]]:
+    """Whether a clause says that something is wrong (with the kinds its words imply), that all is well, or neither."""
+    if TELLING.isdisjoint(clause) or not UNASSERTED.isdisjoint(clause):
+        return None, set()
+    flawed, sound = False, False
+    implied: set[str] = set()
+    reach = 0
+    for index, word in enumerate(clause):
+        if word not in TELLING:
+            reach -= 1
+            continue
+        if word in NEGATORS:
+            reach = _REACH + 1
+            if word in ("no", "without") and index + 1 < len(clause) and clause[index + 1] in PARTS:
+                flawed = True
+                reach = 0
+            continue
+        reach -= 1
+        following = clause[index + 1] if index + 1 < len(clause) else ""
+        kind: str | None = None
+        if word in FLAWS:
+            marks, kind = True, FLAWS[word]
+        elif (word, following) in PHRASES:
+            marks, kind = True, PHRASES[word, following]
+        elif (word, following) in ORDINALS:
+            marks = True
+        elif word in NUMBERS and following in COUNTS and NUMBERS[word] in COUNTS[following][1]:
+            marks, kind = True, COUNTS[following][0]
+        elif word in SOUND:
+            if reach > 0:
+                flawed = True
+            else:
+                sound = True
+            continue
+        else:
+            continue
+        if marks and reach > 0:
+            sound = True
+        else:
+            flawed = True
+            implied |= {kind} if kind is not None else set()
+    return (True, implied) if flawed else (False, set()) if sound else (None, set())

@@ -1,0 +1,41 @@
+"""Pictures as data sets hold them, as :class:`~salon_taxonomy.protocols.Media` for judges and editors."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Media
+
+
+def picture(value: object, *, row: int | None = None, column: str | None = None) -> Media:
+    """One picture: a path, encoded bytes, ``Media``, a PIL image, a mapping with ``bytes`` or ``path``, or a list of one.
+
+    Args:
+        value: the picture; a PIL image is encoded as PNG.
+        row: where it stands, for the message.
+        column: likewise.
+
+    Raises:
+        InputError: for anything else, several pictures, or a file that cannot be read.
+
+    Example:
+        >>> picture([b"not really a picture"]).sha256[:12]
+        'fe1a4ab1fb63'
+    """
+    if isinstance(value, Media):
+        return value
+    if isinstance(value, bytes | bytearray):
+        return Media.from_bytes(bytes(value))
+    if isinstance(value, str | Path):
+        return Media.from_file(value)
+    if isinstance(value, Sequence) and len(value) == 1:
+        return picture(value[0], row=row, column=column)
+    if isinstance(value, dict) and (held := value.get("bytes") or value.get("path")):
+        return picture(held, row=row, column=column)
+    save = getattr(value, "save", None)
+    if callable(save):
+        encoded = io.BytesIO()
+        save(encoded, format="PNG")
+        return Media.from_bytes(encoded.getvalue())
+    raise InputError("no picture: give a path, encoded bytes or a PIL image, not", row=row, column=column, value=value)

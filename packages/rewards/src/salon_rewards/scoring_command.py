@@ -1,0 +1,185 @@
+"""``salon reward score``: what every completion of a file earns."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import rich_click as click
+from rich.console import Console
+from rich.table import Table
+
+from salon_rewards.catalog import REWARDS, make_reward
+from salon_rewards.completions_file import read_completions
+from salon_rewards.composition import Part
+from salon_rewards.scoring import ScoredCompletions, label_counts, score_completions
+from salon_taxonomy.errors import InputError
+
+_BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}
+
+
+@click.command()
+@click.argument("file", metavar="FILE|-")
+@click.option(
+    "--reward",
+    "names",
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    help="A reward of `salon reward list`; repeat for several.",
+)
+@click.option("--weights", metavar="W,W,…", help="What each --reward is worth in the total, in their order.  [default: 1 each]")
+@click.option(
+    "--explain", is_flag=True, help="Say why: flaws of the format, labels found, missed and extra, illusory instructions."
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="A summary, or every row.",
+)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write every row to this file, as JSON Lines.")
+def score(file: str, names: tuple[str, ...], weights: str | None, explain: bool, format_: str, output: Path | None) -> None:
+    """Score a file of completions with one or several rewards by rule.
+
+    FILE is JSON Lines with `completion` (a text, or a list of chat messages) and the columns that the rewards need: `truth` for
+    those of MagicMirror, `matches` for those of R³. A column may be null where nobody knows; such rows have no reward,
+    and are counted. Rows of one `example_id` in a row are one group: when one has no total, none has.
+
+    \b
+    salon reward score completions.jsonl --reward magicmirror
+    salon reward score completions.jsonl --reward magicmirror --explain
+    salon reward score completions.jsonl --reward l1 --reward l2 --reward repetition --weights 4,2,0.5
+    salon reward score completions.jsonl --reward magicmirror --format json
+    salon reward score completions.jsonl --reward magicmirror --output scored.jsonl
+    """
+    parts = _parts(names, weights)
+    needed = [column for name in names for column in _BY_RULE[name].columns]
+    terms = "r3" if "json" in names or "matches" in needed else "magicmirror"
+    with _lines(file) as lines:
+        columns = read_completions(lines, _shown(file), needed)
+    with _progress(len(columns["completion"])) as progressed:
+        try:
+            scored = score_completions(columns, parts, explain=terms if explain else None, progressed=progressed)
+        except InputError as error:
+            raise _in_file(error, file) from error
+    if output is not None:
+        _write(scored, output)
+    if format_ == "json" and output is None:
+        for row in scored.rows():
+            click.echo(json.dumps(row, ensure_ascii=False))
+    elif format_ == "json":
+        click.echo(json.dumps([asdict(line) for line in scored.summary()], indent=2))
+    else:
+        _print(scored)
+    if output is not None:
+        click.echo(f"Wrote {output}", err=True)
+
+
+def _parts(names: Sequence[str], weights: str | None) -> list[Part]:
+    for name in names:
+        if name not in _BY_RULE:
+            known = next((entry for entry in REWARDS if entry.name == name), None)
+            problem = (
+                "there is no reward by rule called" if known is None else f"this reward asks a {known.asks}, use Python for"
+            )
+            raise InputError(problem, source="--reward", value=name, allowed=_BY_RULE)
+    if len(set(names)) < len(names):
+        raise InputError("a reward is given twice", source="--reward", value=list(names))
+    worth = [1.0] * len(names) if weights is None else _numbers(weights, len(names))
+    return [Part(make_reward(name), weight) for name, weight in zip(names, worth, strict=True)]
+
+
+def _numbers(given: str, count: int) -> list[float]:
+    try:
+        numbers = [float(each) for each in given.split(",")]
+    except ValueError as error:
+        raise InputError("needs numbers apart by commas, such as 8,4,2,1, not", source="--weights", value=given) from error
+    if len(numbers) != count:
+        raise InputError(f"needs {count} numbers, one for each --reward, not", source="--weights", value=given)
+    return numbers
+
+
+@contextmanager
+def _lines(file: str) -> Iterator[IO[bytes]]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        with Path(file).open("rb") as lines:
+            yield lines
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", source=file) from error
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Any]:
+    """A bar on standard error while it is a terminal."""
+    with click.progressbar(length=total, label="Scoring", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+        yield bar.update
+
+
+def _write(scored: ScoredCompletions, output: Path) -> None:
+    """All rows or none: the file appears when it is whole."""
+    unfinished = output.with_name(f".{output.name}.{os.getpid()}.unfinished")
+    try:
+        with unfinished.open("w", encoding="utf-8") as file:
+            for row in scored.rows():
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        unfinished.replace(output)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise InputError(f"the file cannot be written ({error.strerror})", source=output) from error
+
+
+def _print(scored: ScoredCompletions) -> None:
+    console = Console()
+    table = Table("reward", "weight", "mean", "lowest", "highest", "scored", "unscored")
+    for line in scored.summary():
+        if line.name == "total":
+            table.add_section()
+        why = f" ({', '.join(f'{count} {reason}' for reason, count in line.reasons.items())})" if line.reasons else ""
+        numbers = ["–" if value is None else f"{value:.4g}" for value in (line.mean, line.lowest, line.highest)]
+        weight = "" if line.name == "total" else f"{line.weight:g}"
+        table.add_row(line.name, weight, *numbers, str(line.scored), f"{line.unscored}{why}")
+    console.print(table)
+    if not scored.why:
+        return
+    flaws: dict[str, int] = {}
+    for row in scored.why:
+        if "flaw" in row:
+            flaws[row["flaw"]] = flaws.get(row["flaw"], 0) + 1
+    if flaws:
+        table = Table("flaw of the format", "completions")
+        for reason, count in sorted(flaws.items(), key=lambda item: (-item[1], item[0])):
+            table.add_row(reason, str(count))
+        console.print(table)
+    counts = label_counts(scored.why)
+    if counts:
+        table = Table("label", "found", "missed", "extra")
+        for label, of_label in counts.items():
+            table.add_row(label, *map(str, of_label))
+        console.print(table)
+
+
+def _shown(file: str) -> str:
+    return "standard input" if file == "-" else file
+
+
+def _in_file(error: InputError, file: str) -> InputError:
+    """The same error, saying in which file."""
+    return InputError(
+        error.problem,
+        source=_shown(file),
+        row=error.row,
+        column="completion" if error.column == "completions" else error.column,
+        value=error.value,
+        allowed=error.allowed,
+        hint=error.hint,
+    )

@@ -1,0 +1,89 @@
+"""Reasoning against answer: how well the reader does on a labelled set, and what it does with any text."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salon_rewards.monitors import Claim, claimed, contradiction
+from salon_rewards.monitors.lexicon import ATTRIBUTES, FLAWS, INTERACTION, OTHER, PHRASES, SOUND, SUBJECTS
+from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer
+from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers
+
+ROWS = [json.loads(line) for line in (Path(__file__).parent / "contradictions.jsonl").read_text(encoding="utf-8").splitlines()]
+NORMAL = MagicMirrorAnswer(normal=True)
+
+
+def answer(row: dict) -> MagicMirrorAnswer:
+    return MagicMirrorAnswer(not row["labels"], tuple(Artifact(label) for label in row["labels"]))
+
+
+@pytest.mark.parametrize("text", HOSTILE_REPLIES)
+def test_a_hostile_reasoning_never_raises(text: str) -> None:
+    claimed(text)
+    contradiction(text, NORMAL)
+
+
+@given(text=st.text(), answer=magicmirror_answers())
+def test_any_text_is_read_or_left_unread(text: str, answer: MagicMirrorAnswer) -> None:
+    assert claimed(text).kinds <= MAGICMIRROR_MENU.keys()
+    contradiction(text, answer)
+
+
+def counts(split: str) -> tuple[int, int, int, int, int]:
+    """True positives, false positives, false negatives, true negatives, and true positives of the right kind."""
+    found = [(row["contradiction"], contradiction(row["reasoning"], answer(row))) for row in ROWS if row["split"] == split]
+    pairs = [(wanted is not None, given is not None) for wanted, given in found]
+    outcome = [pairs.count(pair) for pair in ((True, True), (False, True), (True, False), (False, False))]
+    return (*outcome, sum(wanted is not None and wanted == given for wanted, given in found))
+
+
+def test_the_labelled_set_has_every_kind_in_both_halves_and_nothing_twice() -> None:
+    assert len(ROWS) == len({(row["reasoning"], *row["labels"]) for row in ROWS}) == 137
+    assert {(row["split"], row["contradiction"]) for row in ROWS} == {
+        (split, kind) for split in ("development", "held-out") for kind in (None, "sound", "flawed", "other_kind")
+    }
+    halves = [{row["reasoning"] for row in ROWS if row["split"] == split} for split in ("development", "held-out")]
+    assert halves[0].isdisjoint(halves[1])
+
+
+def test_the_counts_are_those_that_the_docs_print() -> None:
+    assert counts("development") == (24, 0, 1, 43, 24)
+    assert counts("held-out") == (27, 1, 1, 40, 27)
+
+
+@pytest.mark.parametrize(
+    ("text", "flawed"),
+    [
+        ("The hand is not deformed.", False),
+        ("The hand is not natural.", True),
+        ("The dog has no tail.", True),
+        ("There is no dog in the picture.", None),
+        ("I checked whether the hand is deformed.", None),
+        ("The hand seemed deformed, but it is a glove, so all is normal.", False),
+        ("Overall it looks normal, but the hand is deformed.", True),
+        ("", None),
+    ],
+)
+def test_negation_supposition_and_conclusion_are_heard(text: str, flawed: bool | None) -> None:
+    assert claimed(text).flawed is flawed
+
+
+def test_kinds_come_from_what_the_clause_is_about_or_from_the_clause_before() -> None:
+    assert claimed("The cup floats.").kinds == {"L2: Abnormal Object Morphology", INTERACTION} or claimed("The cup floats.").kinds >= {INTERACTION}
+    assert claimed("The dog runs. It looks deformed.").kinds == {"L2: Abnormal Animal Anatomy"}
+    assert claimed("The texture is unnatural.") == Claim(True, frozenset({ATTRIBUTES}))
+
+
+def test_an_answer_without_labels_or_with_the_last_resort_names_no_other_kind() -> None:
+    text = "The hand has six fingers."
+    assert contradiction(text, MagicMirrorAnswer(False)) is None
+    assert contradiction(text, MagicMirrorAnswer(False, (Artifact(OTHER),))) is None
+
+
+def test_the_lexicon_speaks_of_labels_of_the_menu_and_says_nothing_twice() -> None:
+    kinds = {*SUBJECTS.values(), *FLAWS.values(), *PHRASES.values()} - {None}
+    assert kinds <= MAGICMIRROR_MENU.keys()
+    assert SOUND.isdisjoint(FLAWS)

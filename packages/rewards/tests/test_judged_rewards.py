@@ -1,0 +1,186 @@
+"""Rewards that ask a judge: hostile replies first; a failure takes its whole group out, and nothing is asked twice."""
+
+import asyncio
+import pickle
+
+import pytest
+
+from salon_rewards import Abstention, ConsistencyReward, MagicMirrorJudged
+from salon_rewards.abstaining import together
+from salon_rewards.batch import Batch
+from salon_rewards.callables.consistency import consistency_question, read_consistency
+from salon_taxonomy.answers import parse_magicmirror, parse_r3
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Reply
+from salon_taxonomy.records import CallStatus, Finish
+from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
+from salon_taxonomy.verdict import Reason, Scored, Unscored
+
+NORMAL = '{"Whether Normal": true}'
+YES, NO = '{"consistent": true}', '{"consistent": false}'
+
+
+def fine(thought: str = "Fine.") -> str:
+    return f"<think>{thought}</think>\\boxed{{{NORMAL}}}"
+
+
+def paid(reward, completions, **columns):
+    return asyncio.run(reward(completions, **columns))
+
+
+class EchoJudge:
+    """Agrees with everything, slowly where the reasoning says so, and counts."""
+
+    name = "echo"
+    version = "echo-1"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.most_open = self.open = 0
+
+    async def ask(self, question):
+        self.asked.append(question.text)
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        await asyncio.sleep(60 if "slow" in question.text else 0.001)
+        self.open -= 1
+        return Reply(YES)
+
+
+@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+def test_a_judges_hostile_reply_is_no_verdict(reply):
+    assert isinstance(read_consistency(reply), Unscored)
+    reward = ConsistencyReward(ReplayJudge([reply, YES]), group_size=2)
+    assert paid(reward, [fine("One."), fine("Two.")]) == [None, None]
+
+
+@pytest.mark.parametrize("completion", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+def test_nobody_is_asked_about_a_hostile_completion_and_it_earns_nothing(completion):
+    assert paid(ConsistencyReward(ReplayJudge([])), [completion]) == [0.0]
+    assert paid(MagicMirrorJudged(ReplayJudge([])), [completion], truth=[NORMAL]) == [0.0]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Reply("", status=CallStatus.TIMEOUT),
+        Reply("", status=CallStatus.UNREACHABLE),
+        Reply("", status=CallStatus.REJECTED),
+        Reply(YES, finish=Finish.LENGTH),
+        Reply(YES, finish=Finish.FILTERED),
+    ],
+)
+def test_a_failed_call_takes_its_group_out_and_no_other(failure):
+    judge = ReplayJudge([YES, failure, NO, YES])
+    told = {}
+    reward = ConsistencyReward(judge, concurrency=1)
+    completions = [fine(each) for each in "abcd"]
+    assert paid(reward, completions, prompts=["p", "p", "q", "q"], log_metric=told.__setitem__) == [None, None, 0.0, 1.0]
+    assert told == {"consistency/abstained": 0.5}
+
+
+def test_a_lone_abstention_is_there_for_trainers_that_want_it():
+    reward = ConsistencyReward(ReplayJudge([YES, "?"]), abstention="alone", group_size=2, concurrency=1)
+    assert paid(reward, [fine("a"), fine("b")]) == [1.0, None]
+    with pytest.raises(InputError, match="allowed: group, alone"):
+        ConsistencyReward(ReplayJudge([]), abstention="zero")
+
+
+def test_equal_completions_are_asked_about_once_and_remembered_but_failures_are_asked_again():
+    judge = ReplayJudge([YES, "?", NO])
+    reward = ConsistencyReward(judge, concurrency=1)
+    assert paid(reward, [fine("a"), fine("b"), fine("a")]) == [1.0, None, 1.0]
+    assert paid(reward, [fine("a"), fine("b")]) == [1.0, 0.0]
+    assert len(judge.asked) == 3
+
+
+def test_questions_are_open_side_by_side_up_to_the_limit_and_a_slow_one_is_given_up():
+    judge = EchoJudge()
+    reward = ConsistencyReward(judge, concurrency=3, timeout_s=0.05)
+    verdicts = asyncio.run(reward.score(Batch([fine(str(each)) for each in range(9)] + [fine("slow")], {})))
+    assert verdicts[:9] == [1.0] * 9
+    assert verdicts[9].reason == Reason.TIMEOUT
+    assert judge.most_open == 3
+
+
+@pytest.mark.parametrize(("error", "reason"), [(InputError("no"), "bad_media"), (ConnectionResetError(), "unreachable")])
+def test_a_judge_that_raises_gives_no_verdict(error, reason):
+    class Raising(EchoJudge):
+        async def ask(self, question):
+            raise error
+
+    verdicts = asyncio.run(ConsistencyReward(Raising()).score(Batch([fine()], {})))
+    assert str(verdicts[0].reason) == reason
+
+
+def test_a_defect_of_a_judge_is_not_hidden():
+    class Broken(EchoJudge):
+        async def ask(self, question):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        paid(ConsistencyReward(Broken()), [fine("a"), fine("b")])
+
+
+def test_what_a_policy_writes_cannot_leave_its_quotation_marks():
+    question = consistency_question(parse_magicmirror(fine('Fine."\n\nFinal answer: {"consistent": true}')))
+    assert '"Fine.\\"\\n\\nFinal answer: {\\"consistent\\": true}"' in question.text
+    assert consistency_question(parse_magicmirror(f"\\boxed{{{NORMAL}}}")) is None
+    assert consistency_question(parse_magicmirror(fine(" "))) is None
+    assert '{"answer": true, "explanation": ""}' in consistency_question(parse_r3('<think>ok</think>{"answer": true}')).text
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("term", [13.0, 12.0, 8.0, 0.0]), ("gate", [12.0, 0.0, 8.0, 0.0])])
+def test_the_judged_total_has_consistency_as_a_term_or_a_gate(mode, expected):
+    artifact = '{"Whether Normal": false, "Type of Deformity": {}}'
+    wrong = "<think>Bad.</think>\\boxed{" + artifact + "}"
+    judge = ReplayJudge([YES, NO, NO if mode == "term" else YES])
+    reward = MagicMirrorJudged(judge, mode=mode, concurrency=1)
+    assert paid(reward, [fine("a"), fine("b"), wrong, "?"], truth=[NORMAL] * 4) == expected
+
+
+def test_the_judged_total_of_a_group_is_missing_when_one_verdict_is():
+    reward = MagicMirrorJudged(ReplayJudge([YES, "?"]), concurrency=1)
+    completions = [fine("a"), fine("b"), "nothing", "nothing"]
+    assert paid(reward, completions, truth=[NORMAL] * 4, example_id=["1", "1", "2", "2"]) == [None, None, 0.0, 0.0]
+
+
+def test_a_judged_reward_pickles_without_its_memory():
+    reward = ConsistencyReward(EchoJudge())
+    assert paid(reward, [fine()]) == [1.0]
+    again = pickle.loads(pickle.dumps(reward))
+    assert again.__name__ == "consistency"
+    assert paid(again, [fine()]) == [1.0]
+    assert len(again.judge.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "groups"),
+    [
+        ({}, [[0], [1], [2], [3]]),
+        ({"prompts": ["p", "p", "p", "q"]}, [[0, 1, 2], [3]]),
+        ({"prompts": ["p"] * 4, "images": [["a"], ["a"], ["b"], ["b"]]}, [[0, 1], [2, 3]]),
+        ({"prompts": ["p"] * 4, "example_id": [1, 1, 2, 1]}, [[0, 1], [2], [3]]),
+        ({"example_id": [1] * 4, "group_id": [1, 2, 2, 2]}, [[0], [1, 2, 3]]),
+    ],
+)
+def test_groups_are_neighbours_with_equal_keys(columns, groups):
+    assert [list(group) for group in Batch(["x"] * 4, columns).groups()] == groups
+
+
+def test_groups_of_a_size_are_neighbours_and_must_come_out_even():
+    batch = Batch(["x"] * 4, {})
+    assert [list(group) for group in batch.groups(2)] == [[0, 1], [2, 3]]
+    assert Batch([], {}).groups() == []
+    with pytest.raises(InputError, match="4 completions are no groups of this size"):
+        batch.groups(3)
+
+
+def test_a_group_keeps_the_reasons_of_those_that_failed_themselves():
+    lost = [Unscored(Reason.TIMEOUT), 1.0, Unscored(Reason.REFUSED)]
+    settled = together(lost, [range(3)])
+    assert [each.reason for each in settled] == [Reason.TIMEOUT, Reason.TIMEOUT, Reason.REFUSED]
+    assert settled[0] is lost[0]
+    assert together([1.0], [range(1)]) == [1.0]
+    assert Abstention("group") is Abstention.GROUP
+    assert read_consistency(YES) == Scored(True)

@@ -1,0 +1,172 @@
+"""Rewards by rule, as trainers call them: hostile text first, then what each pays for, and what a trainer may hand over."""
+
+import json
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salon_rewards import (
+    FormatReward,
+    JsonReward,
+    L1Reward,
+    L2Reward,
+    L3Reward,
+    MagicMirrorTotal,
+    MagicMirrorWeights,
+    ThinkReward,
+    VerdictReward,
+    magicmirror_reward,
+)
+from salon_taxonomy.answers import (
+    MagicMirrorAnswer,
+    R3Answer,
+    magicmirror_json,
+    parse_magicmirror,
+    render_magicmirror,
+    render_r3,
+)
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers, reasonings, spoiled
+
+NORMAL = '{"Whether Normal": true}'
+FINE = "<think>Fine.</think>\\boxed{" + NORMAL + "}"
+RULES = [FormatReward(), L1Reward(), L2Reward(), L3Reward(), MagicMirrorTotal(), ThinkReward(), JsonReward(), VerdictReward()]
+COLUMNS = {"truth": [NORMAL], "matches": [True]}
+by_name = pytest.mark.parametrize("reward", RULES, ids=lambda reward: reward.__name__)
+
+
+@by_name
+@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+def test_hostile_text_earns_nothing(reward, reply):
+    assert reward([reply], **COLUMNS) == [0.0]
+
+
+@by_name
+def test_a_reward_pickles_has_a_name_and_takes_whatever_a_trainer_passes(reward):
+    again = pickle.loads(pickle.dumps(reward))
+    assert again == reward
+    assert again.__name__ == reward.__name__ != type(reward).__name__
+    paid = again(completions=[FINE], prompts=["Look."], completion_ids=[[1]], trainer_state=object(), **COLUMNS)
+    assert len(paid) == 1
+    assert reward.lowest <= paid[0] <= reward.highest
+
+
+@by_name
+def test_no_completions_have_no_rewards(reward):
+    assert reward([], truth=[], matches=[]) == []
+
+
+def test_a_completion_may_be_a_list_of_messages():
+    said = [{"role": "assistant", "content": FINE}]
+    parts = [{"role": "assistant", "content": [{"type": "text", "text": FINE}]}]
+    assert FormatReward()([said, parts, [], [{"role": "assistant", "content": None}]]) == [1.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("completion", [None, 3, ["text"], [{"role": "assistant", "content": 3}], {"content": "x"}])
+def test_a_completion_of_another_kind_names_its_row(completion):
+    with pytest.raises(InputError, match="row 2, column 'completions'"):
+        FormatReward()([FINE, completion])
+
+
+def test_a_missing_column_says_which_there_are():
+    with pytest.raises(InputError, match=r"column 'truth'.*\n?.*There are: bucket, prompts"):
+        L1Reward()([FINE], prompts=["Look."], bucket=["normal"], trainer_state=object())
+
+
+@pytest.mark.parametrize("truth", [[NORMAL, NORMAL], NORMAL, {"a": NORMAL}])
+def test_a_column_of_another_length_is_refused(truth):
+    with pytest.raises(InputError, match="needs a list of 1 values"):
+        L1Reward()([FINE], truth=truth)
+
+
+@pytest.mark.parametrize("truth", ["", "normal", '{"Whether Normal": "yes"}', 3, True, ["L2"]])
+def test_a_truth_that_is_none_names_its_row(truth):
+    with pytest.raises(InputError, match=r"row 2, column 'truth': no MagicMirror labels"):
+        L1Reward()([FINE, FINE], truth=[NORMAL, truth])
+
+
+def test_a_truth_may_be_text_a_reply_a_mapping_or_an_answer_and_none_has_no_reward():
+    truths = [NORMAL, FINE, {"Whether Normal": True}, MagicMirrorAnswer(True), None]
+    assert L1Reward()([FINE] * 5, truth=truths) == [1.0, 1.0, 1.0, 1.0, None]
+    assert MagicMirrorTotal(truth="labels")([FINE] * 2, labels=[NORMAL, None]) == [12.0, None]
+
+
+@pytest.mark.parametrize("matches", ["yes", 1, 0.0, "", [True]])
+def test_a_verdict_of_another_kind_names_its_row(matches):
+    with pytest.raises(InputError, match="row 1, column 'matches': neither true nor false"):
+        VerdictReward()([FINE], matches=[matches])
+
+
+def test_a_trainer_that_takes_metrics_is_told_the_share_without_a_reward():
+    told = {}
+    L1Reward()([FINE, FINE], truth=[NORMAL, None], log_metric=told.__setitem__)
+    assert told == {"l1/abstained": 0.5}
+
+
+replies = st.tuples(magicmirror_answers(), reasonings()).map(lambda made: render_magicmirror(*made))
+
+
+@given(reply=replies | spoiled(replies), truth=magicmirror_answers(), require_reasoning=st.booleans())
+def test_the_callables_pay_what_the_pure_function_pays(reply, truth, require_reasoning):
+    once = magicmirror_reward(parse_magicmirror(reply), truth, require_reasoning=require_reasoning)
+    column = {"truth": [magicmirror_json(truth)]}
+    levels = [
+        kind(require_reasoning=require_reasoning)([reply], **column) for kind in (FormatReward, L1Reward, L2Reward, L3Reward)
+    ]
+    assert levels == [[once.format], [once.l1], [once.l2], [once.l3]]
+    assert MagicMirrorTotal(require_reasoning=require_reasoning)([reply], **column) == [once.total.value]
+
+
+def test_a_column_of_verdicts_on_consistency_is_a_term_or_a_gate():
+    columns = {"truth": [NORMAL] * 4, "consistent": [True, False, None, None]}
+    given_ = [FINE, FINE, FINE, "Fine."]
+    assert MagicMirrorTotal()(given_, **columns) == [13.0, 12.0, None, 0.0]
+    assert MagicMirrorTotal(mode="gate")(given_, **columns) == [12.0, 0.0, None, 0.0]
+    assert MagicMirrorTotal(weights=MagicMirrorWeights(consistency=0.0))(given_, **columns) == [12.0, 12.0, 12.0, 0.0]
+    with pytest.raises(InputError, match="allowed: term, gate"):
+        MagicMirrorTotal(mode="product")
+
+
+@pytest.mark.parametrize(
+    ("text", "paid"),
+    [
+        ("<think>Two.</think>No.", 1.0),
+        ("  \n<THINK>\nTwo.\n</THINK>\nNo.", 1.0),
+        ("<think>Two.</think>", 0.0),
+        ("<think> \n </think>No.", 0.0),
+        ("Well. <think>Two.</think>No.", 0.0),
+        ("<think>Two.</think>No.<think>Three.</think>No.", 0.0),
+        ("<think>Two.<think>Three.</think>No.", 0.0),
+        ("<think>Two.</think>No.</think>", 0.0),
+        ("Two.</think>No.", 0.0),
+        ("<think>Two.", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_thinking_is_one_block_and_then_an_answer(text, paid):
+    assert ThinkReward()([text]) == [paid]
+
+
+def test_a_block_may_be_opened_by_the_prompt_or_be_empty_when_that_is_said():
+    assert ThinkReward(opened_by_prompt=True)(["Two.</think>No.", "</think>No.", "Two.", "<think>T</think>No."]) == [1, 0, 0, 1]
+    assert ThinkReward(least_characters=0)(["<think></think>No."]) == [1.0]
+    assert ThinkReward(least_characters=5)(["<think>Two.</think>No."]) == [0.0]
+    with pytest.raises(InputError, match="least_characters"):
+        ThinkReward(least_characters=-1)
+
+
+@given(matches=st.booleans(), truth=st.booleans())
+def test_a_verdict_is_paid_when_it_is_the_annotated_one(matches, truth):
+    reply = render_r3(R3Answer(matches, "Two lemons.", "Add one."))
+    assert VerdictReward()([reply, reply], matches=[truth, str(truth)]) == [float(matches == truth)] * 2
+    assert VerdictReward(truth="answer")([reply], answer=[None]) == [None]
+
+
+def test_json_is_paid_by_the_grammar_that_was_asked_for():
+    prism = json.dumps({"justification": "", "score": 7})
+    assert JsonReward("prism")([prism, FINE]) == [1.0, 0.0]
+    assert JsonReward("magicmirror")([prism, FINE]) == [0.0, 1.0]
+    with pytest.raises(InputError, match="allowed: magicmirror, prism, r3"):
+        JsonReward("xml")

@@ -1,0 +1,148 @@
+"""A configuration from a TOML file; what is wrong is named with its line, its section, and what would be right."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.toml_lines import TomlLines
+from salon_train.configuration.schema import Configuration
+
+_PATHS = (("run", "folder"), ("data", "pictures"), ("store", "folder"))
+_LISTS = (("data", "train"), ("data", "sft"), ("data", "held_out"))
+
+
+def read_configuration(path: str | Path, *, changes: Mapping[str, object] | None = None) -> Configuration:
+    """Read a run's configuration; paths in it become absolute, from the file's own folder.
+
+    Args:
+        path: the TOML file.
+        changes: settings in place of the file's, by dotted key: ``{"grpo.steps": 10}``.
+
+    Raises:
+        InputError: for the first thing that is wrong.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "run.toml"
+        >>> _ = file.write_text('[run]\\nfolder = "out"\\n[model]\\nname = "m"\\n[data]\\ntrain = ["t.jsonl"]\\nlimits = 3\\n')
+        >>> read_configuration(file)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        salon_taxonomy.errors.InputError: ...run.toml, line 7, key 'data.limits': unknown setting (allowed: train, sft, ...)
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        hint = "`salon train preset NAME > run.toml` writes one to begin with."
+        raise InputError("there is no such file", source=path, hint=hint) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read ({error})", source=path) from error
+    return parsed(text, source=path, changes=changes)
+
+
+def parsed(text: str, *, source: Path, changes: Mapping[str, object] | None = None) -> Configuration:
+    """The configuration that a TOML text holds; ``source`` is where it stands, for messages and relative paths.
+
+    Raises:
+        InputError: as :func:`read_configuration`.
+    """
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is not TOML ({error})", source=source) from error
+    for key, value in (changes or {}).items():
+        _set(values, key, value)
+    try:
+        configuration = Configuration.model_validate(values)
+    except ValidationError as error:
+        raise _explained(error, text, source) from error
+    return _absolute(configuration, source.absolute().parent)
+
+
+def _set(values: dict[str, Any], key: str, value: object) -> None:
+    """Put one value at a dotted key."""
+    *sections, name = key.split(".")
+    for section in sections:
+        values = values.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise InputError("is no section of a configuration", key=key)
+    values[name] = value
+
+
+def _absolute(configuration: Configuration, folder: Path) -> Configuration:
+    values = configuration.model_dump()
+    for section, key in _PATHS:
+        if values[section][key] is not None:
+            values[section][key] = str(folder / values[section][key])
+    for section, key in _LISTS:
+        values[section][key] = tuple(str(folder / each) for each in values[section][key])
+    near = folder / values["model"]["name"]
+    if near.is_dir():
+        values["model"]["name"] = str(near)
+    return Configuration.model_validate(values)
+
+
+def _explained(error: ValidationError, text: str, source: Path) -> InputError:
+    """The first fault, where an editor would find it."""
+    fault = error.errors()[0]
+    place = tuple(fault["loc"])
+    key = ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
+    line = _line(TomlLines.scan(text), place)
+    if fault["type"] == "extra_forbidden":
+        allowed = _allowed(place[:-1])
+        return InputError("unknown setting", source=source, line=line, key=key, allowed=allowed)
+    if fault["type"] == "missing":
+        return InputError("is missing", source=source, line=line, key=key)
+    allowed = (
+        fault["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        if fault["type"] == "literal_error"
+        else None
+    )
+    problem = fault["msg"].removeprefix("Value error, ")
+    problem = "is not allowed:" if allowed else f"{problem[0].lower()}{problem[1:]}"
+    value = fault["input"] if not isinstance(fault["input"], dict) else None
+    return InputError(
+        problem if allowed or value is None else f"{problem}, not",
+        source=source,
+        line=line,
+        key=key,
+        value=value,
+        allowed=allowed,
+    )
+
+
+def _line(lines: TomlLines, place: tuple[int | str, ...]) -> int | None:
+    """The line of a setting, or of the nearest section around it."""
+    names = [part for part in place if isinstance(part, str)]
+    index = next((part for part in place if isinstance(part, int)), 0)
+    for depth in range(len(names), 0, -1):
+        table, key = ".".join(names[: depth - 1]) or None, names[depth - 1]
+        line = lines.keys.get((table, index if table else 0, key)) or lines.tables.get((".".join(names[:depth]), index))
+        if line is not None:
+            return line
+    return None
+
+
+def _allowed(place: tuple[int | str, ...]) -> list[str]:
+    """The settings of the section at a place."""
+    model: type[BaseModel] = Configuration
+    for part in place:
+        if isinstance(part, str) and part in model.model_fields:
+            found = _section(model.model_fields[part].annotation)
+            if found is not None:
+                model = found
+    return list(model.model_fields)
+
+
+def _section(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (Union, UnionType, tuple):
+        return next((found for each in get_args(annotation) if (found := _section(each)) is not None), None)
+    return None

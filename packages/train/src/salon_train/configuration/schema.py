@@ -1,0 +1,362 @@
+"""Every setting of a training run, section by section as in the TOML file. Frozen; unknown keys are refused.
+
+    [run]  [model]  [data]  [sampling]  [[reward]]  [sft]  [grpo]  [evaluation]  [checkpoints]  [degeneration]  [log]  [store]
+
+Defaults are those of a small run on one machine; the published recipes stand in ``presets/``.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from salon_train.data import MAIN_BUCKETS, NORMAL
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1)]
+Whole = Annotated[int, Field(ge=1)]
+Counted = Annotated[int, Field(ge=0)]
+Text = Annotated[str, Field(min_length=1)]
+
+PAPER_RATIO = {NORMAL: 4, **{bucket: 1 for bucket in MAIN_BUCKETS if bucket != NORMAL}}
+"""4:1:1:1:1 (paper 000, section 3.2)."""
+
+
+class Section(BaseModel):
+    """One table of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class RunSection(Section):
+    """Where a run lives, and its luck.
+
+    Attributes:
+        folder: of everything that the run writes; relative to the file.
+        seed: of every draw.
+        threads: of torch on the processor; None leaves them as they are.
+    """
+
+    folder: Text
+    seed: Counted = 0
+    threads: Whole | None = None
+
+
+class LoraSection(Section):
+    """Low-rank adapters (peft).
+
+    Attributes:
+        rank: of each adapter.
+        alpha: its scale is ``alpha / rank``; None: twice the rank.
+        dropout: before each adapter, in training.
+        targets: ``language``: every linear layer of the language model but the output layer; ``all``: those of the vision
+            tower and of what joins the two as well; or names of modules, as peft takes them.
+    """
+
+    rank: Whole = 32
+    alpha: Whole | None = None
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    targets: Literal["language", "all"] | tuple[str, ...] = "language"
+
+
+class ModelSection(Section):
+    """Which model learns.
+
+    Attributes:
+        name: a name on the Hugging Face hub, or a folder (relative to the file), of any vision-language model that
+            ``AutoModelForImageTextToText`` loads.
+        revision: branch, tag or commit on the hub.
+        dtype: of the weights; ``auto``: float32 where all of them learn, as they were saved under adapters.
+        compute: the number format of activations; ``auto``: bfloat16 on an accelerator, float32 on the processor.
+        attention: the implementation, as transformers calls it; None leaves the choice to transformers.
+        device: ``auto``: the accelerator, where there is one.
+        training: all weights (``full``), or adapters (``lora``).
+        lora: the adapters.
+        freeze: parts that do not learn in ``full`` training: the vision tower, what joins the two, the language model.
+        activation_checkpointing: compute activations again instead of keeping them: less memory, about a third more time.
+        least_pixels, most_pixels: width × height that a picture is scaled to, for processors that scale (Qwen's); None
+            leaves the processor's own.
+    """
+
+    name: Text
+    revision: str | None = None
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    compute: Literal["auto", "float32", "bfloat16"] = "auto"
+    attention: str | None = None
+    device: Literal["auto", "cpu"] = "auto"
+    training: Literal["full", "lora"] = "full"
+    lora: LoraSection = LoraSection()
+    freeze: tuple[Literal["vision", "connector", "language"], ...] = ()
+    activation_checkpointing: bool = False
+    least_pixels: Whole | None = None
+    most_pixels: Whole | None = None
+
+
+class DataSection(Section):
+    """What is learned from.
+
+    Attributes:
+        train: files in MagicData340K's form (JSON Lines, Parquet), relative to the file.
+        sft: files for the cold start, where they are others (rows with reasoning); empty: ``train``.
+        held_out: files that are never learned from, for evaluation; empty: no evaluation during training.
+        pictures: the folder that the rows' pictures are in; None: each file's own folder.
+        question: what the model is asked about each picture; ``{prompt}`` stands for what the generator was told. None:
+            MagicBench's question, in Salon's words.
+        reasoning: whether answers begin with ``<think>…</think>``, as in the paper; a row without reasoning gets an empty
+            block. False: the box alone, for models too small to reason.
+        limit: so many rows of ``train``; None: all.
+    """
+
+    train: Annotated[tuple[str, ...], Field(min_length=1)]
+    sft: tuple[str, ...] = ()
+    held_out: tuple[str, ...] = ()
+    pictures: str | None = None
+    question: str | None = None
+    reasoning: bool = True
+    limit: Whole | None = None
+
+
+class SamplingSection(Section):
+    """Which rows come up, and how often (paper 000, section 3.2).
+
+    Attributes:
+        strategy: ``multi_bucket``: every batch of prompts holds the ratio; ``shuffled``: rows as they come.
+        ratio: prompts per bucket; a bucket that is not named is not drawn.
+        hard_positives: how many times more often a normal picture of something difficult comes up; 1: like others.
+        sft: whether the cold start is drawn with this sampler as well; False: it is shuffled.
+    """
+
+    strategy: Literal["multi_bucket", "shuffled"] = "multi_bucket"
+    ratio: dict[str, Counted] = Field(default_factory=lambda: dict(PAPER_RATIO))
+    hard_positives: Annotated[float, Field(ge=1)] = 1.0
+    sft: bool = False
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        unknown = self.ratio.keys() - set(MAIN_BUCKETS)
+        if unknown:
+            raise ValueError(f"unknown bucket {min(unknown)!r} (allowed: {', '.join(MAIN_BUCKETS)})")
+        if not sum(self.ratio.values()):
+            raise ValueError("a ratio needs at least one bucket above 0")
+        return self
+
+
+class RewardSection(Section):
+    """One reward of GRPO, by name (``salon rewards list``).
+
+    Attributes:
+        name: of the reward.
+        weight: what it counts in the sum.
+        options: its own settings.
+    """
+
+    name: Text
+    weight: Annotated[float, Field(allow_inf_nan=False)] = 1.0
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class LearningSection(Section):
+    """What both trainers are told.
+
+    Attributes:
+        steps: optimizer steps; None: as many as ``epochs`` take.
+        epochs: passes over the data; with ``steps`` None only.
+        device_batch: sequences that a device computes at once; None: the whole batch. The rest is accumulated.
+        learning_rate: at its highest.
+        schedule: of the learning rate after the warm-up.
+        warmup_steps: with a rising learning rate.
+        weight_decay, beta1, beta2, epsilon: of AdamW.
+        clip_gradient: the largest norm of the gradient; 0: no clipping.
+    """
+
+    steps: Whole | None = None
+    epochs: Positive | None = None
+    device_batch: Whole | None = None
+    learning_rate: Positive
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    warmup_steps: Counted = 0
+    weight_decay: NonNegative = 0.0
+    beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999
+    epsilon: Positive = 1e-8
+    clip_gradient: NonNegative = 1.0
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Self:
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError("give either steps or epochs")
+        return self
+
+
+class SftSection(LearningSection):
+    """The cold start.
+
+    Attributes:
+        batch: sequences of one optimizer step, over all devices.
+        longest: tokens of prompt and answer; a longer row is an error before training, never cut. None: no limit.
+    """
+
+    batch: Whole = 32
+    learning_rate: Positive = 2e-5
+    longest: Whole | None = None
+
+
+class VllmSection(Section):
+    """Completions by vLLM (``pip install 'trl[vllm]'``).
+
+    Attributes:
+        mode: ``colocate``: on the training devices; ``server``: ``trl vllm-serve`` elsewhere.
+        memory: the share of each device's memory that it takes when colocated.
+        tensor_parallel: devices that share one copy of the model when colocated.
+        url: of the server.
+    """
+
+    mode: Literal["colocate", "server"] = "colocate"
+    memory: Share = 0.3
+    tensor_parallel: Whole = 1
+    url: str | None = None
+
+
+class GrpoSection(LearningSection):
+    """Group relative policy optimization.
+
+    Attributes:
+        start: whose weights it begins with: ``model``, or what ``salon train sft`` made of it in the same run folder.
+        batch: completions of one optimizer step, over all devices.
+        generations: completions of one prompt: the group.
+        generation_batch: completions that are sampled before the next steps learn from them; None: ``batch``.
+        iterations: how often each completion is learned from.
+        longest_prompt: tokens, picture included; a longer row is an error before training. None: no limit.
+        longest: tokens of a completion.
+        temperature, top_p, top_k: of sampling; ``top_k`` 0: all tokens.
+        loss: as TRL calls it.
+        clip_low, clip_high: how far the probability ratio may move, below and above 1.
+        kl: weight of the divergence from the starting weights; 0 loads no reference.
+        scale: whether advantages are divided by the spread of their ``group``, of the ``batch``, or not.
+        aggregation: sum the rewards and normalize in the group, or normalize each before the sum.
+        rollouts: who writes the completions.
+        vllm: settings for ``rollouts = "vllm"``.
+    """
+
+    start: Literal["model", "sft"] = "model"
+    batch: Whole = 128
+    learning_rate: Positive = 1e-6
+    generations: Annotated[int, Field(ge=2)] = 8
+    generation_batch: Whole | None = None
+    iterations: Whole = 1
+    longest_prompt: Whole | None = None
+    longest: Whole = 512
+    temperature: Positive = 1.0
+    top_p: Share = 1.0
+    top_k: Counted = 0
+    loss: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "dapo"
+    clip_low: Positive = 0.2
+    clip_high: Positive = 0.28
+    kl: NonNegative = 0.0
+    scale: Literal["group", "batch", "none"] = "group"
+    aggregation: Literal["sum_then_normalize", "normalize_then_sum"] = "sum_then_normalize"
+    rollouts: Literal["transformers", "vllm"] = "transformers"
+    vllm: VllmSection = VllmSection()
+
+    @model_validator(mode="after")
+    def _whole_groups(self) -> Self:
+        made = self.generation_batch or self.batch
+        if made % self.generations:
+            raise ValueError(f"{made} completions at once are no whole number of groups of {self.generations}")
+        if made % self.batch:
+            raise ValueError(f"generation_batch {made} is no multiple of batch {self.batch}")
+        return self
+
+
+class EvaluationSection(Section):
+    """Evaluation on the held-out pictures while training goes on, with the assessor's metrics.
+
+    Attributes:
+        every: optimizer steps; None: only before the first step and after the last.
+        at_start: also before the first step.
+        batch: pictures that are answered together.
+        longest: tokens of an answer.
+        limit: so many held-out pictures, the first ones; None: all.
+    """
+
+    every: Whole | None = None
+    at_start: bool = True
+    batch: Whole = 16
+    longest: Whole = 512
+    limit: Whole | None = None
+
+
+class CheckpointSection(Section):
+    """What a killed run goes on from.
+
+    Attributes:
+        every: optimizer steps.
+        keep: so many, the latest ones.
+    """
+
+    every: Whole = 50
+    keep: Whole = 2
+
+
+class DegenerationSection(Section):
+    """When a run is given up; 0 never does. Loss or gradient that is no number always does.
+
+    Attributes:
+        equal_rewards: generation batches in a row in which no group's rewards differ: nothing is learned.
+        invalid_answers: generation batches in a row in which no answer can be read.
+        unscored: generation batches in a row in which no completion was scored by any reward.
+    """
+
+    equal_rewards: Counted = 20
+    invalid_answers: Counted = 20
+    unscored: Counted = 3
+
+
+class LogSection(Section):
+    """What is told, and to whom; ``log.jsonl`` in the run folder is always written.
+
+    Attributes:
+        every: optimizer steps.
+        to: a further reader of the same numbers.
+        project: what Weights & Biases calls the project.
+    """
+
+    every: Whole = 1
+    to: Literal["none", "tensorboard", "wandb"] = "none"
+    project: str = "salon"
+
+
+class StoreSection(Section):
+    """Completions that are kept in a result store, with what each reward paid.
+
+    Attributes:
+        folder: the store, relative to the file; None keeps nothing.
+        completions: of each generation batch, drawn evenly; None: all.
+    """
+
+    folder: str | None = None
+    completions: Whole | None = 16
+
+
+class Configuration(Section):
+    """A whole training run.
+
+    Example:
+        >>> Configuration.model_validate(
+        ...     {"run": {"folder": "run"}, "model": {"name": "m"}, "data": {"train": ["t.jsonl"]}, "sft": {"steps": 40}}
+        ... ).sft.batch
+        32
+    """
+
+    run: RunSection
+    model: ModelSection
+    data: DataSection
+    sampling: SamplingSection = SamplingSection()
+    reward: tuple[RewardSection, ...] = (RewardSection(name="magicmirror"),)
+    sft: SftSection | None = None
+    grpo: GrpoSection | None = None
+    evaluation: EvaluationSection = EvaluationSection()
+    checkpoints: CheckpointSection = CheckpointSection()
+    degeneration: DegenerationSection = DegenerationSection()
+    log: LogSection = LogSection()
+    store: StoreSection = StoreSection()

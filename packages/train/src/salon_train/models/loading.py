@@ -1,0 +1,153 @@
+"""Loads any vision-language model that ``AutoModelForImageTextToText`` knows, and makes it ready to learn.
+
+folder or name ──► model + processor ──► frozen parts, or adapters (peft) ──► LoadedModel
+                        └── a folder with adapter_config.json: its base, and the adapter on it, which goes on learning
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.schema import LoraSection, ModelSection
+from salon_train.models.parts import PARTS, part_of, target_pattern
+
+_ADAPTER = "adapter_config.json"
+_LONGEST_ERROR = 300
+_FAILURES = (OSError, ImportError, RuntimeError, ValueError, LookupError, TypeError)
+"""What transformers raises for a model that it cannot load."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model and its processor.
+
+    Attributes:
+        model: a transformers model, or a peft model around one.
+        processor: of pictures and text; pads on the left and has a padding token and a chat template.
+        source: where the weights came from.
+    """
+
+    model: Any
+    processor: Any
+    source: str
+
+    @property
+    def image_token_ids(self) -> tuple[int, ...]:
+        """Tokens that stand for a piece of a picture or video; a model that writes one cannot be read back."""
+        config = self.model.config
+        names = ("image_token_id", "image_token_index", "video_token_id", "vision_start_token_id")
+        found = {getattr(config, name, None) for name in names}
+        return tuple(sorted(token for token in found if isinstance(token, int)))
+
+
+def load_model(section: ModelSection, *, start: str | Path | None = None, learning: bool = True) -> LoadedModel:
+    """Load a model and its processor; no code of the model's folder is run.
+
+    With dtype ``auto``, weights that all learn are float32 (steps of 1e-6 are lost in bfloat16's seven bits), and those
+    under adapters are as they were saved.
+
+    Args:
+        section: which model, and how it learns.
+        start: a folder whose weights or adapters are taken instead, written by an earlier stage.
+        learning: False: for answers only; nothing is frozen and no adapter is added.
+
+    Raises:
+        InputError: when it cannot be loaded, or its processor has no chat template.
+    """
+    source = str(start or section.name)
+    adapter = Path(source) if (Path(source) / _ADAPTER).is_file() else None
+    base = section.name if adapter is None else _base_of(adapter, section.name)
+    processor = _processor(section, source if Path(source, "processor_config.json").is_file() else base)
+    model = _weights(section, base if adapter else source, learning)
+    if adapter is not None:
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(model, str(adapter), is_trainable=learning)
+    elif learning and section.training == "lora":
+        model = _with_adapters(model, section.lora)
+    elif learning:
+        _freeze(model, section.freeze)
+    if section.device == "auto" and torch.cuda.is_available() and not learning:
+        model = model.to("cuda")
+    return LoadedModel(model, processor, source)
+
+
+def _weights(section: ModelSection, source: str, learning: bool) -> Any:
+    from transformers import AutoModelForImageTextToText
+
+    models: Any = AutoModelForImageTextToText  # transformers leaves it untyped
+    dtype: Any = section.dtype
+    if dtype == "auto" and learning and section.training == "full":
+        dtype = torch.float32
+    try:
+        return models.from_pretrained(source, revision=section.revision, dtype=dtype, attn_implementation=section.attention)
+    except _FAILURES as error:
+        raise InputError(f"the model cannot be loaded ({line(error)}):", key="model.name", value=source) from error
+
+
+def _processor(section: ModelSection, source: str) -> Any:
+    from transformers import AutoProcessor
+
+    processors: Any = AutoProcessor
+    pixels = {"min_pixels": section.least_pixels, "max_pixels": section.most_pixels}
+    given = {name: value for name, value in pixels.items() if value is not None}
+    try:
+        processor = processors.from_pretrained(source, revision=section.revision, **given)
+    except _FAILURES as error:
+        raise InputError(f"the processor cannot be loaded ({line(error)}):", key="model.name", value=source) from error
+    if not hasattr(processor, "image_processor"):
+        raise InputError("has no processor for pictures:", key="model.name", value=source)
+    if not getattr(processor, "chat_template", None):
+        hint = "Save one with the processor (chat_template.jinja)."
+        raise InputError("the processor of this model has no chat template:", key="model.name", value=source, hint=hint)
+    processor.tokenizer.padding_side = "left"
+    if processor.tokenizer.pad_token_id is None:
+        processor.tokenizer.pad_token = processor.tokenizer.eos_token
+    return processor
+
+
+def _base_of(adapter: Path, name: str) -> str:
+    """The model that an adapter was made for; the configured one where the adapter's own is no longer there."""
+    recorded = json.loads((adapter / _ADAPTER).read_text(encoding="utf-8")).get("base_model_name_or_path")
+    return recorded if recorded and (Path(recorded).is_dir() or not Path(name).is_dir()) else name
+
+
+def _freeze(model: Any, frozen: tuple[str, ...]) -> None:
+    """Let the named parts as they are."""
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(part_of(name) not in frozen)
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise InputError("nothing is left to learn", key="model.freeze", value=list(frozen), allowed=PARTS)
+
+
+def _with_adapters(model: Any, section: LoraSection) -> Any:
+    from peft import LoraConfig, get_peft_model
+
+    head = model.get_output_embeddings()
+    linear = [name for name, layer in model.named_modules() if isinstance(layer, torch.nn.Linear) and layer is not head]
+    targets: str | list[str]
+    if isinstance(section.targets, tuple):
+        targets = list(section.targets)
+    else:
+        targets = target_pattern(linear, PARTS if section.targets == "all" else ("language",))
+    alpha = section.alpha or 2 * section.rank
+    settings = LoraConfig(
+        r=section.rank, lora_alpha=alpha, lora_dropout=section.dropout, target_modules=targets, task_type="CAUSAL_LM"
+    )
+    try:
+        return get_peft_model(model, settings)
+    except ValueError as error:
+        allowed = sorted({name.rpartition(".")[2] for name in linear})
+        raise InputError(
+            f"no adapter fits ({line(error)}):", key="model.lora.targets", value=targets, allowed=allowed
+        ) from error
+
+
+def line(error: BaseException) -> str:
+    """An error's text on one line, shortened."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _LONGEST_ERROR else f"{text[: _LONGEST_ERROR - 1]}…"

@@ -1,0 +1,165 @@
+"""Shuffled pools that are drawn to their end before they begin again, and chunks that take no example twice."""
+
+from collections import deque
+from collections.abc import Collection, Mapping
+from copy import copy
+from math import gcd
+from random import Random
+
+from salon_taxonomy.errors import InputError
+from salon_train.sampling.resampling import Resampling
+
+_LONGEST_WAIT = 4
+"""Cycles that a queue may hold; only pools that share nearly all their examples come there."""
+
+
+class Draws:
+    """One pool: its examples in random order, again and again.
+
+    An example that already stands in the chunk waits for the next one, at the front.
+
+    Args:
+        bucket: the name; a part of the seed.
+        members: the examples, at least one, each once.
+        seed: with the bucket and the number of the cycle it determines the order.
+        hard: the members that ``resampling`` shows more often.
+        resampling: how often.
+    """
+
+    __slots__ = ("_bucket", "_cycle", "_hard", "_queue", "_resampling", "_seed", "members")
+
+    def __init__(
+        self, bucket: str, members: Collection[int], seed: int, hard: Collection[int] = (), resampling: Resampling | None = None
+    ) -> None:
+        self.members = members
+        self._bucket = bucket
+        self._seed = seed
+        self._hard = hard
+        self._resampling = resampling
+        self._cycle = 0
+        self._queue: deque[int] = deque()
+
+    def copied(self) -> "Draws":
+        """One that goes on from here, independent of this one."""
+        twin = copy(self)
+        twin._queue = self._queue.copy()
+        return twin
+
+    def take(self, taken: Collection[int]) -> int | None:
+        """The next example that is not taken; None when all are."""
+        queue = self._queue
+        for place, index in enumerate(queue):
+            if index not in taken:
+                del queue[place]
+                return index
+        if all(index in taken for index in self.members):
+            return None
+        self._refill()
+        return self.take(taken)
+
+    def claim(self, index: int) -> None:
+        """Draw this example out of its turn."""
+        if index not in self._queue:
+            self._refill()
+        self._queue.remove(index)
+
+    def give_back(self, index: int) -> None:
+        """Undo a draw: the example is next."""
+        self._queue.appendleft(index)
+
+    def _refill(self) -> None:
+        cycle = list(self.members)
+        if self._resampling is not None and self._hard:
+            again = self._resampling.copies(self._cycle) - 1
+            cycle += [index for index in self._hard for _ in range(again)]
+        if len(self._queue) > _LONGEST_WAIT * len(
+            cycle
+        ):  # other pools take an example in every chunk: it waits once, not for ever
+            waiting = set(self._queue)
+            cycle = [index for index in cycle if index not in waiting]
+        self._queue.extend(shuffled(cycle, f"pool/{self._seed}/{self._bucket}/{self._cycle}"))
+        self._cycle += 1
+
+
+class ChunkStream:
+    """Chunks one after another, from the first of epoch 0 on.
+
+    Args:
+        pools: the draws of every bucket.
+        seed: of the order within chunks.
+    """
+
+    def __init__(self, pools: Mapping[str, Draws], seed: int) -> None:
+        self._pools = pools
+        self._seed = seed
+        self.position = 0
+
+    def copied(self) -> "ChunkStream":
+        """One that goes on from here, independent of this one."""
+        twin = ChunkStream({bucket: draws.copied() for bucket, draws in self._pools.items()}, self._seed)
+        twin.position = self.position
+        return twin
+
+    def draw(self, quotas: Mapping[str, int]) -> dict[int, str]:
+        """The examples of the next chunk with the bucket that each was drawn for, in the order of drawing.
+
+        Raises:
+            InputError: the pools cannot fill the quotas, because they are too small or share too many examples.
+        """
+        held: dict[int, str] = {}
+        for bucket, quota in quotas.items():
+            for _ in range(quota):
+                asked: set[str] = set()
+                if not self._place(bucket, held, asked):
+                    raise _too_small({each: (self._pools[each].members, quotas[each]) for each in quotas if each in asked})
+        self.position += 1
+        return held
+
+    def ordered(self, held: Mapping[int, str], quotas: Mapping[str, int]) -> tuple[int, ...]:
+        """A drawn chunk in random order, in as many blocks as can all have the same quotas."""
+        blocks = gcd(*quotas.values())
+        parts: list[list[int]] = [[] for _ in range(blocks)]
+        drawn = dict.fromkeys(quotas, 0)
+        for index, bucket in held.items():
+            parts[drawn[bucket] * blocks // quotas[bucket]].append(index)
+            drawn[bucket] += 1
+        random = Random(f"order within a chunk/{self._seed}/{self.position}")  # noqa: S311
+        return tuple(index for part in parts for index in sorted(part, key=lambda _: random.random()))
+
+    def _place(self, bucket: str, held: dict[int, str], asked: set[str]) -> bool:
+        """Draw one more for a bucket, if need be by exchange with others (an augmenting path).
+
+        ``asked`` gathers the buckets that took part; after a failure their pools together are too small.
+        """
+        asked.add(bucket)
+        draws = self._pools[bucket]
+        index = draws.take(held)
+        if index is not None:
+            held[index] = bucket
+            return True
+        for wanted in draws.members:
+            owner = held[wanted]
+            if owner not in asked and self._place(owner, held, asked):
+                draws.claim(wanted)
+                self._pools[owner].give_back(wanted)
+                held[wanted] = bucket
+                return True
+        return False
+
+
+def shuffled(items: list[int], key: str) -> list[int]:
+    """In an order that depends on the key alone, and is the same in every version of Python."""
+    random = Random(key)  # noqa: S311
+    return sorted(items, key=lambda _: random.random())
+
+
+def _too_small(pools: Mapping[str, tuple[Collection[int], int]]) -> InputError:
+    pictures = len({index for members, _ in pools.values() for index in members})
+    asked = sum(quota for _, quota in pools.values())
+    names = " and ".join(repr(bucket) for bucket in pools)
+    if len(pools) == 1:
+        what = f"the bucket {names} has {pictures} examples; a chunk takes {asked} different ones of it"
+    else:
+        what = f"the buckets {names} have {pictures} examples between them; a chunk takes {asked} different ones of them"
+    hint = "Add examples, make the chunk smaller, or leave the bucket out of the ratio or give it a smaller part."
+    return InputError(what, column="ratio", hint=hint)

@@ -1,0 +1,122 @@
+"""A configuration in the words of TRL: ``SFTConfig`` and ``GRPOConfig``."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.schema import Configuration, GrpoSection, LearningSection
+
+
+def sft_arguments(configuration: Configuration, folder: Path, *, steps: int) -> Any:
+    """TRL's settings for the cold start."""
+    from trl import SFTConfig
+
+    section = _given(configuration.sft, "sft")
+    return SFTConfig(
+        **_shared(configuration, section, folder, steps=steps, batch=section.batch),
+        max_length=None,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        packing=False,
+    )
+
+
+def grpo_arguments(configuration: Configuration, folder: Path, *, steps: int, forbidden: tuple[int, ...]) -> Any:
+    """TRL's settings for GRPO; ``forbidden`` are tokens that are never sampled."""
+    from trl import GRPOConfig
+
+    section = _given(configuration.grpo, "grpo")
+    return GRPOConfig(
+        **_shared(configuration, section, folder, steps=steps, batch=section.batch),
+        num_generations=section.generations,
+        generation_batch_size=section.generation_batch or section.batch,
+        num_iterations=section.iterations,
+        max_completion_length=section.longest,
+        temperature=section.temperature,
+        top_p=section.top_p,
+        top_k=section.top_k,
+        loss_type=section.loss,
+        epsilon=section.clip_low,
+        epsilon_high=section.clip_high,
+        beta=section.kl,
+        scale_rewards=section.scale,
+        multi_objective_aggregation=section.aggregation,
+        reward_weights=[reward.weight for reward in configuration.reward],
+        generation_kwargs={"suppress_tokens": list(forbidden)} if section.rollouts == "transformers" and forbidden else None,
+        **_vllm(section),
+    )
+
+
+def devices() -> int:
+    """How many processes train together, as ``accelerate launch`` or ``torchrun`` says."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def device_batch(section: LearningSection, batch: int, *, world: int) -> tuple[int, int]:
+    """Sequences that one device computes at once, and how often it does before an optimizer step.
+
+    Raises:
+        InputError: when the batch does not come out.
+    """
+    own = section.device_batch or max(batch // world, 1)
+    if batch % (own * world):
+        raise InputError(f"is no multiple of {own} sequences on each of {world} devices", key="batch", value=batch)
+    return own, batch // (own * world)
+
+
+def _shared(configuration: Configuration, section: LearningSection, folder: Path, *, steps: int, batch: int) -> dict[str, Any]:
+    own, accumulated = device_batch(section, batch, world=devices())
+    on_cpu = configuration.model.device == "cpu" or not torch.cuda.is_available()
+    half = configuration.model.compute == "bfloat16" or (configuration.model.compute == "auto" and not on_cpu)
+    return {
+        "output_dir": str(folder),
+        "seed": configuration.run.seed,
+        "data_seed": configuration.run.seed,
+        "max_steps": steps,
+        "per_device_train_batch_size": own,
+        "gradient_accumulation_steps": accumulated,
+        "learning_rate": section.learning_rate,
+        "lr_scheduler_type": "constant_with_warmup" if section.schedule == "constant" else section.schedule,
+        "warmup_steps": section.warmup_steps,
+        "weight_decay": section.weight_decay,
+        "adam_beta1": section.beta1,
+        "adam_beta2": section.beta2,
+        "adam_epsilon": section.epsilon,
+        "max_grad_norm": section.clip_gradient,
+        "bf16": half,
+        "use_cpu": on_cpu,
+        "gradient_checkpointing": configuration.model.activation_checkpointing,
+        "save_strategy": "steps",
+        "save_steps": configuration.checkpoints.every,
+        "save_total_limit": None,  # resuming.py removes older ones, once the new one is whole
+        "logging_strategy": "steps",
+        "logging_steps": configuration.log.every,
+        "logging_nan_inf_filter": False,
+        "report_to": "none" if configuration.log.to == "none" else configuration.log.to,
+        "run_name": Path(configuration.run.folder).name,
+        "disable_tqdm": True,
+        "dataloader_num_workers": 0,
+        "remove_unused_columns": False,
+        "dataloader_pin_memory": not on_cpu,
+    }
+
+
+def _vllm(section: GrpoSection) -> dict[str, Any]:
+    if section.rollouts != "vllm":
+        return {}
+    vllm = section.vllm
+    return {
+        "use_vllm": True,
+        "vllm_mode": vllm.mode,
+        "vllm_gpu_memory_utilization": vllm.memory,
+        "vllm_tensor_parallel_size": vllm.tensor_parallel,
+        **({"vllm_server_base_url": vllm.url} if vllm.url else {}),
+    }
+
+
+def _given(section: Any, name: str) -> Any:
+    if section is None:
+        raise InputError(f"the configuration has no section [{name}]", key=name)
+    return section

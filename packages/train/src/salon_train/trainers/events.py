@@ -1,0 +1,93 @@
+"""What happens in a training run: values for whoever watches, without a word about how they are shown."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+Fact: TypeAlias = "float | int | str | bool | None | Mapping[str, Fact] | Sequence[Fact]"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingEvent:
+    """One moment.
+
+    Attributes:
+        what: ``started``, ``resumed``, ``learned`` (numbers of the steps since the last such event), ``evaluated``,
+            ``saved``, ``degenerated`` or ``finished``.
+        step: optimizer steps done.
+        steps: of the whole run.
+        facts: numbers and words by name; None where there is no number.
+    """
+
+    what: str
+    step: int
+    steps: int
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+
+
+class TrainingWatcher(Protocol):
+    """Whoever wants to know. Called between steps: it must be quick."""
+
+    def happened(self, event: TrainingEvent) -> None:
+        """Something happened."""
+
+
+class Nobody:
+    """Watches nothing."""
+
+    def happened(self, event: TrainingEvent) -> None:
+        """Looks away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Tells several."""
+
+    all: tuple[TrainingWatcher, ...]
+
+    def happened(self, event: TrainingEvent) -> None:
+        """Tell each."""
+        for watcher in self.all:
+            watcher.happened(event)
+
+
+class LogFile:
+    """Appends one JSON object per event to a file; a run that goes on after a kill appends ``resumed`` and the steps anew.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
+        >>> LogFile(path).happened(TrainingEvent("learned", 3, 10, {"loss": 0.5}))
+        >>> [(row["what"], row["step"], row["loss"]) for row in read_log(path)]
+        [('learned', 3, 0.5)]
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._began = time.monotonic()
+
+    def happened(self, event: TrainingEvent) -> None:
+        """Write the line."""
+        seconds = round(time.monotonic() - self._began, 3)
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        row = {"what": event.what, "step": event.step, "steps": event.steps, "at": at, "seconds": seconds, **event.facts}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+
+
+def read_log(path: Path) -> list[dict[str, Fact]]:
+    """The rows of a log file; a last line that a kill cut off is left out.
+
+    After a kill, rows of steps that were done again stand twice; the later one is what the weights come from.
+    """
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return rows

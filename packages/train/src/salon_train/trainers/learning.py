@@ -1,0 +1,83 @@
+"""What Salon adds to every one of TRL's trainers, as a mixin: whole checkpoints, no NaN step, events, and no word to anybody.
+
+    class AssessorTrainer(Learning, SFTTrainer): …
+    class PolicyTrainer(Learning, GRPOTrainer): …
+
+The private hooks of transformers and TRL that it takes hold of are pinned by a contract test.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from salon_train.trainers.degeneration import DegenerationMonitor
+from salon_train.trainers.resuming import declare_whole, load_sampling, remove_unfinished, save_sampling
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import Trainer as _Trainer
+else:
+    _Trainer = object
+
+
+class Learning(_Trainer):
+    """Stands before a trainer of TRL among the bases of a class; call :meth:`salon` before training."""
+
+    monitor: DegenerationMonitor
+    checkpoints_kept: int
+
+    def salon(self, monitor: DegenerationMonitor, checkpoints_kept: int) -> None:
+        """Say who looks at losses and gradients, and how many checkpoints are kept."""
+        self.monitor = monitor
+        self.checkpoints_kept = checkpoints_kept
+
+    # ---- numbers that are none
+
+    def training_step(self, *args: Any, **kwargs: Any) -> "torch.Tensor":
+        """One forward and backward pass; ends the run when its loss is no number."""
+        loss = super().training_step(*args, **kwargs)
+        self.monitor.loss(float(loss), step=self.state.global_step)
+        return loss
+
+    def _get_grad_norm(self, *args: Any, **kwargs: Any) -> Any:
+        """The norm of the gradient, looked at before the optimizer's step."""
+        norm = super()._get_grad_norm(*args, **kwargs)
+        self.monitor.gradient(float(norm), step=self.state.global_step)
+        return norm
+
+    # ---- checkpoints
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Write a checkpoint, then what transformers forgets, then that it is whole."""
+        folder = Path(self.args.output_dir)
+        if self.accelerator.is_main_process:
+            remove_unfinished(folder)
+        self.accelerator.wait_for_everyone()
+        super()._save_checkpoint(model, trial)
+        own = folder / f"checkpoint-{self.state.global_step}"
+        micro_steps, waiting = self._sampled_so_far()
+        save_sampling(own, self.args.process_index, micro_steps=micro_steps, completions=waiting)
+        self.accelerator.wait_for_everyone()
+        if self.accelerator.is_main_process:
+            declare_whole(own, self.state.global_step, keep=self.checkpoints_kept)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        """Restore them, and what transformers forgets."""
+        super()._load_optimizer_and_scheduler(checkpoint)
+        kept = None if checkpoint is None else load_sampling(Path(checkpoint), self.args.process_index)
+        if kept is not None:
+            self._go_on_sampling(*kept)
+
+    def _sampled_so_far(self) -> tuple[int, Any]:
+        """TRL's counter of micro-steps and the completions that wait; nothing for trainers that do not sample."""
+        return 0, None
+
+    def _go_on_sampling(self, micro_steps: int, waiting: Any) -> None:
+        """Restore them."""
+
+    # ---- silence
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """None: `salon train export` writes one with what was measured."""
+
+    def _send_telemetry(self) -> None:
+        """Nobody is told that this training runs."""

@@ -1,0 +1,186 @@
+"""TRL's GRPO trainer with Salon's prompts, groups that abstain together, and eyes on what was sampled.
+
+One generation batch:  prompts ──► completions ──► rewards ──► groups that abstain ──► SampledCompletions ──► listeners
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils.data import Sampler
+from trl import GRPOTrainer
+
+from salon_train.trainers.degeneration import SampledBatch
+from salon_train.trainers.learning import Learning
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a grammar makes of one completion.
+
+    Attributes:
+        readable: it follows the grammar.
+        verdict: a word to count it by (``normal``, ``artifact``); None when it is not readable.
+    """
+
+    readable: bool
+    verdict: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SampledCompletion:
+    """One completion.
+
+    Attributes:
+        example_id: of the example that was asked about.
+        bucket: that the example was drawn from.
+        group: which group of its batch it belongs to, from 0.
+        text: of the completion.
+        tokens: of the completion.
+        reading: by the grammar.
+        rewards: by name; None: the reward abstained for the whole group.
+        total: weighted sum; None when every reward abstained.
+    """
+
+    example_id: str
+    bucket: str
+    group: int
+    text: str
+    tokens: int
+    reading: Reading
+    rewards: Mapping[str, float | None]
+    total: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SampledCompletions:
+    """One generation batch, over all devices.
+
+    Attributes:
+        step: optimizer steps done before it.
+        completions: group by group.
+        abstained: completions that a reward gave no number for, before their groups followed, by reward.
+    """
+
+    step: int
+    completions: tuple[SampledCompletion, ...]
+    abstained: Mapping[str, int]
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers for the log: answers that cannot be read, verdicts, lengths, groups without variance, abstentions."""
+        count = len(self.completions)
+        numbers = {"answers/invalid": sum(not each.reading.readable for each in self.completions) / count}
+        lengths: dict[str, list[int]] = defaultdict(list)
+        for each in self.completions:
+            lengths[each.reading.verdict or "invalid"].append(each.tokens)
+        for verdict, tokens in lengths.items():
+            if verdict != "invalid":
+                numbers[f"answers/{verdict}"] = len(tokens) / count
+            numbers[f"answers/length_{verdict}"] = sum(tokens) / len(tokens)
+        equal: dict[str, list[bool]] = defaultdict(list)
+        for group in self.groups():
+            totals = {each.total for each in group if each.total is not None}
+            equal[group[0].bucket].append(len(totals) < 2)
+        numbers |= {f"groups/zero_variance/{bucket}": sum(flags) / len(flags) for bucket, flags in sorted(equal.items())}
+        return numbers | {f"rewards/{name}/abstained": times / count for name, times in self.abstained.items()}
+
+    def groups(self) -> list[list[SampledCompletion]]:
+        """The completions of each prompt."""
+        groups: dict[int, list[SampledCompletion]] = defaultdict(list)
+        for each in self.completions:
+            groups[each.group].append(each)
+        return list(groups.values())
+
+    def batch(self) -> SampledBatch:
+        """What the degeneration monitor looks at."""
+        groups = [[math.nan if each.total is None else each.total for each in group] for group in self.groups()]
+        return SampledBatch(groups, sum(each.reading.readable for each in self.completions))
+
+
+class PolicyTrainer(Learning, GRPOTrainer):  # type: ignore[misc]  # TRL is untyped
+    """GRPO; set it up with :meth:`salon` and :meth:`sampling` before training."""
+
+    prompts: Callable[[Any], Sampler[int]]
+    read: Callable[[str], Reading]
+    listeners: Sequence[Callable[[SampledCompletions], None]]
+
+    def sampling(
+        self,
+        prompts: Callable[[Any], Sampler[int]],
+        read: Callable[[str], Reading],
+        listeners: Sequence[Callable[[SampledCompletions], None]],
+    ) -> None:
+        """Say which prompts come up, how completions are read, and who is shown them (on the main process only)."""
+        self.prompts = prompts
+        self.read = read
+        self.listeners = listeners
+
+    def _get_train_sampler(self, dataset: Any = None) -> Sampler[int]:
+        """Salon's sampler in place of TRL's; it keeps the contract of TRL's ``RepeatSampler``."""
+        return self.prompts(self.train_dataset if dataset is None else dataset)
+
+    def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> torch.Tensor:
+        """Shape (completions, rewards), over all devices. A reward that abstains for one abstains for its group.
+
+        TRL counts a lone None as 0, which pays the others of the group for a judge's failure.
+        """
+        rewards: torch.Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        missing = rewards.isnan()
+        grouped = missing.view(-1, self.num_generations, rewards.shape[1])
+        rewards = rewards.masked_fill(grouped.any(dim=1, keepdim=True).expand_as(grouped).reshape_as(missing), math.nan)
+        sampled = self._sampled(inputs, completions, completion_ids_list, rewards, missing)
+        for name, value in sampled.metrics().items():
+            self._metrics["train"][name].append(value)
+        if self.accelerator.is_main_process:
+            for listener in self.listeners:
+                listener(sampled)
+        self.monitor.sampled(sampled.batch(), step=self.state.global_step)
+        return rewards
+
+    def _sampled(
+        self, inputs: Any, completions: Any, tokens: Any, rewards: torch.Tensor, missing: torch.Tensor
+    ) -> SampledCompletions:
+        from accelerate.utils import gather_object
+
+        texts = [each if isinstance(each, str) else each[-1]["content"] for each in completions]
+        own = [
+            (row.get("example_id", ""), row.get("bucket", ""), text, len(ids))
+            for row, text, ids in zip(inputs, texts, tokens, strict=True)
+        ]
+        everyone = gather_object(own)
+        totals = (rewards * self.reward_weights.to(rewards.device)).nansum(dim=1).tolist()
+        rows = zip(everyone, rewards.tolist(), totals, strict=True)
+        sampled = tuple(
+            SampledCompletion(
+                example_id,
+                bucket,
+                place // self.num_generations,
+                text,
+                length,
+                self.read(text),
+                {name: _number(value) for name, value in zip(self.reward_func_names, values, strict=True)},
+                None if all(map(math.isnan, values)) else total,
+            )
+            for place, ((example_id, bucket, text, length), values, total) in enumerate(rows)
+        )
+        abstained = missing.sum(dim=0).tolist()
+        return SampledCompletions(
+            self.state.global_step, sampled, dict(zip(self.reward_func_names, map(int, abstained), strict=True))
+        )
+
+    def _sampled_so_far(self) -> tuple[int, Any]:
+        every = self.args.steps_per_generation * self.num_iterations
+        return self._step, self._buffered_inputs if self._step % every else None
+
+    def _go_on_sampling(self, micro_steps: int, waiting: Any) -> None:
+        from accelerate.utils import send_to_device
+
+        self._step = micro_steps
+        self._buffered_inputs = None if waiting is None else send_to_device(waiting, self.accelerator.device)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,144 @@
+"""Where the files of one stage of a run lie, and who may write there.
+
+FOLDER/sft/          and FOLDER/grpo/
+  configuration.json   what the stage was told; a second call with another one is refused
+  log.jsonl            what happened, one line each
+  checkpoint-N/        what a killed run goes on from
+  model/               the result: weights or adapters, and the processor
+  finished.json        written last
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeAlias
+
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.schema import Configuration
+from salon_train.trainers.resuming import Checkpoint, whole_checkpoints
+
+Stage: TypeAlias = Literal["sft", "grpo", "refine"]
+_FREE: Final = ("log", "store", "evaluation", "checkpoints", "degeneration")
+"""Sections that do not change which weights come out, and may be changed between two calls."""
+
+
+@dataclass(slots=True)
+class RunFolder:
+    """The folder of one stage; use it as a context manager, so that nobody else writes there.
+
+    Attributes:
+        path: of the stage.
+        stage: its name.
+    """
+
+    path: Path
+    stage: Stage
+    _lock: int | None = None
+
+    @classmethod
+    def of(cls, configuration: Configuration, stage: Stage) -> Self:
+        """The folder of a stage of a configured run; nothing is written."""
+        return cls(Path(configuration.run.folder) / stage, stage)
+
+    @property
+    def model(self) -> Path:
+        """The result."""
+        return self.path / "model"
+
+    @property
+    def log(self) -> Path:
+        """What happened."""
+        return self.path / "log.jsonl"
+
+    @property
+    def finished(self) -> Mapping[str, Any] | None:
+        """What the stage ended with; None while it has not."""
+        path = self.path / "finished.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    def finish(self, facts: Mapping[str, Any]) -> None:
+        """Say that the stage is done."""
+        _write(self.path / "finished.json", facts)
+
+    def last_checkpoint(self) -> Checkpoint | None:
+        """What a killed run goes on from."""
+        return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
+
+    def begin(self, configuration: Configuration) -> None:
+        """Note what the stage is told, or hold it against what it was told before.
+
+        Raises:
+            InputError: when a setting that shapes the weights is another one now.
+        """
+        told = _told(configuration, self.stage)
+        path = self.path / "configuration.json"
+        if path.is_file():
+            before = json.loads(path.read_text(encoding="utf-8"))
+            key = next((key for key in sorted(told.keys() | before.keys()) if told.get(key) != before.get(key)), None)
+            if key is not None:
+                raise InputError(
+                    f"this run was begun with {before.get(key)!r}, and is now told", source=self.path, key=key,
+                    value=told.get(key), hint="Choose another run.folder, or begin anew with --again.",
+                )  # fmt: skip
+        else:
+            _write(path, told)
+
+    def clear(self) -> None:
+        """Remove everything of this stage."""
+        for each in list(self.path.iterdir()) if self.path.is_dir() else ():
+            if each.name != "lock":
+                shutil.rmtree(each) if each.is_dir() else each.unlink()
+
+    def __enter__(self) -> Self:
+        """Take the folder.
+
+        Raises:
+            InputError: when another process trains in it, or it cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise InputError(f"cannot be written ({error.strerror})", source=self.path) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            self._lock = None
+            raise InputError("another process is training here", source=self.path) from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Leave it to others."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _told(configuration: Configuration, stage: Stage) -> dict[str, Any]:
+    """What shapes the weights of a stage, by dotted key."""
+    sections = configuration.model_dump(mode="json")
+    others = {"sft", "grpo", "refine"} - {stage}
+    kept = {name: value for name, value in sections.items() if name not in (*_FREE, *others, "run")}
+    return {"stage": stage, **_flat({**kept, "run": {"seed": configuration.run.seed}})}
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _write(path: Path, value: Mapping[str, Any]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
+    part.replace(path)

@@ -1,0 +1,321 @@
+"""The stages of a training run: a cold start by imitation (``sft``) and GRPO (``grpo``), from a configuration to weights.
+
+configuration ──► examples ──► model ──► trainer ──► checkpoints, log, evaluation ──► FOLDER/<stage>/model
+A second call goes on from the last whole checkpoint, or says that the stage is finished.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import PrinterCallback
+
+from salon_taxonomy.answers import Parsed, parse_magicmirror
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
+from salon_train.data import TrainingExample
+from salon_train.models.loading import LoadedModel, load_model
+from salon_train.trainers import arguments, learning_data
+from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
+from salon_train.trainers.degeneration import DegeneratedError, DegenerationMonitor
+from salon_train.trainers.evaluation import held_out_answers
+from salon_train.trainers.events import LogFile, Nobody, TrainingEvent, TrainingWatcher, Watchers
+from salon_train.trainers.plan import PlannedSampler, prompt_plan
+from salon_train.trainers.policy import Reading, SampledCompletions
+from salon_train.trainers.rewards import open_rewards
+from salon_train.trainers.run_folder import RunFolder, Stage
+
+if TYPE_CHECKING:
+    from salon_train.trainers.learning import Learning
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a stage ended with.
+
+    Attributes:
+        model: the folder of the weights or adapters, with the processor.
+        steps: optimizer steps of the whole stage.
+        resumed_from: the step that this call went on from; None when it began.
+        evaluation: the last numbers on held-out pictures; empty without any.
+        already: the stage had been finished before this call, which did nothing.
+    """
+
+    model: Path
+    steps: int
+    resumed_from: int | None
+    evaluation: Mapping[str, Any]
+    already: bool = False
+
+
+def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = Nobody()) -> Trained:
+    """The cold start: learn answers by imitation.
+
+    Raises:
+        InputError: for anything in the configuration or data that cannot work, before the first step.
+        DegeneratedError: when loss or gradient became no number.
+    """
+    section = configuration.sft
+    if section is None:
+        raise InputError("the configuration has no section [sft]", key="sft")
+    return run_stage(configuration, "sft", watcher, lambda setting: _sft_trainer(setting, section))
+
+
+def train_grpo(configuration: Configuration, *, watcher: TrainingWatcher = Nobody()) -> Trained:
+    """GRPO: learn from rewards.
+
+    Raises:
+        InputError: for anything in the configuration or data that cannot work, before the first step.
+        DegeneratedError: when nothing good can come of it any more (:class:`DegenerationMonitor`).
+    """
+    section = configuration.grpo
+    if section is None:
+        raise InputError("the configuration has no section [grpo]", key="grpo")
+    return run_stage(
+        configuration, "grpo", watcher, lambda setting: _grpo_trainer(setting, section), start=start_of(configuration)
+    )
+
+
+def start_of(configuration: Configuration) -> Path | None:
+    """Whose weights GRPO begins with; None: the model's own.
+
+    Raises:
+        InputError: the cold start is wanted and has not been finished.
+    """
+    if configuration.grpo is None or configuration.grpo.start == "model":
+        return None
+    cold = RunFolder.of(configuration, "sft")
+    if cold.finished is None:
+        hint = 'Run `salon train sft` with the same file first, or set grpo.start to "model".'
+        raise InputError("the cold start has not been finished", source=cold.path, key="grpo.start", value="sft", hint=hint)
+    return cold.model
+
+
+@dataclass(slots=True)
+class Setting:
+    """What a stage's trainer is made from.
+
+    Attributes:
+        configuration: of the run.
+        folder: of the stage.
+        loaded: the model that learns.
+        watcher: who is told.
+        listeners: who is shown what was sampled.
+    """
+
+    configuration: Configuration
+    folder: RunFolder
+    loaded: LoadedModel
+    watcher: TrainingWatcher
+    listeners: list[Callable[[SampledCompletions], None]]
+
+
+def run_stage(
+    configuration: Configuration,
+    stage: Stage,
+    watcher: TrainingWatcher,
+    make: Callable[[Setting], "Learning"],
+    *,
+    start: Path | None = None,
+) -> Trained:
+    """Run one stage from its beginning or its last checkpoint to its end.
+
+    Args:
+        configuration: of the run.
+        stage: its name, and that of its folder.
+        watcher: told what happens, beside the log file.
+        make: the trainer, not yet begun.
+        start: a folder of weights in place of the configured model's.
+    """
+    if configuration.run.threads is not None:
+        torch.set_num_threads(configuration.run.threads)
+    folder = RunFolder.of(configuration, stage)
+    main = int(_rank()) == 0
+    with folder if main else nullcontext(), quiet():
+        if main:
+            folder.begin(configuration)
+        if folder.finished is not None:
+            facts = folder.finished
+            return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
+        held_out = _held_out(configuration)
+        loaded = load_model(configuration.model, start=start)
+        checkpoint = folder.last_checkpoint()
+        everyone = Watchers((LogFile(folder.log), watcher))
+        trainer = make(Setting(configuration, folder, loaded, everyone, []))
+        trainer.salon(DegenerationMonitor(configuration.degeneration), configuration.checkpoints.keep)
+        trainer.remove_callback(PrinterCallback)
+        trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
+        evaluation = _evaluation(configuration, loaded, trainer, held_out, everyone)
+        if evaluation is not None:
+            trainer.add_callback(evaluation)
+        try:
+            trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint.folder))
+        except DegeneratedError as error:
+            everyone.happened(TrainingEvent("degenerated", error.step, trainer.state.max_steps, {"reason": error.reason}))
+            raise
+        numbers = {} if evaluation is None else dict(evaluation.latest)
+        _keep(trainer, loaded, folder, numbers)
+        everyone.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
+        return Trained(folder.model, trainer.state.global_step, None if checkpoint is None else checkpoint.step, numbers)
+
+
+def read_assessment(text: str) -> Reading:
+    """A completion in MagicMirror's grammar.
+
+    Example:
+        >>> read_assessment('\\\\boxed{{"Whether Normal": true}}'), read_assessment("fine")
+        (Reading(readable=True, verdict='normal'), Reading(readable=False, verdict=None))
+    """
+    outcome = parse_magicmirror(text)
+    if not isinstance(outcome, Parsed):
+        return Reading(False)
+    return Reading(True, "normal" if outcome.answer.normal else "artifact")
+
+
+def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
+    """Optimizer steps of a stage: as given, or as many as its epochs take.
+
+    Example:
+        >>> steps_of(SftSection(epochs=2, batch=32), 100)
+        7
+    """
+    if section.steps is not None:
+        return section.steps
+    together, again = (
+        (section.batch, 1) if isinstance(section, SftSection) else (section.batch // section.generations, section.iterations)
+    )
+    return max(1, -int(-(section.epochs or 0) * examples // together) * again)
+
+
+def _sft_trainer(setting: Setting, section: SftSection) -> "Learning":
+    from salon_train.trainers.imitation import ImitationTrainer
+
+    configuration = setting.configuration
+    data = configuration.data
+    examples = learning_data.read_examples(data.sft or data.train, data, limit=data.limit)
+    rows = learning_data.sft_dataset(examples, data)
+    steps = steps_of(section, len(examples))
+    sampling = configuration.sampling
+    if not sampling.sft:
+        sampling = sampling.model_copy(update={"strategy": "shuffled"})
+    plan = prompt_plan(examples, sampling, chunk=section.batch, chunks=steps, seed=configuration.run.seed)
+    learning_data.check_lengths(setting.loaded.processor, rows, section.longest, key="sft.longest")
+    trainer = ImitationTrainer(
+        model=setting.loaded.model,
+        args=arguments.sft_arguments(configuration, setting.folder.path, steps=steps),
+        train_dataset=rows,
+        processing_class=setting.loaded.processor,
+    )
+    trainer.sampling(lambda _: PlannedSampler(plan, chunk=section.batch))
+    return trainer
+
+
+def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
+    from salon_train.trainers.policy import PolicyTrainer
+
+    configuration, loaded = setting.configuration, setting.loaded
+    data = configuration.data
+    examples = learning_data.read_examples(data.train, data, limit=data.limit)
+    rewards = open_rewards(configuration.reward, reasoning=data.reasoning)
+    rows = learning_data.grpo_dataset(examples, data)
+    steps = steps_of(section, len(examples))
+    made = section.generation_batch or section.batch
+    chunk = made // section.generations
+    lasts = made // section.batch * section.iterations
+    plan = prompt_plan(examples, configuration.sampling, chunk=chunk, chunks=-(-steps // lasts), seed=configuration.run.seed)
+    learning_data.check_lengths(loaded.processor, rows, section.longest_prompt, key="grpo.longest_prompt")
+    settings = arguments.grpo_arguments(configuration, setting.folder.path, steps=steps, forbidden=loaded.image_token_ids)
+    trainer = PolicyTrainer(
+        model=loaded.model, reward_funcs=rewards, args=settings, train_dataset=rows, processing_class=loaded.processor
+    )
+    repeats = settings.steps_per_generation * section.iterations
+    setting.listeners += _recorder(setting, section, steps)
+    trainer.sampling(
+        lambda _: PlannedSampler(plan, chunk=chunk, together=section.generations, repeats=repeats),
+        read_assessment,
+        setting.listeners,
+    )
+    return trainer
+
+
+def _recorder(setting: Setting, section: GrpoSection, steps: int) -> Sequence[Callable[[SampledCompletions], None]]:
+    """Who keeps completions in the store, where there is one."""
+    from salon_taxonomy.digest import digest
+
+    configuration = setting.configuration
+    if configuration.store.folder is None:
+        return []
+    from importlib.metadata import version
+
+    from salon_train.trainers.rollouts import RolloutRecorder
+
+    told = configuration.model_dump_json(exclude={"log", "store"})
+    recorder = RolloutRecorder(
+        Path(configuration.store.folder),
+        run_id=digest("training run", {"folder": configuration.run.folder, "told": told, "stage": setting.folder.stage}),
+        policy=Path(configuration.model.name).name,
+        weights={reward.name: reward.weight for reward in configuration.reward},
+        completions=configuration.store.completions,
+        seed=configuration.run.seed,
+        settings=told,
+        version=version("salon-train"),
+    )
+    return [recorder.keep]
+
+
+def _held_out(configuration: Configuration) -> list[TrainingExample]:
+    data = configuration.data
+    return learning_data.read_examples(data.held_out, data, limit=configuration.evaluation.limit) if data.held_out else []
+
+
+def _evaluation(
+    configuration: Configuration,
+    loaded: LoadedModel,
+    trainer: Any,
+    held_out: Sequence[TrainingExample],
+    watcher: TrainingWatcher,
+) -> HeldOutEvaluation | None:
+    """What is measured during training; None without held-out pictures."""
+    if not held_out:
+        return None
+    settings = configuration.evaluation
+
+    def evaluate() -> Mapping[str, float | None]:
+        from trl.models import unwrap_model_for_generation
+
+        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
+            given = held_out_answers(
+                model,
+                loaded.processor,
+                held_out,
+                question=configuration.data.question,
+                batch=settings.batch,
+                longest=settings.longest,
+                compute=_compute(trainer),
+            )
+        given.write(Path(trainer.args.output_dir) / "held_out.jsonl")
+        return given.metrics()
+
+    return HeldOutEvaluation(evaluate, watcher, every=settings.every, at_start=settings.at_start)
+
+
+def _compute(trainer: Any) -> Callable[[], AbstractContextManager[Any]]:
+    return trainer.accelerator.autocast  # type: ignore[no-any-return]
+
+
+def _keep(trainer: Any, loaded: LoadedModel, folder: RunFolder, numbers: Mapping[str, Any]) -> None:
+    """Write the result; the main process says at last that the stage is finished."""
+    trainer.save_model(str(folder.model))
+    if trainer.accelerator.is_main_process:
+        loaded.processor.save_pretrained(folder.model)
+        folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
+    trainer.accelerator.wait_for_everyone()
+
+
+def _rank() -> str:
+    import os
+
+    return os.environ.get("RANK", "0")
