@@ -10,7 +10,6 @@ from typing import Final
 
 from salon_bench.scenes.diagnosis import findings
 from salon_bench.scenes.generating import DrawnItem
-from salon_bench.scenes.placing import strewn
 from salon_bench.scenes.questioning import questions
 from salon_bench.scenes.reading import read_prompt
 from salon_bench.scenes.scene import Item, Scene
@@ -22,8 +21,9 @@ COLOURS: Final = (Colour.RED, Colour.GREEN, Colour.BLUE, Colour.YELLOW)
 SHAPES: Final = (Shape.CIRCLE, Shape.SQUARE, Shape.TRIANGLE, Shape.CROSS)
 """Far apart at eight pixels across."""
 
-APART: Final = 48
-"""Pixels of 256 between the figures' middles, across at least: so that everybody agrees which stands on the left."""
+CELL: Final = 128
+"""Pixels of 256: one figure stands near the middle of an upper quarter of the picture, the other in a lower one."""
+_STRAY: Final = 8
 
 
 def draw_small_scenes(count: int, *, seed: int, misaligned: float = 0.6) -> Iterator[DrawnItem]:
@@ -57,10 +57,12 @@ def _item(idx: int, generator: random.Random, misaligned: float) -> DrawnItem:
     shapes, colours = generator.sample(SHAPES, 2), generator.sample(COLOURS, 2)
     first, second = (f"a {colour} {shape}" for colour, shape in zip(colours, shapes, strict=True))
     prompt = f"A{first[1:]} and {second}."
-    looks = [Item(shape=shape, colour=colour, size=Size.LARGE, x=0, y=0) for shape, colour in zip(shapes, colours, strict=True)]
-    target = strewn(looks, generator)
-    while abs(target.items[0].x - target.items[1].x) < APART:
-        target = strewn(looks, generator)
+    columns, rows = generator.choices((0, 1), k=2), generator.sample((0, 1), 2)
+    figures = [
+        Item(shape=shape, colour=colour, size=Size.LARGE, x=_near(column, generator), y=_near(row, generator))
+        for shape, colour, column, row in zip(shapes, colours, columns, rows, strict=True)
+    ]
+    target = Scene(items=tuple(figures))
     claims = read_prompt(prompt)
     assert claims is not None  # noqa: S101 - the prompt is of the grammar
     category = generator.choice((Category.COLOR, Category.SHAPE))
@@ -70,6 +72,10 @@ def _item(idx: int, generator: random.Random, misaligned: float) -> DrawnItem:
         found = findings(claims, shown)
     asked, answers = questions(claims, target, category, generator)
     return DrawnItem(idx, category, prompt, shown, target, found, asked, answers)
+
+
+def _near(cell: int, generator: random.Random) -> int:
+    return cell * CELL + CELL // 2 + generator.randint(-_STRAY, _STRAY)
 
 
 def _changed(scene: Scene, category: Category, generator: random.Random) -> Scene:

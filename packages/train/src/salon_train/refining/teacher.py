@@ -77,14 +77,14 @@ def teacher_reply(item: DrawnItem, habits: Habits, generator: random.Random) -> 
 
 
 def what_is_there(item: DrawnItem) -> str:
-    """The figures of a picture from left to right, in one sentence.
+    """The figures of a picture from top to bottom, in one sentence.
 
     Example:
         >>> from salon_train.refining.small_scenes import draw_small_scenes
         >>> what_is_there(next(draw_small_scenes(1, seed=5)))
         'A yellow square and a red triangle.'
     """
-    figures = sorted(item.shown.items, key=lambda each: each.x)
+    figures = sorted(item.shown.items, key=lambda each: each.y)
     seen = listed([indefinite(f"{each.colour} {each.shape}") for each in figures])
     return f"{seen[0].upper()}{seen[1:]}."
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 PIXELS: Final = 32
-PATCH: Final = 8
-"""Of 256 pixels that a scene is wide, a patch shows 64: about one figure."""
+PATCH: Final = 16
+"""Of the 256 pixels that a scene is wide, a patch shows 128: one quarter of the small scenes."""
 _PIECES: Final = r"""<think>\n|\n</think>\n\{"answer": |, "explanation": "|", "edit_prompt": "|"\}|, not| ?[A-Za-z]+|\n|."""
 """What becomes one token: words, and the fixed stretches of the grammar."""
 _SPECIAL: Final = ("<pad>", "<s>", "</s>", "<image>")
