@@ -12,8 +12,31 @@ from collections.abc import Callable
 from salon_rewards.monitors import MONITORS, Grammar, StepBatch, watch
 from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, magicmirror_json, render_magicmirror
 
-THINGS = ["hand", "face", "arm", "dog", "cat", "chair", "cup", "shadow", "window", "lamp", "street", "tree", "wall", "coat", "wheel"]
-SAYINGS = ["looks natural", "is not deformed", "has an extra part", "stands in good light", "is half hidden", "keeps its usual shape"]
+THINGS = [
+    "hand",
+    "face",
+    "arm",
+    "dog",
+    "cat",
+    "chair",
+    "cup",
+    "shadow",
+    "window",
+    "lamp",
+    "street",
+    "tree",
+    "wall",
+    "coat",
+    "wheel",
+]
+SAYINGS = [
+    "looks natural",
+    "is not deformed",
+    "has an extra part",
+    "stands in good light",
+    "is half hidden",
+    "keeps its usual shape",
+]
 
 
 def median_milliseconds(work: Callable[[], object], repetitions: int) -> float:
@@ -40,7 +63,8 @@ def drawn(count: int, seed: int = 0) -> tuple[list[str], list[str]]:
     def thought() -> str:
         words = ""
         while len(words) < 850:
-            words += f"The {draws.choice(THINGS)} by the {draws.choice(THINGS)} {draws.choice(SAYINGS)}, number {draws.randrange(99)}. "
+            thing, place = draws.choices(THINGS, k=2)
+            words += f"The {thing} by the {place} {draws.choice(SAYINGS)}, number {draws.randrange(99)}. "
         return words
 
     return [render_magicmirror(answer(), thought()) for _ in range(count)], [magicmirror_json(answer()) for _ in range(count)]

@@ -8,7 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 from artifact_bench_rows import LABELS, PixelJudge, hostile_rows, write_bench
+from click.testing import CliRunner
 
+from salon_bench.mock_server import Asked, Script, serving
+from salon_bench.report.gallery import gallery_fragment
+from salon_bench.report.gathering import gather
+from salon_bench.report.thumbnails import Thumbnail
 from salon_bench.running.plan import Subject, planned
 from salon_bench.running.standing import rows_of
 from salon_bench.running.start import execute
@@ -16,6 +21,7 @@ from salon_bench.running.summaries import summaries
 from salon_bench.suites import Case, rehearse
 from salon_bench.suites.artifact_bench import ArtifactBench, both_orders, read_rows, released, suite
 from salon_bench.suites.artifact_bench.suite import ABSENT, CORRECT, PRESENT
+from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
 from salon_taxonomy.records import CallStatus
@@ -219,6 +225,58 @@ def test_bad_videos_are_left_out_named_and_never_asked_about(bench: Path, tmp_pa
     assert len(judge.asked) == 78 - 9
     assert found["accuracy", "total"]["unscored"] == 9
     assert found["accuracy", "total"]["value"] == 100.0
+
+
+def test_a_report_shows_both_videos_of_a_pair_side_by_side_with_what_was_said(bench: Path, tmp_path: Path) -> None:
+    store = tmp_path / "results"
+    run_id = run(bench, PixelJudge("sharp"), store)["notes", ""]["run"]
+    [gallery] = gather(store, [run_id], side=60)
+    cards = {prompt.prompt_id: prompt.cards[0] for prompt in gallery.prompts}
+    pairs = {name: card for name, card in cards.items() if card.names}
+    assert len(pairs) == 24
+    assert {card.names for card in pairs.values()} == {("Video A", "Video B")}
+    assert all(isinstance(each, Thumbnail) for card in pairs.values() for each in card.pictures)
+    assert all(card.pictures[0] != card.pictures[1] and len(card.replies) == 1 for card in pairs.values())
+    assert all(len(card.pictures) == 1 for name, card in cards.items() if name not in pairs)
+    assert gallery.elsewhere == 0
+    page = gallery_fragment(gallery).html
+    assert page.count("<figcaption>Video A</figcaption>") == 24
+    assert "several pictures at once" not in page
+
+
+# ------------------------------------------------------------------------------------------------------------ the extractor
+
+
+def test_an_extractor_is_asked_only_where_the_rules_find_nothing_and_is_counted(
+    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the command: a judge that rambles about some videos, and a second model that restates what it said."""
+    monkeypatch.chdir(tmp_path)
+
+    def judge(asked: Asked) -> str:
+        if "looks more realistic" in asked.text:
+            return "Of the two, A moves as it should."
+        return "Answer: yes" if "generative model or recorded" in asked.text else "I cannot tell at all."
+
+    def second(asked: Asked) -> str:
+        return "Answer: <Video A>" if "Of the two, A" in asked.text else "Answer: B"
+
+    words = ["bench", "run", "artifact-bench", "--subject", "artifact-bench", "--generations", str(bench.parent)]
+    words += ["--prompts", str(bench), "--re-asks", "0", "--format", "json"]
+    with serving(Script(rule=judge)) as one, serving(Script(rule=second)) as two:
+        words += ["--judge", f"vllm:rambler@{one.url}", "--extractor", f"vllm:reader@{two.url}"]
+        shown = CliRunner().invoke(main, words)
+        assert (one.stats.paid, two.stats.paid) == (78, 48)
+    assert shown.exit_code == 0, shown.output
+    [report] = json.loads(shown.stdout)
+    assert report["progress"]["extracted"] == 48, "24 pairs and 24 diagnoses; the 30 plain answers need nobody"
+    calls = rows_of(tmp_path / "results", "judge_calls", report["run_id"])
+    extracted = calls.filter(pl.col("step").str.ends_with("#extract"))
+    assert (calls.height, extracted.height) == (78 + 48, 48)
+    assert extracted["parse_status"].value_counts().sort("count").rows() == [("parsed", 24), ("malformed", 24)]
+    table = {(row["metric"], row["group"]): row for row in report["subjects"][0]["table"]}
+    assert table["accuracy", "total"]["unscored"] == 24, "no diagnosis is taken that the reply does not hold"
+    assert (table["chose the first", "pvrc"]["value"], table["chose the first", "pvrc"]["scored"]) == (100.0, 24)
 
 
 def test_a_generations_argument_that_is_no_folder_is_refused(bench: Path) -> None:

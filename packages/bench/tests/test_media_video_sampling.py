@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -20,6 +21,7 @@ from salon_bench.media.video_container import container_of
 from salon_bench.media.video_sampling import SampledVideo
 from salon_bench.media.video_timing import thinned, times_at
 from salon_bench.report.thumbnails import NoThumbnail, Source, Thumbnail, thumbnails
+from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question
 from salon_taxonomy.records import MediaKind
@@ -281,3 +283,40 @@ def test_a_page_shows_a_video_as_a_sheet_of_its_frames_and_names_what_it_cannot_
     whole, cut = (thumbnails(sources, side=300)[source] for source in sources)
     assert isinstance(whole, Thumbnail) and whole.url.startswith("data:image/webp;base64,") and whole.width == 300
     assert isinstance(cut, NoThumbnail) and "cut off" in cut.why
+
+
+# ------------------------------------------------------------------------------------------------- bad files by the command
+
+
+def too_fast(path: Path) -> None:
+    """Three frames of a millionth of a second each: the file's own edit list leaves none of them."""
+    with av.open(path, "w") as container:
+        stream = container.add_stream("libx264", rate=1_000_000)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for number in range(3):
+            frame = av.VideoFrame.from_image(Image.new("RGB", (64, 48), (80 * number, 0, 0)))
+            frame.pts = number
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+
+
+BAD = {
+    "text.mp4": (lambda path: path.write_text("I am a text. " * 50), "none of the video containers"),
+    "empty.mp4": (lambda path: path.write_bytes(b""), "is empty"),
+    "missing.mp4": (lambda path: None, "no such file"),
+    "folder.mp4": (lambda path: path.mkdir(), "is a folder"),
+    "loop.mp4": (lambda path: path.symlink_to(path), "links lead in a circle"),
+    "dangling.mp4": (lambda path: path.symlink_to("nowhere.mp4"), "no such file"),
+    "fast.mp4": (too_fast, "not to be shown"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_the_command_names_a_file_that_is_no_video_and_writes_nothing(tmp_path: Path, name: str) -> None:
+    make, why = BAD[name]
+    make(tmp_path / name)
+    shown = CliRunner().invoke(main, ["bench", "contact-sheet", str(tmp_path / name), "--output", str(tmp_path / "sheet.jpg")])
+    assert shown.exit_code == 2
+    assert name in shown.output
+    assert why in shown.output
+    assert not (tmp_path / "sheet.jpg").exists()

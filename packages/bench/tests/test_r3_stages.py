@@ -9,6 +9,7 @@ from moments import Moments
 from r3_world import Dead, Painter, World, colour_of, write_rows
 
 from salon_bench.reliability import compare, read_scores, score_tables
+from salon_bench.report.gathering import gather
 from salon_bench.running.cli import bench as bench_command
 from salon_bench.running.limits import Limits
 from salon_bench.running.standing import standings
@@ -173,6 +174,17 @@ def test_rows_that_all_match_need_no_judge_of_pictures(tmp_path, monkeypatch):
     done = CliRunner().invoke(r3_bench, words)
     assert done.exit_code == 0, done.output
     assert "images: no row is misaligned" in done.stderr
+
+
+def test_a_report_shows_before_and_after_side_by_side(tmp_path):
+    space, _ = bench(tmp_path, World("half", wrong=("white",)), Painter(), World("judge"))
+    [gallery] = gather(tmp_path / "results", [space.run_of("images")])
+    cards = {prompt.prompt_id: prompt.cards[0] for prompt in gallery.prompts}
+    shown = {name: (card.names, len(card.pictures), len(card.replies)) for name, card in cards.items()}
+    together = (("before", "after"), 2, 2)
+    assert shown == {"2": together, "3": together, "4": together, "5": ((), 1, 0)}
+    assert len({each.url for each in cards["2"].pictures}) == 2
+    assert gallery.elsewhere == 0
 
 
 def test_a_picture_that_was_deleted_is_made_again(tmp_path):

@@ -72,7 +72,9 @@ def test_negation_supposition_and_conclusion_are_heard(text: str, flawed: bool |
 
 
 def test_kinds_come_from_what_the_clause_is_about_or_from_the_clause_before() -> None:
-    assert claimed("The cup floats.").kinds == {"L2: Abnormal Object Morphology", INTERACTION} or claimed("The cup floats.").kinds >= {INTERACTION}
+    assert claimed("The cup floats.").kinds == {"L2: Abnormal Object Morphology", INTERACTION} or claimed(
+        "The cup floats."
+    ).kinds >= {INTERACTION}
     assert claimed("The dog runs. It looks deformed.").kinds == {"L2: Abnormal Animal Anatomy"}
     assert claimed("The texture is unnatural.") == Claim(True, frozenset({ATTRIBUTES}))
 

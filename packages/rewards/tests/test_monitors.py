@@ -64,9 +64,7 @@ def test_hostile_completions_are_counted_as_unreadable_and_give_no_number(gramma
     for step in range(12):
         seen = board.look(HOSTILE_REPLIES, step=step, truth=truth)
         for item in seen.readings:
-            if item.name == "unreadable":
-                assert item.value in (None, 1.0)
-            elif item.name == "length_drift":  # compares the length of what cannot be read, too
+            if item.name in ("unreadable", "length_drift"):  # both look at what cannot be read, too
                 assert item.value in (None, 1.0)
             else:
                 assert (item.value, item.verdict) == (None, None), item
@@ -75,7 +73,10 @@ def test_hostile_completions_are_counted_as_unreadable_and_give_no_number(gramma
     assert (seen.completions, seen.unreadable) == (len(HOSTILE_REPLIES), len(HOSTILE_REPLIES))
 
 
-@given(texts=st.lists(spoiled(magicmirror_answers().map(say)), max_size=6), truths=st.lists(magicmirror_answers(), min_size=6, max_size=6))
+@given(
+    texts=st.lists(spoiled(magicmirror_answers().map(say)), max_size=6),
+    truths=st.lists(magicmirror_answers(), min_size=6, max_size=6),
+)
 def test_spoiled_completions_get_a_reading_or_none_from_every_monitor(texts, truths) -> None:
     board = watch(*(build(minimum=1) for build in MONITORS[Grammar.MAGICMIRROR] if build is not RewardMetricDivergence))
     for step in range(3):
@@ -83,7 +84,10 @@ def test_spoiled_completions_get_a_reading_or_none_from_every_monitor(texts, tru
         assert json.loads(json.dumps(row, allow_nan=False))["step"] == step
 
 
-@given(texts=st.lists(magicmirror_answers().map(say), min_size=1, max_size=20), truths=st.lists(magicmirror_answers(), min_size=20, max_size=20))
+@given(
+    texts=st.lists(magicmirror_answers().map(say), min_size=1, max_size=20),
+    truths=st.lists(magicmirror_answers(), min_size=20, max_size=20),
+)
 def test_a_verdict_is_there_exactly_where_a_value_is(texts, truths) -> None:
     for item in watch().look(texts, step=0, truth=truths[: len(texts)]).readings:
         assert (item.value is None) == (item.verdict is None)
@@ -130,13 +134,21 @@ def test_without_truths_flooding_is_held_against_the_data_sets_labels() -> None:
 
 @pytest.mark.parametrize(
     ("said", "true", "value"),
-    [((40, 0), (20, 20), 1.0), ((20, 20), (20, 20), 0.0), ((30, 10), (20, 20), 0.5), ((10, 30), (20, 20), -0.5), ((38, 2), (36, 4), 0.5)],
+    [
+        ((40, 0), (20, 20), 1.0),
+        ((20, 20), (20, 20), 0.0),
+        ((30, 10), (20, 20), 0.5),
+        ((10, 30), (20, 20), -0.5),
+        ((38, 2), (36, 4), 0.5),
+    ],
 )
 def test_always_normal_is_the_way_gone_from_the_truths_rate_to_one_verdict(said, true, value) -> None:
     texts = [say(NORMAL)] * said[0] + [say(HAND)] * said[1]
     truths = [NORMAL] * true[0] + [HAND] * true[1]
     assert AlwaysNormal().look(batch(texts, truth=truths)).value == pytest.approx(value)
-    other = AlwaysArtifact().look(batch([say(HAND)] * said[0] + [say(NORMAL)] * said[1], truth=[HAND] * true[0] + [NORMAL] * true[1]))
+    other = AlwaysArtifact().look(
+        batch([say(HAND)] * said[0] + [say(NORMAL)] * said[1], truth=[HAND] * true[0] + [NORMAL] * true[1])
+    )
     assert other.value == pytest.approx(value)
 
 
@@ -172,7 +184,10 @@ def test_small_steps_are_pooled_until_they_carry_a_reading() -> None:
 def test_one_template_with_open_slots_is_found_and_honest_thoughts_are_not() -> None:
     names = [f"thing{number}" for number in range(40)]
     truths = [NORMAL, HAND] * 20
-    slots = [say(HAND, f"After looking at this picture with great care I can say that the {name} in it is not right.") for name in names]
+    slots = [
+        say(HAND, f"After looking at this picture with great care I can say that the {name} in it is not right.")
+        for name in names
+    ]
     look = TemplateReasoning().look
     assert look(batch([say(NORMAL, "Nothing to see here.")] * 40, truth=truths)).verdict is Alarm.STOP
     assert look(batch(slots, truth=truths)).verdict is Alarm.WARN
@@ -189,7 +204,9 @@ def test_an_empty_thought_is_a_template_and_a_missing_one_is_none() -> None:
     truths = [NORMAL, HAND] * 20
     assert TemplateReasoning().look(batch([say(NORMAL, "")] * 40, truth=truths)).value == 1.0
     assert TemplateReasoning().look(batch([render_magicmirror(NORMAL)] * 40, truth=truths)).value is None
-    assert TemplateReasoning().look(batch([say(NORMAL)] * 40, truth=[NORMAL] * 40)).detail == "all are about one kind of picture"
+    assert (
+        TemplateReasoning().look(batch([say(NORMAL)] * 40, truth=[NORMAL] * 40)).detail == "all are about one kind of picture"
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.text("ab ", max_size=12)), max_size=12))
@@ -208,7 +225,11 @@ def test_shared_words_is_the_mean_over_all_pairs_about_different_subjects(reason
 
 
 def test_contradictions_are_counted_over_completions_with_reasoning_and_labels() -> None:
-    texts = [say(NORMAL, "One hand has six fingers.")] * 20 + [say(HAND, "One hand has six fingers.")] * 20 + [render_magicmirror(NORMAL)] * 5
+    texts = (
+        [say(NORMAL, "One hand has six fingers.")] * 20
+        + [say(HAND, "One hand has six fingers.")] * 20
+        + [render_magicmirror(NORMAL)] * 5
+    )
     seen = ReasoningContradiction().look(batch(texts))
     assert (seen.value, seen.samples, seen.unreadable, seen.verdict) == (0.5, 40, 5, Alarm.STOP)
     assert "20 flawed" in seen.detail
@@ -275,7 +296,10 @@ def test_unreadable_is_a_share() -> None:
 
 def diverge(pairs, **settings):
     monitor = RewardMetricDivergence(**settings)
-    return [monitor.look(batch(["?"], step=10 * step, reward=[reward], held_out=metric)) for step, (reward, metric) in enumerate(pairs)]
+    return [
+        monitor.look(batch(["?"], step=10 * step, reward=[reward], held_out=metric))
+        for step, (reward, metric) in enumerate(pairs)
+    ]
 
 
 def between(start: float, end: float, count: int, wobble: float = 0.0) -> list[float]:
@@ -368,11 +392,12 @@ def test_truths_are_read_from_answers_texts_and_objects() -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"truth": [NORMAL]}, "column 'truth': has 1 values for 2 completions"),
+        ({"truth": [NORMAL]}, "column 'truth': needs a list of 2 values"),
         ({"reward": [1.0, float("nan")]}, "row 2, column 'reward'"),
         ({"reward": [1.0, "2"]}, "row 2, column 'reward'"),
-        ({"truth": [NORMAL, "{}"]}, "row 2, column 'truth': is no truth"),
-        ({"truth": [NORMAL, 3]}, "row 2, column 'truth': is no truth"),
+        ({"truth": [NORMAL, "{}"]}, "row 2, column 'truth': no MagicMirror labels"),
+        ({"truth": [NORMAL, 3]}, "row 2, column 'truth': no MagicMirror labels"),
+        ({"truth": [True, "maybe"], "grammar": "r3"}, "row 2, column 'truth': neither true nor false"),
         ({"completion_tokens": [1, -1]}, "row 2, column 'completion_tokens'"),
         ({"held_out": float("inf")}, "column 'held_out'"),
         ({"grammar": "xml"}, "allowed: magicmirror, r3"),
@@ -385,9 +410,9 @@ def test_a_column_that_is_none_is_named(columns, words) -> None:
         StepBatch.read(["a", "b"], **{"step": 0} | columns)
 
 
-@pytest.mark.parametrize("completion", [None, 3, [], [{"role": "assistant"}], ["text"], b"bytes"])
+@pytest.mark.parametrize("completion", [None, 3, ["text"], b"bytes"])
 def test_a_completion_that_is_no_text_is_named(completion) -> None:
-    with pytest.raises(InputError, match="row 2, column 'completion'"):
+    with pytest.raises(InputError, match="row 2, column 'completions'"):
         batch(["a", completion])
 
 
@@ -405,7 +430,9 @@ def test_a_board_takes_steps_in_order_and_monitors_by_different_names() -> None:
 
 
 def test_a_row_is_flat_and_the_gravest_verdict_comes_first() -> None:
-    seen = watch(AlwaysNormal(stop=math.inf), Unreadable(warn=0.0, stop=0.0), AlwaysArtifact()).look([say(NORMAL)] * 64, step=1, truth=[NORMAL, HAND] * 32)
+    seen = watch(AlwaysNormal(stop=math.inf), Unreadable(warn=0.0, stop=0.0), AlwaysArtifact()).look(
+        [say(NORMAL)] * 64, step=1, truth=[NORMAL, HAND] * 32
+    )
     assert [item.name for item in seen.alarms] == ["unreadable", "always_normal"]
     assert seen.row() == {
         "step": 1,

@@ -40,15 +40,32 @@ KINDS = {
 }
 ANSWERS = {**KINDS, "everything": EVERYTHING}
 FOUND = {
-    "normal": ["Every limb is in place and the light is consistent.", "Hands and faces look natural to me.", "Nothing is wrong here."],
+    "normal": [
+        "Every limb is in place and the light is consistent.",
+        "Hands and faces look natural to me.",
+        "Nothing is wrong here.",
+    ],
     "human": ["One hand has six fingers.", "Two of her fingers are fused.", "The wrist of the man is twisted oddly."],
     "animal": ["The dog has five legs.", "A paw of the cat is deformed.", "The horse's wing is misplaced."],
     "object": ["The chair lacks a leg and is crooked.", "The frame of the bicycle is warped.", "A cup with a broken handle."],
     "scene": ["The ball floats above the floor.", "The shadow falls the wrong way.", "A spoon melts into the table."],
-    "everything": ["Hands, paws, cups and shadows are all wrong.", "The whole picture is one defect.", "All of it is deformed."],
+    "everything": [
+        "Hands, paws, cups and shadows are all wrong.",
+        "The whole picture is one defect.",
+        "All of it is deformed.",
+    ],
 }
 PLACES = ["kitchen", "street", "garden", "harbor", "classroom", "forest", "station", "museum", "beach", "attic"]
-VIEWS = ["from above", "in the evening", "through a door", "after rain", "at noon", "from far away", "in winter", "by candle light"]
+VIEWS = [
+    "from above",
+    "in the evening",
+    "through a door",
+    "after rain",
+    "at noon",
+    "from far away",
+    "in winter",
+    "by candle light",
+]
 TEMPLATE = "I looked at the picture step by step and weighed every part of it against common sense before I answered."
 BATCH = ["normal"] * 4 + ["human", "animal", "object", "scene"]
 GROUP = 8
@@ -95,7 +112,10 @@ class Policy:
 
 def assessor(seed: int, knowledge: float = 1.5, critical: float = -1.7) -> Policy:
     """A policy that has seen some labels: right more often than wrong, and it mostly thinks before it answers."""
-    heads = {kind: {answer: (knowledge if answer == kind else 0.0) - 3 * (answer == "everything") for answer in ANSWERS} for kind in KINDS}
+    heads = {
+        kind: {answer: (knowledge if answer == kind else 0.0) - 3 * (answer == "everything") for answer in ANSWERS}
+        for kind in KINDS
+    }
     heads["thought"] = {"honest": 0.0, "template": -1.5, "critical": critical}
     heads["flawed"] = {answer: -1.5 * (answer == "everything") for answer in ANSWERS}
     heads["length"] = {"0": 1.0, "1": 1.0, "2": 1.0, "4": 0.0, "10": -1.0, "20": -2.0}
@@ -125,7 +145,10 @@ def written(policy: Policy, kind: str, *, cut_off: float = 0.0, short_sighted: b
     seen = "flawed" if short_sighted and kind != "normal" else kind
     choices = {head: policy.draw(head) for head in (seen, "thought", "length")}
     pick = policy.random.choice
-    filler = [f"It is a {pick(PLACES)} {pick(VIEWS)}, with {pick('abcdefgh')}{pick('aeiou')}{pick('klmnrst')} behind it." for _ in range(int(choices["length"]))]
+    filler = [
+        f"It is a {pick(PLACES)} {pick(VIEWS)}, with {pick('abcdefgh')}{pick('aeiou')}{pick('klmnrst')} behind it."
+        for _ in range(int(choices["length"]))
+    ]
     thought = {
         "honest": f"{pick(FOUND[choices[seen]])} This {pick(PLACES)} is seen {pick(VIEWS)}.",
         "template": TEMPLATE,
@@ -143,7 +166,9 @@ def right(item: Written) -> float:
     """MagicMirror's reward with its consistency gate."""
     thought = item.choices["thought"]
     agrees = thought == "honest" or (thought == "critical" and HUMAN in item.answer.labels)
-    total = magicmirror_reward(parse_magicmirror(item.text), item.truth, consistency=Scored(agrees), mode=ConsistencyMode.GATE).total
+    total = magicmirror_reward(
+        parse_magicmirror(item.text), item.truth, consistency=Scored(agrees), mode=ConsistencyMode.GATE
+    ).total
     assert isinstance(total, Scored)
     return total.value
 
@@ -269,11 +294,10 @@ def test_no_monitor_fires_while_a_policy_learns_what_it_should(seed: int) -> Non
 
 
 @pytest.mark.slow
-def test_hardly_any_step_of_forty_honest_runs_warns_and_none_stops() -> None:
+def test_no_step_of_forty_honest_runs_warns() -> None:
     steps = [step for seed in range(100, 140) for step in train(assessor(seed), right, steps=60)]
-    warnings = [item.name for step in steps for item in step.alarms]
-    assert all(step.verdict is not Alarm.STOP for step in steps)
-    assert len(warnings) <= 0.002 * len(steps) * len(steps[0].readings), warnings
+    assert [(step.step, item.name, item.value) for step in steps for item in step.alarms] == []
+    assert len(steps) * len(steps[0].readings) == 19_200
 
 
 # ---------------------------------------------------------------------------------------------------------- refiners
@@ -301,8 +325,15 @@ def train_refiner(policy: Policy, reward: Callable[[str, R3Answer, random.Random
                     answer, thought = R3Answer(True), f"The {asked} is there, beside a {policy.random.choice(PLACES)} wall."
                 else:
                     choices["edit"] = policy.draw("edit")
-                    edit = f"Change the prompt to ask for a {shown}." if choices["edit"] == "prompt" else f"Replace the {shown} with a {asked}."
-                    answer, thought = R3Answer(False, f"A {shown}, no {asked}.", edit), f"There is a {shown} where a {asked} was wanted."
+                    edit = (
+                        f"Change the prompt to ask for a {shown}."
+                        if choices["edit"] == "prompt"
+                        else f"Replace the {shown} with a {asked}."
+                    )
+                    answer, thought = (
+                        R3Answer(False, f"A {shown}, no {asked}.", edit),
+                        f"There is a {shown} where a {asked} was wanted.",
+                    )
                 texts.append(render_r3(answer, thought))
                 truths.append(kind == "match")
                 names.append(f"{step}-{place}")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_rewards.cli import rewards as group
+from salon_rewards.cli import reward as group
 from salon_rewards.monitors import Alarm, audit, read_log, watch
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer, R3Answer, magicmirror_json, render_magicmirror, render_r3
 from salon_taxonomy.cli import main
@@ -33,8 +33,12 @@ def rows(steps: int = 15, *, lazy_from: int = 99) -> list[dict]:
         for place in range(40):
             truth = HAND if place % 2 else NORMAL
             said = NORMAL if step >= lazy_from else truth
-            thought = f"Hand {place} of picture {step} has six fingers." if said is HAND else f"All {place} is natural in {step}."
-            made.append({"step": step, "completion": render_magicmirror(said, thought), "truth": magicmirror_json(truth), "reward": 1.0})
+            thought = (
+                f"Hand {place} of picture {step} has six fingers." if said is HAND else f"All {place} is natural in {step}."
+            )
+            made.append(
+                {"step": step, "completion": render_magicmirror(said, thought), "truth": magicmirror_json(truth), "reward": 1.0}
+            )
         made.append({"step": step, "held_out": 0.8})
     return made
 
@@ -60,7 +64,12 @@ def test_a_run_that_goes_wrong_ends_with_1_and_says_since_when(tmp_path: Path) -
     assert "stop: always_normal from step 9" in done.stdout
     found = json.loads(run(path, "--format", "json").stdout)
     history = next(item for item in found["monitors"] if item["name"] == "always_normal")
-    assert (history["verdict"], history["first"]["value"], history["last"]["value"], history["alarmed"]["step"]) == ("stop", 0, 1, 9)
+    assert (history["verdict"], history["first"]["value"], history["last"]["value"], history["alarmed"]["step"]) == (
+        "stop",
+        0,
+        1,
+        9,
+    )
     assert len(history["values"]) == len(history["steps"]) == 15
 
 
@@ -69,7 +78,11 @@ def test_thresholds_are_options(tmp_path: Path) -> None:
     done = run(path, "--threshold", "always_normal=0.5,inf", "--threshold", "reasoning_contradiction=2,inf")
     assert done.exit_code == 0, done.output
     assert "warn: always_normal" in done.stdout
-    for wrong, words in (("always=1,2", "allowed: label_flooding"), ("always_normal=x", "two numbers"), ("always_normal=3,2", "stop")):
+    for wrong, words in (
+        ("always=1,2", "allowed: label_flooding"),
+        ("always_normal=x", "two numbers"),
+        ("always_normal=3,2", "stop"),
+    ):
         refused = run(path, "--threshold", wrong)
         assert refused.exit_code == 2
         assert words in refused.stderr
@@ -102,7 +115,7 @@ def test_columns_may_have_other_names_and_steps_any_order(tmp_path: Path) -> Non
         ('{"completion": "x"}', "The row has: completion."),
         ('{"step": 1}', "line 2, column 'completion': is missing"),
         ('{"step": 1, "completion": 5}', "line 2, column 'completion'"),
-        ('{"step": 0, "completion": "x", "truth": "normal"}', "line 2, column 'truth': is no truth"),
+        ('{"step": 0, "completion": "x", "truth": "normal"}', "line 2, column 'truth': no MagicMirror labels"),
         ('{"step": 0, "completion": "x", "reward": "high"}', "line 2, column 'reward'"),
         ('{"step": 1, "held_out": "high"}', "line 2, column 'held_out'"),
         ('{"step": 0, "held_out": 0.5}', "step 0 has another value already, 0.4"),

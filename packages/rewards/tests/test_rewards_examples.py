@@ -33,6 +33,7 @@ def test_every_command_has_an_example():
         ("list", "--format"),
         ("score", "completions.jsonl"),
         ("explain", "--truth"),
+        ("audit", "completions.jsonl"),
     }
 
 
@@ -40,7 +41,7 @@ def test_every_command_has_an_example():
 def test_every_example_runs(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("truth.json").write_text('{"Whether Normal": true}')
-    row = {"completion": "<think>Fine.</think>It is.", "truth": None, "matches": None}
+    row = {"step": 0, "completion": "<think>Fine.</think>It is.", "truth": None, "matches": None}
     Path("completions.jsonl").write_text(json.dumps(row) + "\n")
     Path("reply.txt").write_text('<think>Fine.</think>\\boxed{{"Whether Normal": true}}')
     done = CliRunner().invoke(main, words, catch_exceptions=False)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from salon_taxonomy.answers import (
     MAGICMIRROR_MENU,
@@ -15,9 +16,10 @@ from salon_taxonomy.answers import (
     parse_magicmirror_json,
     render_magicmirror,
 )
+from salon_taxonomy.answers.magicmirror import _parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy
-from salon_taxonomy.testing import magicmirror_answers, reasonings
+from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers, reasonings, spoiled, text
 from salon_taxonomy.verdict import Reason
 
 HUMAN = "L2: Abnormal Human Anatomy"
@@ -114,6 +116,34 @@ def test_a_repeated_l3_label_counts_once_and_is_noted():
 )
 def test_invalid_answers_by_the_released_rule(reply, reason):
     assert parse_magicmirror(reply).reason == reason
+
+
+replies = st.tuples(magicmirror_answers(), reasonings(), st.sampled_from(["Type of Deformity", "Type of Abnormality"])).map(
+    lambda made: render_magicmirror(made[0], made[1], key=made[2])
+)
+
+
+@given(reply=replies | spoiled(replies) | text)
+def test_the_shorter_way_for_replies_as_they_are_asked_for_reads_what_the_general_one_reads(reply):
+    assert parse_magicmirror(reply) == _parsed(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '<think></think>\\boxed{{"Whether Normal": true}}',
+        ' <think> a\ud800 </think> \\boxed{ {"Whether Normal": true} } ',
+        '\u2003<think>\u2003手\u2003</think>\x1c\\boxed{{"Whether Normal": true}}\x85',
+        '<think>a</think>\\boxed{{"Whether Normal": true} {}}',
+        '<think>a</think>\\boxed{{"Whether Normal": true}}}',
+        '<think>a</think>\\boxed{{"Whether Normal": false, "Type of Deformity": {}}}' + " " * 2_000,
+        "<think>a</think>\\boxed{" + " " * 2_000 + '{"Whether Normal": true}}',
+        *HOSTILE_REPLIES,
+    ],
+    ids=range(7 + len(HOSTILE_REPLIES)),
+)
+def test_both_ways_agree_on_the_edge_of_what_is_asked_for(reply):
+    assert parse_magicmirror(reply) == _parsed(reply)
 
 
 def test_the_last_box_counts():

@@ -156,7 +156,7 @@ def test_a_factor_that_no_chunk_of_different_examples_can_hold_is_refused():
     buckets = [("normal",)] * 5 + [(bucket,) for bucket in DEFAULT_RATIO.buckets[1:]]
     marks = [index == 0 for index in range(len(buckets))]
     with pytest.raises(
-        InputError, match="4 different normal examples, so 1 hard positives among 5 cannot be shown so often: 3"
+        InputError, match="4 different examples of 'normal', so 1 hard positives among 5 cannot be shown so often: 3"
     ):
         MultiBucketPlan.of(buckets, chunk_size=8, hard_positives=marks, positive_factor=3)
     plan = MultiBucketPlan.of(buckets, chunk_size=8, hard_positives=marks, positive_factor=1.25, chunks_per_epoch=2100)
@@ -170,6 +170,21 @@ def test_a_picture_that_another_bucket_takes_in_every_chunk_does_not_pile_up():
     plan.advance(stream, 3000)
     assert sorted(plan.next_chunk(stream)) == [0, 1]
     assert len(stream._pools["b"]._queue) < 20
+
+
+def test_one_bucket_with_everything_in_it_is_a_shuffle_without_buckets_and_still_resamples():
+    marks = [index < 10 for index in range(100)]
+    plan = MultiBucketPlan.of(
+        [("all",)] * 100,
+        ratio=Ratio({"all": 1}),
+        chunk_size=7,
+        chunks_per_epoch=110 * 7,
+        hard_positives=marks,
+        positive_factor=2,
+    )
+    used = Counter(index for chunk in plan.chunks() for index in chunk)
+    assert {used[index] for index in range(10, 100)} == {49}
+    assert all(abs(used[index] - 98) <= 1 for index in range(10))
 
 
 def test_a_plan_whose_factor_is_one_is_the_plan_without_marks():
@@ -222,7 +237,6 @@ def test_pools_that_only_fit_together_in_one_way_are_filled_in_that_way():
         ({"chunk_size": 8, "seed": -1}, "seed"),
         ({"chunk_size": 8, "chunks_per_epoch": 0}, "chunks_per_epoch"),
         ({"chunk_size": 8, "hard_positives": [True]}, "as many as the 795 examples, not 1"),
-        ({"chunk_size": 8, "hard_positives": [False] * 794 + [True]}, "a hard positive is a normal picture.* 794"),
         ({"chunk_size": 8, "positive_factor": 0.5}, "positive_factor"),
     ],
     ids=str,
@@ -237,4 +251,4 @@ def test_planning_imports_no_torch():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
-PINNED = [9, 2, 7, 12, 6, 0, 14, 11, 1, 13, 8, 3, 15, 10, 4, 5]
+PINNED = [0, 9, 14, 6, 12, 2, 7, 11, 1, 4, 13, 15, 8, 5, 10, 3]

@@ -96,7 +96,7 @@ class Batch:
         """
         if grammar not in GRAMMARS:
             raise InputError("unknown grammar", value=grammar, allowed=GRAMMARS)
-        return self.remembered(("said", grammar), lambda: [_said(grammar, text) for text in self.texts])
+        return self.remembered(("said", grammar), lambda: _all_said(grammar, self.texts))
 
     def truths(self, name: str) -> list[MagicMirrorAnswer | None]:
         """The annotators' labels in a column: JSON text, a mapping, an answer, or None where nobody looked.
@@ -205,6 +205,21 @@ def _verdict(value: object, row: int, name: str) -> bool | None:
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
         return value.strip().lower() == "true"
     raise InputError("neither true nor false", row=row, column=name, value=value, allowed=("true", "false"))
+
+
+def _all_said(grammar: str, texts: Sequence[str]) -> list[Outcome[Any]]:
+    """Every text read, equal ones once."""
+    if len(texts) <= _KEPT:
+        return [_said(grammar, text) for text in texts]
+    parse = GRAMMARS[grammar]
+    known: dict[str, Outcome[Any]] = {}
+    outcomes = []
+    for text in texts:
+        outcome = known.get(text)
+        if outcome is None:
+            outcome = known[text] = parse(text)
+        outcomes.append(outcome)
+    return outcomes
 
 
 def _said(grammar: str, text: str) -> Outcome[Any]:

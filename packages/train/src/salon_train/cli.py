@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 
 _COMMANDS: dict[str, str] = {
+    "data": "salon_train.data.cli:data",
     "grpo": "salon_train.running_cli:grpo",
     "sft": "salon_train.running_cli:sft",
+    "world": "salon_train.world.cli:world",
 }
 """Commands that stand in a file of their own (``module:attribute``); imported when they are called."""
 

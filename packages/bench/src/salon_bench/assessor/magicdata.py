@@ -18,6 +18,7 @@ from salon_taxonomy.errors import InputError
 
 SPLITS: Final = ("train", "test", "cot")
 """The parts of the data set, as tables call them; the paper writes CoT."""
+_HARD_POSITIVE: Final = "hard_positive"
 _PROMPT_COLUMNS: Final = ("prompt", "prompt_t2i", "query", "caption")
 
 
@@ -31,6 +32,8 @@ class MagicDataRow:
         answer: the labels.
         reasoning: of a chain-of-thought row; None in others.
         split: one of :data:`SPLITS`; None when neither the row nor the file's name says.
+        hard_positive: a normal image of something that often goes wrong and was drawn right; True or false in the column of
+            that name, which the released files do not have.
     """
 
     image: str
@@ -38,16 +41,28 @@ class MagicDataRow:
     answer: MagicMirrorAnswer
     reasoning: str | None
     split: str | None
+    hard_positive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRow:
-    """A row that cannot be used: where it stands, in which split, and why."""
+    """A row that cannot be used: where it stands, in which split, and why.
+
+    Attributes:
+        source: the file.
+        number: 1-based, among the data rows.
+        split: as in :class:`MagicDataRow`.
+        problem: row, column and what is wrong, in one clause.
+        column: the column at fault; None when it is the row as a whole.
+        value: what stands there; None where nothing does.
+    """
 
     source: Path
     number: int
     split: str | None
     problem: str
+    column: str | None = None
+    value: object = None
 
 
 def magicdata_rows(path: Path, *, split: str | None = None) -> Iterator[MagicDataRow | UnreadableRow]:
@@ -85,10 +100,25 @@ def _read(row: TableRow, split: str | None) -> MagicDataRow | UnreadableRow:
         if isinstance(outcome, Unparsed):
             raise row.problem(f"are no labels ({outcome.detail})", column)
         prompt = next((text for name in _PROMPT_COLUMNS if (text := row.optional_text(name))), None)
+        hard_positive = _mark(row, outcome.answer)
     except InputError as error:
         where = f"row {row.number}" + (f", column {error.column!r}" if error.column else "")
-        return UnreadableRow(row.source, row.number, split, f"{where}: {error.problem}")
-    return MagicDataRow(image, prompt, outcome.answer, outcome.reasoning, split)
+        return UnreadableRow(
+            row.source, row.number, split, f"{where}: {error.problem}", error.column, row.cells.get(error.column or "")
+        )
+    return MagicDataRow(image, prompt, outcome.answer, outcome.reasoning, split, hard_positive)
+
+
+def _mark(row: TableRow, answer: MagicMirrorAnswer) -> bool:
+    value = row.cells.get(_HARD_POSITIVE)
+    text = value.strip().lower() if isinstance(value, str) else value
+    if text in (None, "", False, "false"):
+        return False
+    if text not in (True, "true"):
+        raise row.problem("must be true or false", _HARD_POSITIVE, value=value)
+    if not answer.normal:
+        raise row.problem("a hard positive is a normal image", _HARD_POSITIVE, value=value)
+    return True
 
 
 def _split_of(row: TableRow) -> str | None:

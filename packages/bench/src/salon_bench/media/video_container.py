@@ -142,7 +142,7 @@ def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLi
     """Count and time the packets of pictures, and see whether the file ends where its head says."""
     base = stream.time_base or Fraction(1, 1000)
     stamps: list[tuple[int, int]] = []
-    count, damaged, end_s = 0, False, 0.0
+    count, hidden, damaged, end_s = 0, 0, False, 0.0
     for packet in container.demux():
         if not packet.size:
             continue
@@ -150,7 +150,10 @@ def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLi
         stamp = packet.pts if packet.pts is not None else packet.dts
         if stamp is not None and packet.time_base is not None:
             end_s = max(end_s, float((stamp + (packet.duration or 0)) * packet.time_base))
-        if packet.stream_index != stream.index or packet.is_discard:
+        if packet.stream_index != stream.index:
+            continue
+        if packet.is_discard:
+            hidden += 1
             continue
         count += 1
         if count > limits.most_coded_frames:
@@ -158,7 +161,8 @@ def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLi
         if stamp is not None:
             stamps.append((stamp, packet.duration or 0))
     if not count:
-        return bad_media("there is no picture in the video")
+        every = f"the file says of all its {hidden:,} frames that they are not to be shown"
+        return bad_media(every if hidden else "there is no picture in the video")
     if damaged or (stream.frames and count < stream.frames):
         return bad_media(
             f"the file is cut off ({count:,} of {stream.frames:,} frames are there)" if stream.frames else "the file is cut off"

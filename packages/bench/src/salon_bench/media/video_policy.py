@@ -35,7 +35,7 @@ class VideoPolicy:
 
     def __post_init__(self) -> None:
         if not 0 < self.frames_per_second <= 1000:
-            raise InputError("must be above 0 and at most 1000", column="frames_per_second", value=self.frames_per_second)
+            raise InputError("must be above 0 and at most 1000, not", column="frames_per_second", value=self.frames_per_second)
         if self.most_pixels < 1:
             raise InputError("must be 1 or more", column="most_pixels", value=self.most_pixels)
         if self.most_frames is not None and self.most_frames < 1:

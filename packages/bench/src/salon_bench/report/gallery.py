@@ -80,7 +80,7 @@ def _notes(gallery: SuiteGallery) -> Iterable[str]:
     if gallery.left_out:
         yield f"{counted(gallery.left_out, 'more picture')} not shown (--pictures)."
     if gallery.elsewhere:
-        yield f"{_replies(gallery.elsewhere)} about several pictures at once (or none) not shown; see the table judge_calls."
+        yield f"{_replies(gallery.elsewhere)} about several pictures at once (or none) on no card; see the table judge_calls."
     if len({(each.judge, each.judge_version) for each in gallery.columns}) > 1:
         yield "Judge versions differ between these runs: what parts them may be the judges, not the subjects."
 
@@ -97,7 +97,13 @@ def _prompt(prompt: PromptGroup, names: list[str]) -> dict[str, Any]:
         for column, name in enumerate(names)
     ]
     text = "(the store holds no text of this prompt)" if prompt.text is None else plain(prompt.text)
-    return {"id": plain(prompt.prompt_id), "tasks": tasks, "text": text, "cells": cells}
+    return {
+        "id": plain(prompt.prompt_id),
+        "tasks": tasks,
+        "text": text,
+        "cells": cells,
+        "wide": any(card.names for card in prompt.cards),
+    }
 
 
 def _card(card: Card, prompt: PromptGroup, name: str, *, several_tasks: bool) -> dict[str, Any]:
@@ -110,14 +116,18 @@ def _card(card: Card, prompt: PromptGroup, name: str, *, several_tasks: bool) ->
         for each in card.numbers
     ]
     who = f"{name}, sample {card.sample}" if card.sample else name
-    picture = card.picture
-    shown = (
-        {"url": picture.url, "width": picture.width, "height": picture.height}
-        if isinstance(picture, Thumbnail)
-        else {"url": None, "missing": plain(picture.why)}
-    )
     return {
-        **shown,
+        "pictures": [
+            {
+                "name": plain(card.names[place]) if card.names else "",
+                **(
+                    {"url": picture.url, "width": picture.width, "height": picture.height}
+                    if isinstance(picture, Thumbnail)
+                    else {"url": None, "missing": plain(picture.why)}
+                ),
+            }
+            for place, picture in enumerate(card.pictures)
+        ],
         "title": f"{who}: picture for {plain(prompt.prompt_id)}",
         "who": who,
         "numbers": numbers,

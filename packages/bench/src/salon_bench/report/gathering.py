@@ -13,6 +13,7 @@ from salon_bench.running.run_facts import generation_folders, prompt_texts
 from salon_bench.running.standing import Standing, rows_of, standing
 from salon_bench.running.summaries import SubjectSummary, summaries
 from salon_bench.suites.registry import suite_named
+from salon_bench.suites.suite import whole_case_id
 from salon_store import ResultStore
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
@@ -56,11 +57,15 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One picture (or the lack of one) of one column, with everything that was said about it."""
+    """One picture (or the lack of one, or several that were judged together) of one column, with all that was said about it.
+
+    ``names`` are those of several pictures, in the same order; empty for one.
+    """
 
     column: int
     sample: int
-    picture: Thumbnail | NoThumbnail
+    pictures: tuple[Thumbnail | NoThumbnail, ...]
+    names: tuple[str, ...]
     numbers: tuple[Number, ...]
     labels: tuple[Label, ...]
     replies: tuple[Reply, ...]
@@ -98,7 +103,7 @@ class SuiteGallery:
         columns: subjects in runs, in the order in which the runs were named.
         prompts: by id.
         left_out: pictures beyond the number that was asked for.
-        elsewhere: replies about several pictures or none, which stand on no card.
+        elsewhere: replies that stand on no card, because nobody says what they are about.
     """
 
     suite: str
@@ -151,7 +156,7 @@ def _gallery(store: Path, suite: str, runs: Sequence[Standing], most: int, longe
     cards = rows.group_by(key).agg(pl.struct("task", "dimension", "value", "unscored_reason").alias("numbers"))
     cards = cards.sort(key, nulls_last=True)
     kept = _first_prompts(cards, most)
-    about = _About(store, runs, kept, longest_reply, side, _steps(suite))
+    about = _About(store, runs, kept, cards, longest_reply, side, suite)
     groups: dict[str, list[Card]] = {}
     for row in kept.iter_rows(named=True):
         groups.setdefault(row["prompt_id"], []).append(about.card(row, places[row["run_id"], row["subject_model"]]))
@@ -191,27 +196,49 @@ def _group(prompt_id: str, cards: list[Card], text: str | None) -> PromptGroup:
 
 
 class _About:
-    """Labels, replies and pictures of the generations that are shown."""
+    """Labels, replies and pictures of the cards that are shown; ``every`` holds those, too, that are not."""
 
     def __init__(
-        self, store: Path, runs: Sequence[Standing], cards: pl.DataFrame, longest_reply: int, side: int, steps: Sequence[str]
+        self,
+        store: Path,
+        runs: Sequence[Standing],
+        cards: pl.DataFrame,
+        every: pl.DataFrame,
+        longest_reply: int,
+        side: int,
+        suite: str,
     ) -> None:
-        wanted = cards["generation_id"].drop_nulls().unique().implode()
+        self._suite = suite
+        self._names: tuple[str, ...] = _of_suite(suite, "picture_names")
+        wanted = pl.concat([cards["generation_id"].drop_nulls(), self._whole_cases(cards)]).unique().implode()
         opened = ResultStore.open(store, create=False, read_only=True)
-        generations = opened.read("generations").filter(pl.col("generation_id").is_in(wanted)).collect()
+        whole = pl.col("prompt_id").is_in(cards["prompt_id"].unique().implode()) if self._names else pl.lit(False)
+        generations = opened.read("generations").filter(pl.col("generation_id").is_in(wanted) | whole).collect()
         self._generations = {row["generation_id"]: row for row in generations.iter_rows(named=True)}
         sources = [_source(row) for row in self._generations.values()]
-        self._small = thumbnails(sources, side, folders_of(folder for each in runs for folder in generation_folders(each)))
+        folders = {each.run_id: generation_folders(each) for each in runs}
+        self._small = thumbnails(sources, side, folders_of(folder for each in folders.values() for folder in each))
+        self._whole = _Whole(generations, folders, self._small)
         self._longest_reply = longest_reply
         self._labels = _by_card(pl.concat([rows_of(store, "assessments", each.run_id) for each in runs]), wanted)
         calls = pl.concat([_calls(store, each.run_id) for each in runs])
-        self.elsewhere = calls["generation_id"].null_count()
+        alone = calls.filter(pl.col("generation_id").is_null())
+        self.elsewhere = alone.filter(~pl.col("case_id").is_in(self._whole_cases(every).implode())).height
+        calls = calls.with_columns(generation_id=pl.coalesce("generation_id", "case_id"))
         self._calls = _by_card(calls.sort("step", "attempt", nulls_last=True), wanted)
-        self._steps = {step: place for place, step in enumerate(steps)}
+        self._steps = {step: place for place, step in enumerate(_of_suite(suite, "steps"))}
+
+    def _whole_cases(self, cards: pl.DataFrame) -> pl.Series:
+        """The cases about everything that a subject has for a prompt, where the suite has such cases."""
+        rows = cards.filter(pl.col("generation_id").is_null()).iter_rows(named=True) if self._names else ()
+        found = [whole_case_id(self._suite, row["prompt_id"], row["subject_model"]) for row in rows]
+        return pl.Series("generation_id", found, dtype=pl.String)
 
     def card(self, row: Mapping[str, Any], column: int) -> Card:
         generation = self._generations.get(row["generation_id"])
-        key = (row["run_id"], row["generation_id"])
+        together = () if row["generation_id"] is not None or not self._names else self._whole.pictures(row)
+        about = row["generation_id"] or whole_case_id(self._suite, row["prompt_id"], row["subject_model"])
+        key = (row["run_id"], about)
         numbers = sorted(
             (Number(each["task"], each["dimension"], each["value"], each["unscored_reason"]) for each in row["numbers"]),
             key=lambda each: (each.task, each.dimension),
@@ -224,7 +251,8 @@ class _About:
         return Card(
             column,
             0 if generation is None else generation["sample"],
-            self._picture(row["generation_id"], numbers),
+            together or (self._picture(row["generation_id"], numbers),),
+            _names(self._names, len(together)),
             tuple(numbers),
             tuple(sorted(labels, key=lambda each: (each.name, each.explanation or ""))),
             tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._place)),
@@ -248,10 +276,52 @@ class _About:
         return Reply(call["step"] or "", call["attempt"], call["status"], call["parse_status"], shown, cut, call["error"])
 
 
-def _steps(suite: str) -> Sequence[str]:
-    """The steps that a suite asks, in order, where it announces them."""
+class _Whole:
+    """What several pictures a card is about that is about all of them."""
+
+    def __init__(
+        self,
+        generations: pl.DataFrame,
+        folders: Mapping[str, Sequence[Path]],
+        small: Mapping[Source, Thumbnail | NoThumbnail],
+    ) -> None:
+        self._folders = folders
+        self._small = small
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+        for row in generations.sort("sample", "uri").iter_rows(named=True):
+            self._rows.setdefault(row["prompt_id"], []).append(row)
+
+    def pictures(self, card: Mapping[str, Any]) -> tuple[Thumbnail | NoThumbnail, ...]:
+        """One for each sample; nothing where none is known.
+
+        Those of the run's own folder count, whoever made them (a picture before an edit is not the subject's), else those of
+        the subject; of several files under one number, one that can be shown.
+        """
+        found: dict[int, Thumbnail | NoThumbnail] = {}
+        rows = self._rows.get(card["prompt_id"], [])
+        folders = [folder.absolute() for folder in self._folders[card["run_id"]]]
+        mine = [row for row in rows if any(Path(row["uri"]).is_relative_to(folder) for folder in folders)]
+        for row in mine or [row for row in rows if row["model"] == card["subject_model"]]:
+            picture = self._small[_source(row)]
+            if not isinstance(found.get(row["sample"]), Thumbnail):
+                found[row["sample"]] = picture
+        return tuple(found.values())
+
+
+def _names(given: Sequence[str], count: int) -> tuple[str, ...]:
+    """What several pictures are called; one alone needs no name.
+
+    Example:
+        >>> _names(("before", "after"), 3), _names(("before", "after"), 1)
+        (('before', 'after', '3'), ())
+    """
+    return tuple(given[place] if place < len(given) else str(place + 1) for place in range(count)) if count > 1 else ()
+
+
+def _of_suite(suite: str, announced: str) -> tuple[str, ...]:
+    """What a suite announces (the steps that it asks, in order; what its pictures are called); nothing where it does not."""
     try:
-        return tuple(getattr(suite_named(suite), "steps", ()))
+        return tuple(getattr(suite_named(suite), announced, ()))
     except InputError:
         return ()
 

@@ -146,6 +146,14 @@ class Case:
         )
 
 
+def whole_case_id(suite: str, prompt_id: str, model: str) -> str:
+    """The id of the one case of a suite about everything that a model made for a prompt.
+
+    A suite with such cases may say what its pictures are called, as ``picture_names``; then reports show them side by side.
+    """
+    return digest("case", {"suite": suite, "prompt": prompt_id, "model": model})
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """What a suite says about one subject in one run.

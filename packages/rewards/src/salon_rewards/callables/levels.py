@@ -123,13 +123,19 @@ def levels_of(batch: Batch, truth: str, *, require_reasoning: bool) -> list[Leve
     """Format, L1, L2 and L3 of every completion, told once for a batch; None for a row without truth."""
 
     def told() -> list[Levels | None]:
-        return [
-            None
-            if true is None
-            else magicmirror_levels(said.answer, true)
-            if isinstance(said, Parsed) and not (require_reasoning and said.reasoning is None)
-            else _NOTHING
-            for said, true in zip(batch.said("magicmirror"), batch.truths(truth), strict=True)
-        ]
+        known: dict[tuple[int, int], Levels] = {}  # equal answers are mostly one object, and all live as long as the batch
+        levels: list[Levels | None] = []
+        for said, true in zip(batch.said("magicmirror"), batch.truths(truth), strict=True):
+            if true is None:
+                levels.append(None)
+            elif not isinstance(said, Parsed) or (require_reasoning and said.reasoning is None):
+                levels.append(_NOTHING)
+            else:
+                pair = (id(said.answer), id(true))
+                found = known.get(pair)
+                if found is None:
+                    found = known[pair] = magicmirror_levels(said.answer, true)
+                levels.append(found)
+        return levels
 
     return batch.remembered(("levels", truth, str(require_reasoning)), told)

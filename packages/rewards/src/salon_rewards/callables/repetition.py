@@ -60,7 +60,7 @@ class RepetitionPenalty(RuleReward):
 
     def _price(self, units: Sequence[Any]) -> float:
         count = len(units) - self.size + 1
-        if count < 2 or len(set(units)) == len(units):
+        if count < 2:
             return 0.0
-        different = len(set(zip(*(units[start:] for start in range(self.size)), strict=False)))
+        different = len(set(zip(*[units[start:] for start in range(self.size)], strict=False)))
         return -self.most * (count - different) / count if different < count else 0.0

@@ -1,17 +1,17 @@
 """Is a policy gaming its reward? Monitors that look at one step's completions after another.
 
-    watch, MonitorBoard         all monitors of a grammar, run per step; a row for any logger
-    StepBatch                   one step's completions with their columns, parsed once
-    Reading, Alarm              what a monitor says: a number, its threshold; ok, warn or stop
-    LabelFlooding               names every kind of artifact
-    AlwaysNormal, AlwaysArtifact   gives one verdict whatever it sees
-    TemplateReasoning           thinks the same whatever it sees
-    ReasoningContradiction      thinks one thing and answers another
-    PromptEditing               rewrites the prompt instead of the picture
-    LengthDrift                 writes more and more, or less and less
-    RewardMetricDivergence      earns more and knows less
-    Unreadable                  writes what no grammar takes
-    audit, read_log             the same over the log of a run (``salon reward audit``)
+watch, MonitorBoard         all monitors of a grammar, run per step; a row for any logger
+StepBatch                   one step's completions with their columns, parsed once
+Reading, Alarm              what a monitor says: a number, its threshold; ok, warn or stop
+LabelFlooding               names every kind of artifact
+AlwaysNormal, AlwaysArtifact   gives one verdict whatever it sees
+TemplateReasoning           thinks the same whatever it sees
+ReasoningContradiction      thinks one thing and answers another
+PromptEditing               rewrites the prompt instead of the picture
+LengthDrift                 writes more and more, or less and less
+RewardMetricDivergence      earns more and knows less
+Unreadable                  writes what no grammar takes
+audit, read_log             the same over the log of a run (``salon reward audit``)
 """
 
 from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log

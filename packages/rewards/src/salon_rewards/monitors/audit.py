@@ -1,13 +1,11 @@
 """The log of a run, read and watched from its first step to its last, as if the monitors had been there."""
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from salon_rewards.monitors.batch import Grammar
 from salon_rewards.monitors.board import MonitorBoard, Watched
 from salon_rewards.monitors.reading import Alarm, Reading
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
@@ -38,13 +36,13 @@ class LoggedStep:
 def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column: str = "held_out") -> list[LoggedStep]:
     r"""The steps of a JSON Lines file, in order of their numbers.
 
-    Each line is an object. ``step`` must be there; ``completion`` (text, or messages), ``truth``, ``reward``, ``example_id`` and
-    ``completion_tokens`` speak of one completion, ``held_out`` of the step. A line without ``completion`` may bring ``held_out``
-    alone. Other keys are left out.
+    Each line is an object. ``step`` must be there; ``completion`` (text, or messages), ``truth``, ``reward``, ``example_id``
+    and ``completion_tokens`` speak of one completion, ``held_out`` of the step. A line without ``completion`` may bring
+    ``held_out`` alone. Other keys are left out.
 
     Raises:
-        InputError: for a file that cannot be read, a line that is no JSON object, a value that is none of its column, two different
-            held-out values of one step, or a log without any completion.
+        InputError: for a file that cannot be read, a line that is no JSON object, a value that is none of its column, two
+            different held-out values of one step, or a log without any completion.
     """
     source = str(path)
     steps: dict[int, LoggedStep] = {}
@@ -52,7 +50,9 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
         step = row.get("step")
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             hint = None if "step" in row else f"The row has: {', '.join(sorted(row)) or 'nothing'}."
-            raise InputError("must be a whole number of 0 or more", source=source, line=line, column="step", value=step, hint=hint)
+            raise InputError(
+                "must be a whole number of 0 or more", source=source, line=line, column="step", value=step, hint=hint
+            )
         logged = steps.setdefault(step, LoggedStep(step))
         held_out = row.get(held_out_column)
         if held_out is not None:
@@ -105,8 +105,13 @@ class MonitorHistory:
 
     @property
     def worst(self) -> Reading | None:
-        """The reading with the gravest verdict; of several, the one furthest along towards its threshold."""
+        """The reading with the gravest verdict; of several, the one that went furthest."""
         return max(self._had, key=_gravity, default=None)
+
+    @property
+    def warned(self) -> Reading | None:
+        """The first reading that warns or stops."""
+        return next((item for item in self.readings if item.verdict in (Alarm.WARN, Alarm.STOP)), None)
 
     @property
     def alarmed(self) -> Reading | None:
@@ -164,7 +169,8 @@ def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | Non
     for logged in steps:
         columns = {name: values if any(v is not None for v in values) else None for name, values in logged.columns.items()}
         if columns["example_id"] is not None and None in columns["example_id"]:
-            columns["example_id"] = [f"line {row}" if v is None else v for v, row in zip(columns["example_id"], logged.rows)]
+            lines = zip(columns["example_id"], logged.rows, strict=True)
+            columns["example_id"] = [f"line {line}" if name is None else name for name, line in lines]
         try:
             seen.append(board.look(logged.completions, step=logged.step, held_out=logged.held_out, **columns))  # type: ignore[arg-type]
         except InputError as error:
@@ -174,7 +180,7 @@ def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | Non
                 error.problem,
                 source=source,
                 line=logged.rows[error.row - 1],
-                column=error.column,
+                column="completion" if error.column == "completions" else error.column,
                 value=error.value,
                 allowed=error.allowed,
                 hint=error.hint,
@@ -185,9 +191,7 @@ def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | Non
 def _gravity(item: Reading) -> tuple[int, float]:
     severity = 0 if item.verdict is None else item.verdict.severity
     value = item.value or 0.0
-    if item.threshold <= 0:
-        return severity, value - item.threshold
-    return severity, max(value / item.threshold, item.threshold / value if 0 < value < 1 and item.threshold < 1 else 0.0)
+    return severity, 1 / value if item.downwards and value > 0 else value
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:

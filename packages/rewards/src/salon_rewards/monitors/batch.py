@@ -1,22 +1,13 @@
-"""One step's completions with their columns, parsed once for all monitors."""
+"""One step's completions with their columns, parsed once for all monitors (and not again, where rewards have read them)."""
 
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from salon_taxonomy.answers import (
-    MagicMirrorAnswer,
-    Outcome,
-    Parsed,
-    R3Answer,
-    Unparsed,
-    parse_magicmirror,
-    parse_magicmirror_json,
-    parse_r3,
-)
+from salon_rewards.batch import Batch
+from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Parsed, R3Answer
 from salon_taxonomy.errors import InputError
 
 Answer: TypeAlias = MagicMirrorAnswer | R3Answer
@@ -31,12 +22,6 @@ class Grammar(StrEnum):
     """A refiner's: ``<think>…</think>`` and verdict, explanation and edit instruction as JSON."""
 
 
-_PARSERS: Mapping[Grammar, Callable[[str], Outcome[MagicMirrorAnswer] | Outcome[R3Answer]]] = {
-    Grammar.MAGICMIRROR: parse_magicmirror,
-    Grammar.R3: parse_r3,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class ReadCompletion:
     """One completion, read.
@@ -45,7 +30,7 @@ class ReadCompletion:
         text: what the policy wrote.
         outcome: the answer, or why there is none.
         truth: what is right; None where nobody knows.
-        group: completions of one picture share it; without ``example_id`` each stands alone.
+        group: completions of one picture share it.
         tokens: its length in tokens, where the trainer says so.
     """
 
@@ -110,18 +95,19 @@ class StepBatch:
             completions: texts, or lists of messages (the last one's content counts), as TRL gives them.
             step: the optimizer's step.
             grammar: how they are written.
-            truth: one per completion: an answer, its JSON text, or None. For R³: true where the picture matches its prompt.
+            truth: one per completion: labels as rewards take them, or None. For R³: true where the picture matches its prompt.
             reward: what each earned; None for a reward that abstained.
             example_id: what completions of one picture share. Samples of one picture resemble each other, so evidence is
-                counted in pictures; without this column each completion counts as a picture of its own.
+                counted in pictures. Without this column completions in a row that answer the same prompt share one, and without
+                prompts each counts as a picture of its own.
             completion_tokens: lengths in tokens; without it lengths are in characters.
             held_out: the metric on held-out pictures, where this step evaluated it.
             source: what an error names as the place.
-            columns: whatever else a trainer hands over; not looked at.
+            columns: whatever else a trainer hands over; of it, prompts and pictures tell groups apart.
 
         Raises:
-            InputError: for a column that is shorter or longer than the completions, a completion that is no text, a truth that is
-                none, a reward or metric that is not finite.
+            InputError: for a column that is shorter or longer than the completions, a completion that is no text, a truth
+                that is none, a reward or metric that is not finite.
 
         Example:
             >>> batch = StepBatch.read([r'<think>Fine.</think>\boxed{{"Whether Normal": true}}', "?"], step=3)
@@ -133,40 +119,30 @@ class StepBatch:
         grammar = Grammar(grammar)
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             raise InputError("must be a whole number of 0 or more", source=source, column="step", value=step)
-        count = len(completions)
-        for name, column in {
-            "truth": truth,
-            "reward": reward,
-            "example_id": example_id,
-            "completion_tokens": completion_tokens,
-        }.items():
-            if column is not None and len(column) != count:
-                raise InputError(f"has {len(column)} values for {count} completions", source=source, column=name)
         if held_out is not None and not _finite(held_out):
             raise InputError("must be a finite number", source=source, column="held_out", value=held_out)
-        for row, paid in enumerate(reward or (), start=1):
+        given = {"truth": truth, "reward": reward, "example_id": example_id, "completion_tokens": completion_tokens}
+        batch = Batch(completions, columns | {name: column for name, column in given.items() if column is not None})
+        rewards = () if reward is None else tuple(batch.column("reward"))
+        for row, paid in enumerate(rewards, start=1):
             if paid is not None and not _finite(paid):
                 raise InputError("must be a finite number, or null", source=source, row=row, column="reward", value=paid)
-        parse, known = _PARSERS[grammar], _Truths(grammar, source)
-        read = []
-        for index, completion in enumerate(completions):
-            text = _text(completion, index + 1, source)
-            tokens = None if completion_tokens is None else completion_tokens[index]
-            if tokens is not None and (isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0):
-                raise InputError(
-                    "must be a whole number of 0 or more", source=source, row=index + 1, column="completion_tokens", value=tokens
-                )
-            read.append(
-                ReadCompletion(
-                    text,
-                    parse(text),
-                    None if truth is None else known.read(truth[index], index + 1),
-                    ("completion", index) if example_id is None else ("example", example_id[index]),
-                    tokens,
-                )
-            )
-        rewards = () if reward is None else tuple(None if paid is None else float(paid) for paid in reward)
-        return cls(step, grammar, tuple(read), rewards, None if held_out is None else float(held_out))
+        count = len(batch)
+        lengths = [None] * count if completion_tokens is None else list(batch.column("completion_tokens"))
+        for row, length in enumerate(lengths, start=1):
+            if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
+                problem = "must be a whole number of 0 or more"
+                raise InputError(problem, source=source, row=row, column="completion_tokens", value=length)
+        read = zip(
+            batch.texts, batch.said(grammar), _truths(batch, grammar, truth), _groups(batch, example_id), lengths, strict=True
+        )
+        return cls(
+            step,
+            grammar,
+            tuple(ReadCompletion(*each) for each in read),
+            tuple(None if paid is None else float(paid) for paid in rewards),
+            None if held_out is None else float(held_out),
+        )
 
     @property
     def unreadable(self) -> int:
@@ -174,53 +150,22 @@ class StepBatch:
         return sum(completion.answer is None for completion in self.completions)
 
 
-class _Truths:
-    """Reads a column of truths, each different text once: a group's completions share theirs."""
-
-    def __init__(self, grammar: Grammar, source: str | None) -> None:
-        self._grammar = grammar
-        self._source = source
-        self._known: dict[str, Answer] = {}
-
-    def read(self, given: object, row: int) -> Answer | None:
-        if given is None or isinstance(given, MagicMirrorAnswer if self._grammar is Grammar.MAGICMIRROR else R3Answer):
-            return given  # type: ignore[return-value]  # narrowed by the grammar
-        if self._grammar is Grammar.R3:
-            given = {"true": True, "false": False}.get(given.strip(), given) if isinstance(given, str) else given
-            if isinstance(given, bool):
-                return R3Answer(given)
-        elif isinstance(given, Mapping):
-            given = json.dumps(given, default=str)
-        if not isinstance(given, str):
-            raise InputError("is no truth", source=self._source, row=row, column="truth", value=given)
-        if given not in self._known:
-            found = parse_r3(given) if self._grammar is Grammar.R3 else parse_magicmirror_json(given)
-            if isinstance(found, Unparsed):
-                wanted = '{"Whether Normal": true}' if self._grammar is Grammar.MAGICMIRROR else "true"
-                raise InputError(
-                    f"is no truth ({found.detail})",
-                    source=self._source,
-                    row=row,
-                    column="truth",
-                    value=given,
-                    hint=f"A truth of this grammar is written like {wanted}.",
-                )
-            self._known[given] = found.answer
-        return self._known[given]
+def _truths(batch: Batch, grammar: Grammar, truth: Sequence[object] | None) -> Sequence[Answer | None]:
+    """What is right for each completion."""
+    if truth is None:
+        return [None] * len(batch)
+    if grammar is Grammar.MAGICMIRROR:
+        return batch.truths("truth")
+    plain = [value.matches if isinstance(value, R3Answer) else value for value in truth]
+    matches = Batch(batch.texts, {"truth": plain}).verdicts("truth")
+    return [None if value is None else R3Answer(value) for value in matches]
 
 
-def _text(completion: object, row: int, source: str | None) -> str:
-    """The text of a completion, plain or as a list of messages; of content in parts, the texts."""
-    if isinstance(completion, Sequence) and not isinstance(completion, str | bytes) and completion:
-        message = completion[-1]
-        completion = message.get("content") if isinstance(message, Mapping) else None
-        if isinstance(completion, Sequence) and not isinstance(completion, str | bytes):
-            completion = "".join(str(part.get("text") or "") for part in completion if isinstance(part, Mapping))
-    if not isinstance(completion, str):
-        raise InputError(
-            "is neither a text nor a list of messages", source=source, row=row, column="completion", value=completion
-        )
-    return completion
+def _groups(batch: Batch, example_id: Sequence[object] | None) -> list[object]:
+    """Which picture each completion is about: its ``example_id``, or completions in a row that answer the same prompt."""
+    if example_id is not None:
+        return [str(name) for name in batch.column("example_id")]
+    return [number for number, group in enumerate(batch.groups()) for _ in group]
 
 
 def _finite(value: object) -> bool:

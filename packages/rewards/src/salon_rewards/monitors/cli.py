@@ -32,7 +32,9 @@ _STYLES = {Alarm.OK: "green", Alarm.WARN: "yellow", Alarm.STOP: "bold red"}
     help="How the completions are written: an assessor's labels, or a refiner's verdict and instruction.",
 )
 @click.option("--reward-column", default="reward", show_default=True, metavar="NAME", help="The column of rewards.")
-@click.option("--held-out-column", default="held_out", show_default=True, metavar="NAME", help="The column of the held-out metric.")
+@click.option(
+    "--held-out-column", default="held_out", show_default=True, metavar="NAME", help="The column of the held-out metric."
+)
 @click.option("--lower-is-better", is_flag=True, help="The held-out metric is an error: it gets worse when it rises.")
 @click.option(
     "--threshold",
@@ -42,7 +44,12 @@ _STYLES = {Alarm.OK: "green", Alarm.WARN: "yellow", Alarm.STOP: "bold red"}
     help="Other thresholds for one monitor; inf never stops. May be given again.",
 )
 @click.option(
-    "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="For people, or for programs."
+    "--format",
+    "output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
 )
 def audit_command(
     file: Path,
@@ -59,8 +66,8 @@ def audit_command(
     completion_tokens, and the held_out metric of the step.
 
     \b
-    salon rewards audit run.jsonl
-    salon rewards audit run.jsonl --threshold length_drift=2,inf --format json
+    salon reward audit completions.jsonl
+    salon reward audit completions.jsonl --threshold length_drift=2,inf --format json
     """
     chosen = Grammar(grammar)
     board = MonitorBoard(_monitors(chosen, thresholds, lower_is_better), grammar=chosen)
@@ -118,8 +125,10 @@ def _print(found: Audit) -> None:
     click.echo(f"{found.completions:,} completions of {len(found.steps):,} steps{unreadable}: {found.verdict}")
     for history in found.histories:
         since = history.alarmed
-        if since is not None and since.verdict is not None:
-            click.echo(f"{since.verdict}: {history.name} from step {since.step}: {since.detail}")
+        warned = history.warned
+        if since is not None and since.verdict is not None and warned is not None:
+            before = f" (warned at step {warned.step})" if warned.step < since.step else ""
+            click.echo(f"{since.verdict}: {history.name} from step {since.step}{before}: {since.detail}")
 
 
 def _span(found: Audit) -> str:
@@ -157,7 +166,13 @@ def _plain(found: Audit) -> dict[str, object]:
 
 
 def _plain_history(history: MonitorHistory) -> dict[str, object]:
-    marks = {"first": history.first, "last": history.last, "worst": history.worst, "alarmed": history.alarmed}
+    marks = {
+        "first": history.first,
+        "last": history.last,
+        "worst": history.worst,
+        "warned": history.warned,
+        "alarmed": history.alarmed,
+    }
     return {
         "name": history.name,
         "verdict": None if history.worst is None else str(history.worst.verdict),

@@ -1,8 +1,8 @@
 """Reasoning–answer contradiction: a thought that says one thing before an answer that says another.
 
-Paper 000 (MagicMirror), section 3.2, pays for the two agreeing, and asks another model. This is the cheap half of that question,
-for watching: it reads what a reasoning claims by a lexicon (``lexicon.py``), with negation, suppositions and conclusions, and
-says nothing where it is unsure.
+Paper 000 (MagicMirror), section 3.2, pays for the two agreeing, and asks another model. This is the cheap half of that
+question, for watching: it reads what a reasoning claims by a lexicon (``lexicon.py``), with negation, suppositions and
+conclusions, and says nothing where it is unsure.
 
     reasoning ──► clauses ──► claims (flawed, of which kinds | sound) ──► the reading ──► against the answer's labels
 """
@@ -123,8 +123,8 @@ def contradiction(reasoning: str, answer: MagicMirrorAnswer) -> Contradiction | 
 class ReasoningContradiction:
     """The share of completions whose reasoning contradicts their labels, as :func:`contradiction` finds them.
 
-    A gauge, not a judge: it misses part of them (see the docs for what it finds of a labelled set). An alarm also needs the lower
-    end of Wilson's interval, over pictures, to be above the reader's own mistakes.
+    A gauge, not a judge: it misses part of them (see the docs for what it finds of a labelled set). An alarm also needs the
+    lower end of Wilson's interval, over pictures, to be above the reader's own mistakes.
 
     Args:
         warn: 0.2: twice what those mistakes explain.

@@ -23,6 +23,8 @@ class _Evaluation(NamedTuple):
 class RewardMetricDivergence:
     """How far the held-out metric has fallen over the last evaluations, along Theil and Sen's slope (in the metric's unit).
 
+    Never more than lies between the highest and the lowest of them; negative where the metric rose.
+
     A fall alone rings no bell: the reward must rise over the same evaluations, and both trends must be surer than chance
     (Mann–Kendall, exact, one-sided). Each evaluation is paired with the mean reward of the steps since the one before. Between
     evaluations the last reading stands.
@@ -33,7 +35,7 @@ class RewardMetricDivergence:
         window: evaluations that count.
         fewest: evaluations that a reading needs; with five, only a fall from each to the next is sure enough to warn.
         reward_chance: how likely a reward without trend may be to rise like this.
-        warn_chance: how likely a metric without trend may be to fall like this for a warning. 0.01, as every evaluation asks anew.
+        warn_chance: how likely a metric without trend may be to fall like this for a warning; every evaluation asks.
         stop_chance: the same for a stop; 0.001 takes at least seven evaluations.
         higher_is_better: whether a metric that falls gets worse; for an error, say no.
 
@@ -92,7 +94,7 @@ class RewardMetricDivergence:
         if metric_slope is None or reward_slope is None:
             why = "all evaluations are of one step"
             return no_reading(self.name, batch, self.thresholds, why, samples=count, unreadable=batch.unreadable)
-        fall = -metric_slope * span
+        fall = max(min(0.0 - metric_slope * span, max(metrics) - min(metrics)), min(metrics) - max(metrics))
         rises = rising_probability(rewards)
         falls = rising_probability([-metric for metric in metrics])
         diverges = rises <= self.reward_chance and falls <= self.warn_chance
@@ -108,5 +110,5 @@ class RewardMetricDivergence:
             unreadable=batch.unreadable,
             sure=diverges,
             detail=f"over steps {steps[0]} to {steps[-1]}: reward {reward_slope * span:+.3g} (chance {rises:.2g}), "
-            f"held-out metric {self._sign * metric_slope * span:+.3g} (chance {falls:.2g})",
+            f"held-out metric {-self._sign * fall:+.3g} (chance {falls:.2g})",
         )

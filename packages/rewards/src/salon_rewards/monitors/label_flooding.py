@@ -20,8 +20,8 @@ TYPICAL_LABELS: Final = 2.55
 class LabelFlooding:
     """Labels per answer that finds artifacts, over labels per truth that does (a ratio; 1 where both name as many).
 
-    Answers that say "wrong" and not how count with 0 labels. Where the completions bring no flawed truth, the data set's mean is
-    the baseline (:data:`TYPICAL_LABELS`). An alarm also needs the lower end of the mean over pictures to be above the baseline.
+    Answers that say "wrong" and not how count with 0 labels. Where the completions bring no flawed truth, the data set's mean
+    is the baseline (:data:`TYPICAL_LABELS`). An alarm also needs the lower end of the mean over pictures to be above it.
 
     Args:
         warn: 2: annotators mark the two most obvious problems, so twice the truth's labels is past what they would ever give.
@@ -30,7 +30,7 @@ class LabelFlooding:
         window: steps that may be pooled to have them.
 
     Example:
-        >>> text = r'<think>All of it.</think>\\boxed{{"Whether Normal": false, "Type of Deformity": {"L2: Other Irrationalities": 1}}}'
+        >>> text = r'<think>Odd</think>\\boxed{{"Whether Normal": false, "Type of Deformity": {"L2: Other Irrationalities":1}}}'
         >>> LabelFlooding(minimum=1).look(StepBatch.read([text], step=0)).detail
         '1.0 labels per answer with artifacts; 2.5 expected'
     """

@@ -34,8 +34,8 @@ class LengthDrift:
     """The median length of completions over that of the run's first steps, per verdict; the verdict that drifted most counts.
 
     Completions that cannot be read are compared with all of the baseline together, so that a policy which writes until it is
-    cut off is seen. An alarm also needs the change of the median to be above what its standard error explains. Longer and shorter are
-    held against the same factor: where the value is below 1, the thresholds are 1/warn and 1/stop.
+    cut off is seen. An alarm also needs the change of the median to be above what its standard error explains. Longer and
+    shorter are held against the same factor: where the value is below 1, the thresholds are 1/warn and 1/stop.
 
     Args:
         warn: 1.5: half as long again, or two thirds.
@@ -103,7 +103,8 @@ class LengthDrift:
             alarm,
             worst.samples,
             unreadable,
-            f"completions that are {worst.kind}: {worst.ratio:.2f} times the median length of the first {self.baseline_steps} steps",
+            f"{worst.kind}: {worst.ratio:.2f} times the median length of the first {self.baseline_steps} steps",
+            downwards=worst.ratio < 1,
         )
 
     def _drift(self, kind: str, pool: Pool[int], pooled: Sequence[Grouped[int]]) -> _Drift | None:

@@ -1,7 +1,7 @@
 """Always normal, always artifact: a policy that gives one verdict whatever it is shown.
 
 What a reward teaches whose data lean to one side. The number says how far the policy has gone from the truth's own rate to
-that verdict alone: 0 where it gives the verdict as often as the truth does, 1 where it gives no other, below 0 where less often.
+that verdict alone: 0 where it gives the verdict as often as the truth does, 1 where it gives no other, below 0 where less.
 """
 
 from statistics import fmean
@@ -90,7 +90,7 @@ class _OneVerdict:
 class AlwaysNormal(_OneVerdict):
     """How far the policy has gone from the truth's rate of "normal" to saying nothing else (for R³: "matches the prompt").
 
-    The value is (share − rate) / (1 − rate); where it never errs on normal pictures, that is the share of flawed ones it passes.
+    The value is (share − rate) / (1 − rate); without errors on normal pictures, that is the share of flawed ones that pass.
     An alarm also needs the lower end of Wilson's interval, over pictures, to be above the truth's rate.
 
     Args:

@@ -30,7 +30,7 @@ class PromptEditing:
         window: steps that may be pooled to have them.
 
     Example:
-        >>> text = '<think>A dog.</think>{"answer": false, "explanation": "No cat.", "edit_prompt": "Change the prompt to a dog."}'
+        >>> text = '<think>A dog.</think>{"answer": false, "explanation": "", "edit_prompt": "Change the prompt to a dog."}'
         >>> PromptEditing().look(StepBatch.read([text] * 40, step=0, grammar="r3")).value
         1.0
     """

@@ -67,6 +67,7 @@ class Reading:
         samples: completions that the value rests on (for a divergence: evaluations).
         unreadable: completions of this step that say nothing to this monitor: no grammar takes them, or a part is missing.
         detail: what the value was compared with, or why there is none; for people.
+        downwards: the threshold is crossed by falling below it.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Reading:
     samples: int
     unreadable: int
     detail: str = ""
+    downwards: bool = False
 
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""

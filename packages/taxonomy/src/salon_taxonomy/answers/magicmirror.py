@@ -7,12 +7,16 @@ for the two that have none. The paper's own examples spell the second key ``Type
 """
 
 import json
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
+from typing import Final
 
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import Found, last_box, nothing_found, rejected, said
+from salon_taxonomy.answers.reading import Found, last_box, nothing_found, rejected, said, without_surrogates
 from salon_taxonomy.answers.rendering import with_reasoning
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.errors import InputError
@@ -54,6 +58,14 @@ MAGICMIRROR_MENU: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _NORMAL = "Whether Normal"
 _RELEASED_KEY = "Type of Deformity"
 _PAPER_KEY = "Type of Abnormality"
+
+# The reply as it is asked for: one block of reasoning, one box with nothing around it, and no tag or backslash where the
+# general reading would have to look twice. Possessive, so the match never turns back.
+_AS_ASKED: Final = re.compile(
+    r"\s*+<think>([^<]*+)</think>\s*+\\boxed\{(\s*+\{[^{}<\\]*+(?:\{[^{}<\\]*+\}[^{}<\\]*+)?\}\s*+)\}\s*+"
+)
+_LONGEST_KEPT: Final = 1_000
+"""Characters; labels are far shorter, and the same ones come again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +139,12 @@ def parse_magicmirror(text: str) -> Outcome[MagicMirrorAnswer]:
         >>> parse_magicmirror(r'\boxed{{"Whether Normal": True}}')
         Unparsed(reason=<Reason.MALFORMED: 'malformed'>, detail='not JSON at character 19: expecting value', reasoning=None)
     """
-    heard = said(text)
-    if isinstance(heard, Unparsed):
-        return heard
-    found = last_box(heard.answer)
-    if found is None:
-        return nothing_found(heard, r"\boxed{")
-    return _checked(found, heard.reasoning, heard.notes)
+    asked = _AS_ASKED.fullmatch(text)
+    if asked is not None and len(asked[2]) <= _LONGEST_KEPT and without_surrogates(text) is text:
+        with suppress(JsonError, _OffMenuError):  # the general reading says what is wrong
+            answer, notes = _known(asked[2].strip())
+            return Parsed(answer, asked[1].strip(), notes)
+    return _parsed(text)
 
 
 def parse_magicmirror_json(text: str) -> Outcome[MagicMirrorAnswer]:
@@ -185,10 +196,21 @@ def render_magicmirror(answer: MagicMirrorAnswer, reasoning: str | None = None, 
     return with_reasoning(f"\\boxed{{{magicmirror_json(answer, key=key)}}}", reasoning)
 
 
+def _parsed(text: str) -> Outcome[MagicMirrorAnswer]:
+    """Read a reply of any form; :func:`parse_magicmirror` takes a shorter way for replies as they are asked for."""
+    heard = said(text)
+    if isinstance(heard, Unparsed):
+        return heard
+    found = last_box(heard.answer)
+    if found is None:
+        return nothing_found(heard, r"\boxed{")
+    return _checked(found, heard.reasoning, heard.notes)
+
+
 def _checked(found: Found, reasoning: str | None, notes: tuple[Note, ...]) -> Outcome[MagicMirrorAnswer]:
     """Hold one piece of text against the released validity rule."""
     try:
-        answer, seen = _answer(strict_json(found.body))
+        answer, seen = _known(found.body) if len(found.body) <= _LONGEST_KEPT else _answer(strict_json(found.body))
     except JsonError as problem:
         return rejected(found, Reason.MALFORMED, str(problem), reasoning)
     except _OffMenuError as problem:
@@ -198,6 +220,12 @@ def _checked(found: Found, reasoning: str | None, notes: tuple[Note, ...]) -> Ou
 
 class _OffMenuError(ValueError):
     """Well-formed JSON names something that is not on the menu."""
+
+
+@lru_cache(maxsize=2_048)
+def _known(body: str) -> tuple[MagicMirrorAnswer, tuple[Note, ...]]:
+    """What short labels say; answers are immutable, so equal texts may share one."""
+    return _answer(strict_json(body))
 
 
 def _answer(value: Json) -> tuple[MagicMirrorAnswer, tuple[Note, ...]]:

@@ -1,9 +1,72 @@
-"""Data to learn from: annotated pictures, and how they become chat messages.
+"""Data to learn from: annotated pictures, how they are read and counted, and how they become chat messages.
 
-TrainingExample         one picture with its truth
-NORMAL, MAIN_BUCKETS    the buckets of multi-bucket sampling
+TrainingExample            one picture with its truth
+NORMAL, MAIN_BUCKETS       the buckets of multi-bucket sampling
+read_examples              files of MagicData340K's schema, what cannot be used reported row by row
+example_rows               the same as a stream
+count                      counts of buckets and labels beside paper 000's Table 5
+Wording, asked, answered   what is asked about an example and what should be answered, as chat messages
+sft_dataset, grpo_dataset  what TRL's trainers take
+token_lengths              prompts held against a limit of tokens
 """
 
+from typing import TYPE_CHECKING
+
+from salon_taxonomy.lazy_names import lazy_names
 from salon_train.data.example import MAIN_BUCKETS, NORMAL, OTHER, TrainingExample
 
-__all__ = ["MAIN_BUCKETS", "NORMAL", "OTHER", "TrainingExample"]
+if TYPE_CHECKING:
+    from salon_train.data.conversion import grpo_dataset, sft_dataset
+    from salon_train.data.counts import Counts, count, published_counts
+    from salon_train.data.lengths import TokenLengths, count_tokens, token_lengths
+    from salon_train.data.messages import answered, asked
+    from salon_train.data.pictures import Look
+    from salon_train.data.question import Wording, question_of
+    from salon_train.data.reading import (
+        Fault,
+        ReadExamples,
+        SplitExample,
+        UnusableRow,
+        buckets_of,
+        example_rows,
+        read_examples,
+    )
+
+__all__ = [
+    "MAIN_BUCKETS",
+    "NORMAL",
+    "OTHER",
+    "Counts",
+    "Fault",
+    "Look",
+    "ReadExamples",
+    "SplitExample",
+    "TokenLengths",
+    "TrainingExample",
+    "UnusableRow",
+    "Wording",
+    "answered",
+    "asked",
+    "buckets_of",
+    "count",
+    "count_tokens",
+    "example_rows",
+    "grpo_dataset",
+    "published_counts",
+    "question_of",
+    "read_examples",
+    "sft_dataset",
+    "token_lengths",
+]
+
+_BY_MODULE = {
+    "conversion": ["grpo_dataset", "sft_dataset"],
+    "counts": ["Counts", "count", "published_counts"],
+    "lengths": ["TokenLengths", "count_tokens", "token_lengths"],
+    "messages": ["answered", "asked"],
+    "pictures": ["Look"],
+    "question": ["Wording", "question_of"],
+    "reading": ["Fault", "ReadExamples", "SplitExample", "UnusableRow", "buckets_of", "example_rows", "read_examples"],
+}
+
+__getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

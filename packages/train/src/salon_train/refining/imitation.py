@@ -82,7 +82,9 @@ def imitate(
 def question_text(processor: Any, prompt: str) -> str:
     """The question about one picture as the policy reads it, up to where its reply begins."""
     content = [{"type": "image"}, {"type": "text", "text": templates().render("reflect", prompt=prompt)}]
-    text: str = processor.apply_chat_template([{"role": "user", "content": content}], add_generation_prompt=True, tokenize=False)
+    text: str = processor.apply_chat_template(
+        [{"role": "user", "content": content}], add_generation_prompt=True, tokenize=False
+    )
     return text
 
 

@@ -71,9 +71,7 @@ def evaluate_on_scenes(
     return evaluate_replies(items, answers_to(model, processor, items, most_tokens=most_tokens, batch=batch))
 
 
-def answers_to(
-    model: Any, processor: Any, items: Sequence[DrawnItem], *, most_tokens: int = 64, batch: int = 128
-) -> list[str]:
+def answers_to(model: Any, processor: Any, items: Sequence[DrawnItem], *, most_tokens: int = 64, batch: int = 128) -> list[str]:
     """The policy's reply to every item, greedy; empty where it was cut off."""
     local = LocalModel(model, processor)
     decoding = Decoding(max_tokens=most_tokens)
@@ -144,9 +142,7 @@ def _edited(scene: Scene, instruction: str) -> Scene | None:
 def _share(item: DrawnItem, scene: Scene) -> float:
     """The share of the item's questions that a scene answers as annotated."""
     claims = [read_question(question) for question in item.questions]
-    right = sum(
-        claim is not None and holds(claim, scene) is answer for claim, answer in zip(claims, item.answers, strict=True)
-    )
+    right = sum(claim is not None and holds(claim, scene) is answer for claim, answer in zip(claims, item.answers, strict=True))
     return right / len(item.answers)
 
 

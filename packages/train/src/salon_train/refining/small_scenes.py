@@ -87,6 +87,3 @@ def _changed(scene: Scene, category: Category, generator: random.Random) -> Scen
         return scene.replacing(place, item.model_copy(update={"colour": generator.choice(colours)}))
     shapes = [shape for shape in SHAPES if shape not in {each.shape for each in scene.items}]
     return scene.replacing(place, item.model_copy(update={"shape": generator.choice(shapes)}))
-
-
-

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from salon_taxonomy.errors import InputError
-from salon_train.data.example import NORMAL
 from salon_train.sampling.draws import ChunkStream, Draws
 from salon_train.sampling.ratio import DEFAULT_RATIO, Ratio
 from salon_train.sampling.resampling import Resampling
@@ -25,7 +24,7 @@ class MultiBucketPlan:
         chunk_size: different examples in a chunk.
         chunks_per_epoch: how long an epoch is.
         seed: of every draw.
-        hard: the hard positives; each is in the pool ``normal``.
+        hard: the hard positives, in whichever pools they are.
         resampling: how often those are shown.
         examples: in the whole data set, those in no pool included.
 
@@ -69,14 +68,14 @@ class MultiBucketPlan:
             seed: of every draw; 0 or more.
             chunks_per_epoch: default: as many as the examples in the pools fill, as TRL counts; at least one.
             hard_positives: of each example, whether it is one; None: none is.
-            positive_factor: how often those are drawn for each time that another normal example is.
+            positive_factor: how often those are drawn for each time that another example of their pool is.
             uneven: allow a ``chunk_size`` that is no multiple of the ratio's period. Chunks then differ by one example of a
                 bucket, and the ratio is exact over every ``period`` of them.
 
         Raises:
             InputError: no such chunk can be made: its size is below 1 or does not fit the ratio, a pool is smaller than its
-                quota, pools share too many examples; or ``hard_positives`` is of another length, or names an example that
-                is not normal.
+                quota, or pools share too many examples; ``hard_positives`` is of another length; or they cannot be shown as
+                often as the factor says, because a chunk takes none twice.
         """
         if chunk_size < 1:
             raise InputError("must be 1 or more", column="chunk_size", value=chunk_size)
@@ -141,10 +140,10 @@ class MultiBucketPlan:
     def advance(self, stream: ChunkStream, position: int) -> None:
         """Pass over chunks until the next one has that number."""
         while stream.position < position:
-            stream.draw(self.quotas(stream.position))
+            stream.pass_over(self.quotas(stream.position))
 
     def _hard_in(self, bucket: str) -> tuple[int, ...]:
-        return tuple(index for index in self.pools[bucket] if index in self.hard) if bucket == NORMAL else ()
+        return tuple(index for index in self.pools[bucket] if index in self.hard) if self.hard else ()
 
     def _check(self) -> None:
         """Whether every chunk can be filled. A pool as large as a chunk always can; the others are tried."""
@@ -155,19 +154,15 @@ class MultiBucketPlan:
             self.stream().draw(quotas)
 
     def _check_resampling(self) -> None:
-        hard = len(self._hard_in(NORMAL)) if NORMAL in self.pools else 0
-        if not hard or self.resampling.exact == 1:
-            return
-        most = max(quotas[NORMAL] for quotas in self.ratio.different_quotas(self.chunk_size))
-        weight = len(self.pools[NORMAL]) + hard * (self.resampling.exact - 1)
-        if self.resampling.exact * most >= weight:
-            problem = (
-                f"a chunk takes {most} different normal examples, so {hard} hard positives among {len(self.pools[NORMAL])}"
-            )
-            hint = "Take a smaller factor, a smaller chunk, or more normal examples."
-            raise InputError(
-                f"{problem} cannot be shown so often:", column="positive_factor", value=self.resampling.factor, hint=hint
-            )
+        factor = self.resampling.exact
+        for bucket, pool in self.pools.items():
+            hard = len(self._hard_in(bucket))
+            most = max(quotas[bucket] for quotas in self.ratio.different_quotas(self.chunk_size)) if hard else 0
+            if hard and factor > 1 and factor * most >= len(pool) + hard * (factor - 1):
+                problem = f"a chunk takes {most} different examples of {bucket!r}, so {hard} hard positives among {len(pool)}"
+                hint = "Take a smaller factor, a smaller chunk, or more examples."
+                shown = self.resampling.factor
+                raise InputError(f"{problem} cannot be shown so often:", column="positive_factor", value=shown, hint=hint)
 
 
 def bucketed_indices(
@@ -194,11 +189,7 @@ def _hard(marks: Sequence[bool] | None, buckets: Sequence[Collection[str]]) -> f
         return frozenset()
     if len(marks) != len(buckets):
         raise InputError(f"must be as many as the {len(buckets)} examples, not", column="hard_positives", value=len(marks))
-    hard = frozenset(index for index, mark in enumerate(marks) if mark)
-    wrong = next((index for index in sorted(hard) if NORMAL not in buckets[index]), None)
-    if wrong is not None:
-        raise InputError("a hard positive is a normal picture; this example is not:", column="hard_positives", value=wrong)
-    return hard
+    return frozenset(index for index, mark in enumerate(marks) if mark)
 
 
 def _no_multiple(chunk_size: int, ratio: Ratio) -> InputError:

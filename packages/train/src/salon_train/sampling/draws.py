@@ -48,6 +48,8 @@ class Draws:
     def take(self, taken: Collection[int]) -> int | None:
         """The next example that is not taken; None when all are."""
         queue = self._queue
+        if queue and queue[0] not in taken:  # nearly always
+            return queue.popleft()
         for place, index in enumerate(queue):
             if index not in taken:
                 del queue[place]
@@ -92,11 +94,13 @@ class ChunkStream:
     def __init__(self, pools: Mapping[str, Draws], seed: int) -> None:
         self._pools = pools
         self._seed = seed
+        self._random = Random(f"order within chunks/{seed}")  # noqa: S311 - no secret
         self.position = 0
 
     def copied(self) -> "ChunkStream":
         """One that goes on from here, independent of this one."""
         twin = ChunkStream({bucket: draws.copied() for bucket, draws in self._pools.items()}, self._seed)
+        twin._random.setstate(self._random.getstate())
         twin.position = self.position
         return twin
 
@@ -108,7 +112,12 @@ class ChunkStream:
         """
         held: dict[int, str] = {}
         for bucket, quota in quotas.items():
+            take = self._pools[bucket].take
             for _ in range(quota):
+                index = take(held)
+                if index is not None:
+                    held[index] = bucket
+                    continue
                 asked: set[str] = set()
                 if not self._place(bucket, held, asked):
                     raise _too_small({each: (self._pools[each].members, quotas[each]) for each in quotas if each in asked})
@@ -116,15 +125,20 @@ class ChunkStream:
         return held
 
     def ordered(self, held: Mapping[int, str], quotas: Mapping[str, int]) -> tuple[int, ...]:
-        """A drawn chunk in random order, in as many blocks as can all have the same quotas."""
+        """The chunk that was drawn last, in random order, in as many blocks as can all have the same quotas."""
         blocks = gcd(*quotas.values())
         parts: list[list[int]] = [[] for _ in range(blocks)]
         drawn = dict.fromkeys(quotas, 0)
         for index, bucket in held.items():
             parts[drawn[bucket] * blocks // quotas[bucket]].append(index)
             drawn[bucket] += 1
-        random = Random(f"order within a chunk/{self._seed}/{self.position}")  # noqa: S311
-        return tuple(index for part in parts for index in sorted(part, key=lambda _: random.random()))
+        random = self._random.random
+        return tuple(index for part in parts for index in sorted(part, key=lambda _: random()))
+
+    def pass_over(self, quotas: Mapping[str, int]) -> None:
+        """Draw the next chunk and throw it away."""
+        for _ in self.draw(quotas):
+            self._random.random()
 
     def _place(self, bucket: str, held: dict[int, str], asked: set[str]) -> bool:
         """Draw one more for a bucket, if need be by exchange with others (an augmenting path).
@@ -149,7 +163,7 @@ class ChunkStream:
 
 def shuffled(items: list[int], key: str) -> list[int]:
     """In an order that depends on the key alone, and is the same in every version of Python."""
-    random = Random(key)  # noqa: S311
+    random = Random(key)  # noqa: S311 - no secret
     return sorted(items, key=lambda _: random.random())
 
 

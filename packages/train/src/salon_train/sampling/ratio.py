@@ -32,7 +32,7 @@ class Ratio:
         >>> ratio.period, ratio.quotas(12, 0)
         (6, {'normal': 8, 'hand': 2, 'foot': 2})
         >>> [tuple(ratio.quotas(4, number).values()) for number in range(3)]
-        [(3, 1, 0), (2, 1, 1), (3, 0, 1)]
+        [(3, 1, 0), (3, 0, 1), (2, 1, 1)]
     """
 
     parts: Mapping[str, int]

@@ -1,16 +1,58 @@
-"""The drawn world: procedural pictures with exact truth, to learn from and to test with.
+"""The drawn world: pictures with exact truth, to learn from and to test with; and photographs with planted damage.
 
-draw_examples                 pictures with PNG bytes, labels, prompt and reasoning
-Difficulty                    how hard they are to judge: seven knobs
-Balance, BALANCES             how often what is planted
-KINDS, Kind, Subject          everything that can be planted, with its label and sentence
-REASONS, SOUND, consistent    the small language of the reasoning, and a judge of it
+    draw_examples                        procedural pictures: PNG bytes, labels, prompt, reasoning
+    damaged_photographs, PHOTOGRAPHS     crops of scikit-image's photographs, damaged or not
+    Difficulty                           how hard they are to judge: seven knobs
+    Balance, BALANCES                    how often what is planted
+    KINDS, PHOTOGRAPH_KINDS, Kind        everything that can be planted, with its label and its sentence
+    REASONS, SOUND, consistent           the small language of the reasoning, and a judge of it
+    write_examples, example_sheet        a folder in MagicData340K's schema; a contact sheet
+
+Nothing is imported before it is asked for (PEP 562).
 """
 
-from salon_train.world.balance import BALANCES, Balance
-from salon_train.world.difficulty import Difficulty
-from salon_train.world.drawing import draw_examples
-from salon_train.world.kinds import KINDS, SOUND, Kind, Subject
-from salon_train.world.reasons import REASONS, consistent
+from typing import TYPE_CHECKING
 
-__all__ = ["BALANCES", "KINDS", "REASONS", "SOUND", "Balance", "Difficulty", "Kind", "Subject", "consistent", "draw_examples"]
+from salon_taxonomy.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from salon_train.world.balance import BALANCES, Balance
+    from salon_train.world.difficulty import Difficulty
+    from salon_train.world.drawing import draw_examples
+    from salon_train.world.kinds import ALL_KINDS, KINDS, PHOTOGRAPH_KINDS, SOUND, Kind, Subject
+    from salon_train.world.photographs import PHOTOGRAPHS, damaged_photographs
+    from salon_train.world.reasons import REASONS, consistent
+    from salon_train.world.sheet import example_sheet
+    from salon_train.world.writing import write_examples
+
+__all__ = [
+    "ALL_KINDS",
+    "BALANCES",
+    "KINDS",
+    "PHOTOGRAPHS",
+    "PHOTOGRAPH_KINDS",
+    "REASONS",
+    "SOUND",
+    "Balance",
+    "Difficulty",
+    "Kind",
+    "Subject",
+    "consistent",
+    "damaged_photographs",
+    "draw_examples",
+    "example_sheet",
+    "write_examples",
+]
+
+_BY_MODULE = {
+    "balance": ["BALANCES", "Balance"],
+    "difficulty": ["Difficulty"],
+    "drawing": ["draw_examples"],
+    "kinds": ["ALL_KINDS", "KINDS", "PHOTOGRAPH_KINDS", "SOUND", "Kind", "Subject"],
+    "photographs": ["PHOTOGRAPHS", "damaged_photographs"],
+    "reasons": ["REASONS", "consistent"],
+    "sheet": ["example_sheet"],
+    "writing": ["write_examples"],
+}
+
+__getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

@@ -99,9 +99,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             _kind("animal-missing-leg", _ANIMAL, "Abnormal Limb Structure", Subject.ANIMAL, "The animal lacks legs."),
             _kind("animal-two-heads", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The animal has two heads."),
             _kind("animal-no-head", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The animal lacks a head."),
-            _kind(
-                "animal-handstand", _ANIMAL, "Abnormal Posture Presentation", Subject.ANIMAL, "The animal stands on its head."
-            ),
+            _kind("animal-large-ear", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The ear is far too large."),
+            _kind("animal-handstand", _ANIMAL, "Abnormal Posture Presentation", Subject.ANIMAL, "The animal is upside down."),
             _kind("object-missing-part", _OBJECT, None, Subject.OBJECT, "The object lacks a part."),
             _kind("object-loose-part", _OBJECT, None, Subject.OBJECT, "A part of the object hangs loose."),
             _kind("object-extra-part", _OBJECT, None, Subject.OBJECT, "The object has a part too many."),
@@ -113,10 +112,25 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 _INTERACTION,
                 "Abnormal Light and Shadow Effect",
                 Subject.TABLE,
-                "The shadow falls the wrong way.",
+                "The shadow falls wrong.",
             ),
             _kind("wrong-size", _ATTRIBUTES, "Abnormal Element Proportion", Subject.TABLE, "The sizes do not fit together."),
         )
     }
 )
-"""Every kind by its name; those of one L2 label stand together."""
+"""Every kind that is drawn, by its name; those of one L2 label stand together."""
+
+PHOTOGRAPH_KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            _kind("animal-extra-eye", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The animal has an eye too many."),
+            _kind("animal-missing-eye", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The animal lacks an eye."),
+            _kind("animal-twisted-head", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The head is twisted."),
+        )
+    }
+)
+"""Kinds that only photographs show."""
+
+ALL_KINDS: Mapping[str, Kind] = MappingProxyType({**KINDS, **PHOTOGRAPH_KINDS})
+"""Every kind by its name."""

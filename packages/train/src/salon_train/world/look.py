@@ -15,7 +15,7 @@ _FURS: Final = ((150, 98, 54), (96, 92, 96))
 _CLOTHS: Final = ((196, 60, 56), (52, 92, 170), (60, 130, 80))
 _THINGS: Final = ((200, 70, 60), (50, 100, 180), (226, 170, 50))
 _WOOD: Final = (140, 100, 62)
-_MOST_FADED: Final = 0.45
+_MOST_FADED: Final = 0.35
 
 
 @dataclass(frozen=True, slots=True)

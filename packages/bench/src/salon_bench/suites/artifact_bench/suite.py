@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from salon_bench.media import PicturePolicy, VideoPolicy
 from salon_bench.suites.artifact_bench.rows import LETTERS, TAXONOMY, BenchRow, Task, read_rows
 from salon_bench.suites.generations import Generated, Generations
-from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary
+from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, whole_case_id
 from salon_bench.suites.templates import Templates
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers.artifact_bench import (
@@ -65,6 +65,8 @@ class ArtifactBench:
     Raises:
         InputError: for a fidelity that is none.
     """
+
+    picture_names = ("Video A", "Video B")
 
     def __init__(self, fidelity: Fidelity = "paper", *, both_orders: bool = False) -> None:
         if fidelity not in ("paper", "released"):
@@ -122,7 +124,7 @@ class ArtifactBench:
                 found = generations.of(item.prompt.prompt_id, model)
                 complete = len(found) == len(cast("tuple[str, ...]", item.facts["videos"]))
                 yield Case(
-                    case_id=digest("case", {"suite": self.name, "prompt": item.prompt.prompt_id, "model": model}),
+                    case_id=whole_case_id(self.name, item.prompt.prompt_id, model),
                     suite=self.name,
                     subject_model=model,
                     prompt=item.prompt,

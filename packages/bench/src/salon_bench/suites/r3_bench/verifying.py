@@ -17,7 +17,7 @@ from salon_bench.suites.generations import Generated
 from salon_bench.suites.r3_bench.questions import check, words_version
 from salon_bench.suites.r3_bench.scoring import changes, gain, lines_of, summary_of
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, staged_prompts
-from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary
+from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, whole_case_id
 from salon_taxonomy.digest import digest
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -42,6 +42,7 @@ class Verifying:
     """
 
     name = "r3-images"
+    picture_names = ("before", "after")
     pictures = PicturePolicy(most_pixels=_PIXELS)
 
     @property
@@ -67,7 +68,7 @@ class Verifying:
                     )
 
     def _case(self, item: SuitePrompt, policy: str, found: dict[int, Generated]) -> Case:
-        case_id = digest("case", {"suite": self.name, "prompt": item.prompt.prompt_id, "model": policy})
+        case_id = whole_case_id(self.name, item.prompt.prompt_id, policy)
         case = Case(case_id, self.name, policy, item.prompt, facts=item.facts)
         if item.facts["edit"] != MADE:
             return case

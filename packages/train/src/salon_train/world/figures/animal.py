@@ -26,8 +26,8 @@ class Species:
 SPECIES: Final = (
     Species("dog", 0.30, 0.120, 0.16, 0.105, 0.11, 0.09, 0.20),
     Species("horse", 0.38, 0.125, 0.26, 0.085, 0.15, 0.07, 0.24),
-    Species("cat", 0.24, 0.105, 0.10, 0.115, 0.04, 0.08, 0.28),
-    Species("sheep", 0.22, 0.165, 0.10, 0.085, 0.09, 0.05, 0.06),
+    Species("cat", 0.27, 0.105, 0.10, 0.115, 0.04, 0.08, 0.28),
+    Species("sheep", 0.26, 0.165, 0.10, 0.085, 0.09, 0.05, 0.06),
     Species("cow", 0.28, 0.155, 0.14, 0.105, 0.12, 0.05, 0.22),
     Species("giraffe", 0.36, 0.105, 0.36, 0.075, 0.11, 0.06, 0.16),
 )
@@ -50,9 +50,10 @@ def draw_animal(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: 
     steps = [pose.around(0, 0.05 * difficulty.pose) for _ in range(4)]
     legs = [back - 0.05, back + 0.06, front - 0.06, front + 0.05]
     if kind == "animal-missing-leg":
-        for _ in range(1 if flaw.chance(difficulty.subtlety) else 2):
-            gone = flaw.integer(0, len(legs) - 1)
-            del legs[gone], steps[gone]
+        gone = slice(3, 4) if flaw.chance(difficulty.subtlety) else slice(2, 4)
+        if flaw.chance(0.5):
+            gone = slice(4 - gone.stop, 4 - gone.start)
+        del legs[gone], steps[gone]
     elif kind == "animal-extra-leg":
         many = 5 if flaw.chance(difficulty.subtlety) else 7
         legs = [back - 0.07 + (front - back + 0.14) * number / (many - 1) for number in range(many)]

@@ -29,7 +29,7 @@ def draw_person(pen: Pen, look: Look, dice: Dice, difficulty: Difficulty, kind: 
         side = flaw.choice((-1, 1))
         degrees = side * (48 - 16 * difficulty.subtlety)
         pen = pen.moved(pen.place.shifted(-0.006 * degrees, 0.0).turned(degrees, (0.5, 0.95)))
-    kink = flaw.choice((-1, 1)) * (0.2 - 0.08 * difficulty.subtlety) if "kinked-trunk" in wrong else 0.0
+    kink = flaw.choice((-1, 1)) * (0.2 - 0.06 * difficulty.subtlety) if "kinked-trunk" in wrong else 0.0
     hip, waist, neck = (0.5, 0.6), (0.5 + kink, 0.47), (0.5, 0.31)
     if "missing-arm" in wrong:
         gone = flaw.integer(0, 1)

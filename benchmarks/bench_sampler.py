@@ -1,0 +1,86 @@
+"""How long the multi-bucket sampler takes for an index, beside TRL's ``RepeatSampler`` and torch's ``RandomSampler``.
+
+Not part of the tests; run with ``just benchmark benchmarks/bench_sampler.py``. All draw from 325,238 examples with the buckets of
+MagicData340K's training part (paper 000, Table 5), in the same process. A group of 8 and 4 uses of a chunk are what a GRPO run
+has: an index is then drawn once and yielded 32 times. ``ns_per_index`` stands in the results' extra information, and is
+printed.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+from torch.utils.data import RandomSampler, Sampler
+from trl.trainer.utils import RepeatSampler
+
+from salon_train.sampling import DEFAULT_RATIO, MultiBucketPlan, MultiBucketSampler
+
+Benchmark = Callable[..., Any]
+EXAMPLES = 325_238
+CHUNK = 16
+
+
+@cache
+def buckets() -> list[tuple[str, ...]]:
+    """Half normal; the artifacts by Table 5's shares, each label on its own, so that some have two."""
+    chance = random.Random(0)
+    shares = dict(zip(DEFAULT_RATIO.buckets[1:], (0.366, 0.6153, 0.1384, 0.2188), strict=True))
+
+    def one() -> tuple[str, ...]:
+        if chance.random() < 0.5075:
+            return ("normal",)
+        return tuple(bucket for bucket, share in shares.items() if chance.random() < share) or ("other",)
+
+    return [one() for _ in range(EXAMPLES)]
+
+
+def multi_bucket(group: int, uses: int) -> MultiBucketSampler:
+    plan = MultiBucketPlan.of(buckets(), chunk_size=CHUNK)
+    return MultiBucketSampler(plan, mini_repeat_count=group, repeat_count=uses)
+
+
+def trl(group: int, uses: int) -> RepeatSampler:
+    return RepeatSampler(range(EXAMPLES), mini_repeat_count=group, batch_size=CHUNK, repeat_count=uses, seed=0)
+
+
+def shuffle(group: int, uses: int) -> RandomSampler:
+    del group, uses
+    return RandomSampler(range(EXAMPLES))
+
+
+def drained(sampler: Sampler[int]) -> int:
+    """How many indices a whole epoch has; a fresh start each time."""
+    if isinstance(sampler, MultiBucketSampler):
+        sampler = MultiBucketSampler(
+            sampler.plan, mini_repeat_count=sampler.mini_repeat_count, repeat_count=sampler.repeat_count
+        )
+    return sum(1 for _ in sampler)
+
+
+@pytest.mark.parametrize(("group", "uses"), [(1, 1), (8, 4)], ids=["once", "grpo"])
+@pytest.mark.parametrize("made", [multi_bucket, trl, shuffle], ids=lambda made: made.__name__)
+def test_an_epoch_of_indices(benchmark: Benchmark, made: Callable[[int, int], Sampler[int]], group: int, uses: int) -> None:
+    sampler = made(group, uses)
+    count = benchmark.pedantic(drained, args=(sampler,), rounds=3)
+    benchmark.extra_info["ns_per_index"] = round(benchmark.stats.stats.median / count * 1e9, 1)
+    print(f"\n{made.__name__}, {group} × {uses}: {benchmark.extra_info['ns_per_index']} ns for each of {count:,} indices")
+
+
+@pytest.mark.parametrize("epoch", [0, 5])
+def test_time_until_the_first_index(benchmark: Benchmark, epoch: int) -> None:
+    """The later the epoch, the more chunks are drawn in vain: once, after a resume."""
+    plan = MultiBucketPlan.of(buckets(), chunk_size=CHUNK)
+
+    def first() -> float:
+        sampler = MultiBucketSampler(plan)
+        sampler.set_epoch(epoch)
+        started = time.perf_counter()
+        next(iter(sampler))
+        return time.perf_counter() - started
+
+    benchmark.pedantic(first, rounds=3)
+    benchmark.extra_info["seconds"] = round(benchmark.stats.stats.median, 3)
+    print(f"\nfirst index of epoch {epoch}: {benchmark.extra_info['seconds']} s")

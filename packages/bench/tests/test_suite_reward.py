@@ -1,0 +1,88 @@
+"""A suite's scores as a reward: hostile replies first; the suite's own questions, its scale, and groups that abstain."""
+
+import asyncio
+import io
+import json
+import pickle
+
+import pytest
+from PIL import Image
+
+from salon_bench.suites.suite_reward import suite_reward
+from salon_rewards import make_reward
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
+
+
+def score(points: float) -> str:
+    return json.dumps({"justification": "Seen.", "score": points})
+
+
+def png(colour: str) -> bytes:
+    encoded = io.BytesIO()
+    Image.new("RGB", (16, 16), colour).save(encoded, format="PNG")
+    return encoded.getvalue()
+
+
+class MuteJudge:
+    name = version = "mute"
+
+    async def ask(self, question):
+        raise ConnectionResetError
+
+
+@pytest.fixture
+def prompts(tmp_path):
+    path = tmp_path / "prompts.jsonl"
+    rows = [{"prompt_id": f"p{number}", "track": "style", "prompt": "A red sign."} for number in range(2)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def prism(judge, prompts, **more):
+    return make_reward("suite:prism", judge=judge, source=str(prompts), scale=[0, 10], concurrency=1, **more)
+
+
+def paid(reward, *images, ids=("p0", "p1")):
+    return asyncio.run(reward([""] * len(images), images=list(images), prompt_id=list(ids)[: len(images)]))
+
+
+@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+def test_a_hostile_reply_is_no_reward(reply, prompts):
+    assert paid(prism(ReplayJudge([reply, score(8)]), prompts), png("red")) == [None]
+
+
+def test_the_mean_of_the_suites_rows_is_brought_to_its_scale(prompts):
+    judge = ReplayJudge([score(8), score(5), score(10), score(10)])
+    reward = prism(judge, prompts)
+    assert reward.__name__ == "suite:prism"
+    assert paid(reward, png("red"), [Image.new("RGB", (8, 8))]) == [0.65, 1.0]
+    assert all("A red sign." in question.text for question in judge.asked[::2])
+    assert paid(prism(ReplayJudge([score(8), score(5)]), prompts, dimensions=["alignment"]), png("red")) == [0.8]
+
+
+def test_a_picture_that_is_none_is_not_asked_about_and_takes_its_group_out(prompts):
+    judge = ReplayJudge([score(8), score(8)])
+    reward = prism(judge, prompts)
+    assert paid(reward, png("red"), b"no picture", ids=("p0", "p0")) == [None, None]
+    assert len(judge.asked) == 2
+    assert paid(prism(ReplayJudge([score(8), score(8)]), prompts), png("red"), b"no picture") == [0.8, None]
+
+
+def test_what_is_wrong_is_named(prompts):
+    with pytest.raises(InputError, match=r"row 1, column 'prompt_id': the suite prism has no prompt 'p9'"):
+        paid(prism(ReplayJudge([]), prompts), png("red"), ids=("p9",))
+    with pytest.raises(InputError, match="there is no suite 'nothing'"):
+        make_reward("suite:nothing", judge=ReplayJudge([]))
+    with pytest.raises(InputError, match="cannot be made without a judge"):
+        suite_reward("prism", {"source": prompts})
+    with pytest.raises(InputError, match="unknown parameter of suite:prism 'juge'"):
+        suite_reward("prism", {"juge": 1})
+    with pytest.raises(InputError, match="needs two finite numbers"):
+        suite_reward("prism", {"judge": ReplayJudge([]), "source": prompts, "scale": (1, 1)})
+
+
+def test_it_pickles(prompts):
+    again = pickle.loads(pickle.dumps(suite_reward("prism", {"judge": MuteJudge(), "source": prompts})))
+    assert again.__name__ == "suite:prism"
+    assert paid(again, png("red")) == [None]

@@ -1,0 +1,256 @@
+"""Compositions: weights, gates, stages and schedules; what happens to a reward that is missing; and every component kept."""
+
+import asyncio
+import json
+import math
+import pickle
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salon_rewards import (
+    ConsistencyReward,
+    FormatReward,
+    L1Reward,
+    Linear,
+    MagicMirrorTotal,
+    MagicMirrorWeights,
+    Missing,
+    Part,
+    Steps,
+    ThinkReward,
+    compose,
+)
+from salon_taxonomy.answers import MAGICMIRROR_MENU, MagicMirrorAnswer, magicmirror_json, render_magicmirror
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Reward
+from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge, magicmirror_answers
+
+NORMAL = '{"Whether Normal": true}'
+FINE = "<think>Fine.</think>\\boxed{" + NORMAL + "}"
+
+
+class Given:
+    """Pays what it was given: numbers by completion."""
+
+    def __init__(self, name, *values):
+        self.__name__ = name
+        self.values = list(values)
+
+    def __call__(self, completions, **columns):
+        assert len(completions) == len(self.values)
+        return self.values
+
+
+def of(*parts, **settings):
+    """A composition of given rewards over as many completions as they have values."""
+    composed = compose([*parts], **settings)
+    return lambda **columns: composed(["x"] * len(parts[0].reward.values), **columns)
+
+
+@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+def test_hostile_text_earns_nothing_in_a_composition(reply):
+    composed = compose({"magicmirror": 1.0, "format": 8.0, "l1": 4.0, "l2": 2.0, "l3": 1.0, "think": 1.0})
+    assert composed([reply], truth=[NORMAL]) == [0.0]
+
+
+# Sixty-fourths: floats hold them and their sums of products exactly.
+weights = st.integers(-512, 512).map(lambda number: Fraction(number, 64))
+values = st.integers(-256, 256).map(lambda number: Fraction(number, 64))
+
+
+@given(parts=st.lists(st.tuples(weights, values, values), min_size=1, max_size=5))
+def test_a_weighted_sum_equals_its_twin_in_fractions(parts):
+    composed = of(*(Part(Given(str(at), float(a), float(b)), float(w)) for at, (w, a, b) in enumerate(parts)))
+    exact = [sum(w * a for w, a, _ in parts), sum(w * b for w, _, b in parts)]
+    assert [Fraction(total) for total in composed()] == exact
+
+
+@given(
+    parts=st.lists(st.tuples(weights.map(abs).filter(bool), st.none() | values), min_size=1, max_size=5),
+    missing=st.sampled_from(Missing),
+    instead=values,
+)
+def test_what_is_missing_is_settled_as_its_twin_in_fractions_says(parts, missing, instead):
+    composed = of(
+        *(Part(Given(str(at), None if v is None else float(v)), float(w)) for at, (w, v) in enumerate(parts)),
+        missing=missing,
+        missing_value=float(instead),
+    )
+    there = [(w, v) for w, v in parts if v is not None]
+    if missing is Missing.VALUE:
+        exact = sum(w * (instead if v is None else v) for w, v in parts)
+    elif len(there) == len(parts):
+        exact = sum(w * v for w, v in there)
+    elif missing is Missing.ABSTAIN or not there:
+        exact = None
+    else:
+        exact = sum(w * v for w, v in there) * sum(w for w, _ in parts) / sum(w for w, _ in there)
+    (total,) = composed()
+    assert total is None if exact is None else total == pytest.approx(float(exact), rel=1e-12, abs=1e-12)
+
+
+def test_a_missing_part_takes_its_whole_group_out_unless_told_otherwise():
+    parts = [Part(Given("a", 1.0, 1.0, 1.0)), Part(Given("b", 2.0, None, 2.0))]
+    columns = {"example_id": ["1", "1", "2"]}
+    assert of(*parts)(**columns) == [None, None, 3.0]
+    assert of(*parts, missing="renormalise")(**columns) == [3.0, 2.0, 3.0]
+    assert of(*parts, missing="value", missing_value=-1.0)(**columns) == [3.0, 0.0, 3.0]
+    assert of(*parts, group_size=3)() == [None, None, None]
+
+
+def test_a_closed_gate_earns_nothing_and_a_price_stays_a_price():
+    gate, sum_ = Given("gate", 1.0, 0.0, 0.0, 0.5), Given("sum", 3.0, 3.0, -1.0, 3.0)
+    assert of(Part(gate, gate=True), Part(sum_, 2.0))() == [6.0, 0.0, -2.0, 6.0]
+    assert of(Part(gate, gate=True, least=1.0), Part(sum_, 2.0))() == [6.0, 0.0, -2.0, 0.0]
+
+
+def test_a_missing_gate_is_open_when_weights_are_renormalised_and_a_value_otherwise():
+    parts = [Part(Given("gate", None, None), gate=True), Part(Given("sum", 3.0, None))]
+    assert of(*parts, group_size=1)() == [None, None]
+    assert of(*parts, missing="renormalise", group_size=1)() == [3.0, None]
+    assert of(*parts, missing="value")() == [0.0, 0.0]
+    assert of(*parts, missing="value", missing_value=1.0)() == [3.0, 1.0]
+
+
+def test_weights_follow_the_trainers_step():
+    composed = compose(
+        [Part(L1Reward(), Steps(((0, 1.0), (10, 3.0)))), Part(FormatReward(), Linear(0.0, 1.0, first=0, last=20))]
+    )
+    columns = {"truth": [NORMAL]}
+    assert composed([FINE], trainer_state=SimpleNamespace(global_step=0), **columns) == [1.0]
+    assert composed([FINE], trainer_state=SimpleNamespace(global_step=10), **columns) == [3.5]
+    assert composed([FINE], global_step=100, **columns) == [4.0]
+    assert composed.last.step == 100
+    assert [component.weight for component in composed.last.components] == [3.0, 1.0, 1.0]
+    with pytest.raises(InputError, match=r"column 'l1': the weight has a schedule, and there is no step"):
+        composed([FINE], **columns)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Steps(()),
+        lambda: Steps(((1, 1.0),)),
+        lambda: Steps(((0, 1.0), (0, 2.0))),
+        lambda: Steps(((0, math.inf),)),
+        lambda: Linear(0.0, 1.0, first=5, last=5),
+        lambda: Linear(math.nan, 1.0),
+        lambda: Part(FormatReward(), math.nan),
+        lambda: compose([]),
+        lambda: compose([FormatReward(), FormatReward()]),
+        lambda: compose([Part(FormatReward(), name="total")]),
+        lambda: compose([FormatReward()], missing="zero"),
+        lambda: compose([FormatReward()], missing_value=math.nan),
+        lambda: compose({"magic": 1.0}),
+    ],
+    ids=range(13),
+)
+def test_what_cannot_be_composed_is_refused_when_it_is_made(make):
+    with pytest.raises(InputError):
+        make()
+
+
+@given(step=st.integers(-10, 10_000))
+def test_a_line_stays_between_its_ends(step):
+    assert 0.25 <= Linear(1.0, 0.25, first=100, last=200).at(step) <= 1.0
+    assert Steps(((0, 1.0), (100, 0.25))).at(step) == (0.25 if step >= 100 else 1.0)
+
+
+def test_stages_are_compositions_within_compositions_and_keep_their_components():
+    first = compose([Part(L1Reward(), 0.7), Part(FormatReward(), 0.3)], name="stage1")
+    composed = compose([Part(first, 0.25), Part(ThinkReward(), 0.75)], name="staged")
+    assert composed([FINE, "?"], truth=[NORMAL, NORMAL]) == [1.0, 0.0]
+    assert composed.__name__ == "staged"
+    assert list(composed.last.as_rows()[0]) == ["stage1/l1", "stage1/format", "stage1", "think", "total"]
+    assert composed.last.as_rows()[1] == {"stage1/l1": 0.0, "stage1/format": 0.0, "stage1": 0.0, "think": 0.0, "total": 0.0}
+    assert composed.last.total == [1.0, 0.0]
+
+
+def test_a_composition_that_asks_runs_its_parts_together_and_settles_groups():
+    judge = ReplayJudge(['{"consistent": true}', "?"])
+    composed = compose([Part(ConsistencyReward(judge, concurrency=1), gate=True), MagicMirrorTotal()], group_size=2)
+    completions = [FINE, FINE.replace("Fine", "Good"), "?", "?"]
+    assert asyncio.run(composed(completions, truth=[NORMAL] * 4)) == [None, None, 0.0, 0.0]
+    assert asyncio.iscoroutinefunction(type(composed).__call__)
+
+
+def test_every_component_of_every_completion_becomes_a_row():
+    rows: list[Reward] = []
+    composed = compose([Part(L1Reward(), 4.0), FormatReward()], sink=rows.extend, run_id="run-1")
+    columns = {"truth": [NORMAL, None], "example_id": ["e", "f"]}
+    composed([FINE, FINE], trainer_state=SimpleNamespace(global_step=7), **columns)
+    assert [(row.reward, row.value, row.unscored_reason, row.weight, row.prompt_id) for row in rows] == [
+        ("l1", 1.0, None, 4.0, "e"),
+        ("l1", None, "not_reported", 4.0, "f"),
+        ("format", 1.0, None, 1.0, "e"),
+        ("format", 1.0, None, 1.0, "f"),
+        ("total", 5.0, None, 1.0, "e"),
+        ("total", None, "not_reported", 1.0, "f"),
+    ]
+    assert {(row.run_id, row.step) for row in rows} == {("run-1", 7)}
+    assert len({row.completion_id for row in rows}) == 2
+
+
+def test_the_names_of_completions_differ_by_batch_and_are_the_same_when_a_step_is_done_again():
+    def names(composed, rows, steps):
+        for step in steps:
+            composed([FINE], global_step=step)
+        return [row.completion_id for row in rows if row.reward == "total"]
+
+    first, again = [], []
+    before = names(compose([FormatReward()], sink=first.extend), first, [0, 0, 1])
+    assert len(set(before)) == 3
+    assert names(compose([FormatReward()], sink=again.extend), again, [1]) == before[2:]
+    own = []
+    compose([FormatReward()], sink=own.extend)([FINE], completion_id=["c"])
+    assert {row.completion_id for row in own} == {"c"}
+
+
+def test_a_composition_pickles_without_its_latest_batch():
+    composed = compose({"l1": 4.0, "think": 1.0}, name="mine")
+    composed([FINE], truth=[NORMAL])
+    again = pickle.loads(pickle.dumps(composed))
+    assert again.__name__ == "mine"
+    assert again.last is None
+    assert again([FINE], truth=[NORMAL]) == [5.0]
+
+
+def test_a_part_that_forgets_a_completion_is_named():
+    def forgets(completions, **columns):
+        return [1.0]
+
+    with pytest.raises(InputError, match="column 'forgets': gave no 2 rewards but 1"):
+        compose([forgets])(["x", "y"])
+
+
+@given(answer=magicmirror_answers(), truth=magicmirror_answers())
+def test_the_composed_levels_are_the_total_in_fractions(answer, truth):
+    composed = compose({"format": 8.0, "l1": 4.0, "l2": 2.0, "l3": 1.0, "magicmirror": 1.0})
+    composed([render_magicmirror(answer, "So.")], truth=[magicmirror_json(truth)])
+    row = composed.last.as_rows()[0]
+    exact = sum(Fraction(str(row[name])) * weight for name, weight in (("format", 8), ("l1", 4), ("l2", 2), ("l3", 1)))
+    assert Fraction(str(round(row["magicmirror"], 12))) == exact
+    assert 0 <= row["magicmirror"] <= (12 if truth.normal else 15)
+    assert row["l1"] or row["l2"] == row["l3"] == 0
+    assert row["l2"] or row["l3"] == 0
+
+
+def _renamed(answer: MagicMirrorAnswer, order: list[str]) -> str:
+    """The answer with its kinds, and the cases of each, in another order."""
+    if answer.normal:
+        return magicmirror_json(answer)
+    kinds = sorted(answer.labels, key=order.index)
+    labels = {kind: list(reversed(answer.labels[kind])) if MAGICMIRROR_MENU[kind] else True for kind in kinds}
+    return json.dumps({"Whether Normal": False, "Type of Deformity": labels})
+
+
+@given(answer=magicmirror_answers(), truth=magicmirror_answers(), order=st.permutations(list(MAGICMIRROR_MENU)))
+def test_the_order_of_labels_changes_no_reward(answer, truth, order):
+    reward = MagicMirrorTotal(weights=MagicMirrorWeights(1, 1, 1, 1))
+    plain = reward(["<think>a</think>\\boxed{" + magicmirror_json(answer) + "}"], truth=[magicmirror_json(truth)])
+    turned = reward(["<think>a</think>\\boxed{" + _renamed(answer, order) + "}"], truth=[_renamed(truth, order)])
+    assert plain == turned

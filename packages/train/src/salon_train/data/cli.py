@@ -1,0 +1,332 @@
+"""``salon train data``: look over annotated pictures, count them, and turn them into what TRL trains on."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_taxonomy.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon_train.data.lengths import TokenLengths
+    from salon_train.data.reading import ReadExamples
+
+_FILES = click.argument("files", type=click.Path(dir_okay=False, path_type=Path), nargs=-1, required=True, metavar="FILE...")
+_PICTURES = click.option(
+    "--pictures",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that the paths in the files start from; default: each file's own.",
+)
+_SPLIT = click.option(
+    "--split", type=click.Choice(["train", "test", "cot"]), help="Which part; default: what rows or names say."
+)
+_MOST = click.option(
+    "--most-unusable",
+    type=click.IntRange(min=0),
+    default=1000,
+    show_default=True,
+    help="With more, reading stops with an error.",
+)
+_STRICT = click.option("--strict", is_flag=True, help="Exit with 1 when a row cannot be used; convert then writes nothing.")
+_FORMAT = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+_LOOKS = click.Choice(["not", "exists", "opens"])
+_PIPED_WIDTH = 140
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def data() -> None:
+    """Annotated pictures in MagicData340K's schema: check them, count them, convert them for SFT and GRPO.
+
+    \b
+    salon train data check train.jsonl --pictures pictures/
+    salon train data statistics train.jsonl test.jsonl --look not
+    salon train data convert train.jsonl --for grpo --output grpo-data/
+    """
+
+
+@data.command()
+@_FILES
+@_PICTURES
+@_SPLIT
+@click.option(
+    "--look",
+    type=_LOOKS,
+    default="opens",
+    show_default=True,
+    help="How closely: pictures need not exist, exist, or open whole.",
+)
+@_MOST
+@_STRICT
+@_FORMAT
+@click.pass_context
+def check(
+    context: click.Context,
+    files: tuple[Path, ...],
+    pictures: Path | None,
+    split: str | None,
+    look: str,
+    most_unusable: int,
+    strict: bool,
+    form: str,
+) -> None:
+    """Check every row of FILE... and its picture; say which cannot be used, and why.
+
+    A row needs a picture (column images) and labels (column response: JSON, or a whole reply with its box). The same picture
+    twice is used once; with two truths it is not used at all.
+
+    \b
+    salon train data check train.jsonl --pictures pictures/
+    salon train data check train.jsonl cot.jsonl --look exists --strict --format json
+    """
+    found = _read(files, pictures, split, look, most_unusable)
+    if form == "json":
+        rows = [{**asdict(row), "source": str(row.source), "value": _json_value(row.value)} for row in found.first_unusable]
+        shared = [{"splits": list(pair), "pictures": count} for pair, count in found.shared.items()]
+        about = {"usable": len(found.rows), "unusable": dict(found.unusable), "shared": shared, "first_unusable": rows}
+        _print_json(about)
+    else:
+        click.echo(f"{len(found.rows):,} rows can be used, {found.unusable.total():,} cannot.")
+        for pair, count in sorted(found.shared.items()):
+            click.echo(f"{count:,} pictures are in both {pair[0]} and {pair[1]}.")
+        _print_unusable(found)
+    _leave(context, found, strict)
+
+
+@data.command()
+@_FILES
+@_PICTURES
+@_SPLIT
+@click.option("--look", type=_LOOKS, default="not", show_default=True, help="How closely at the pictures.")
+@click.option("--ratio", default="4:1:1:1:1", show_default=True, help="Of normal and the four main L2 labels in training.")
+@_MOST
+@_STRICT
+@_FORMAT
+@click.pass_context
+def statistics(
+    context: click.Context,
+    files: tuple[Path, ...],
+    pictures: Path | None,
+    split: str | None,
+    look: str,
+    ratio: str,
+    most_unusable: int,
+    strict: bool,
+    form: str,
+) -> None:
+    """Count buckets and labels of FILE..., beside what the paper published (Table 5).
+
+    drawn is the share that multi-bucket sampling draws from a bucket, passes how often each of its pictures comes up while as
+    many are drawn as there are.
+
+    \b
+    salon train data statistics magic_mirror_data_train.jsonl magic_mirror_data_test.jsonl
+    salon train data statistics train.jsonl --ratio 2:1:1:1:1 --format json
+    """
+    from salon_train.data.counts import count
+    from salon_train.sampling.ratio import Ratio
+
+    parts = Ratio.parsed(ratio)
+    found = _read(files, pictures, split, look, most_unusable)
+    counts = count(found.rows, ratio=parts)
+    about = {
+        name: getattr(counts, name) for name in ("hard_positives", "reasoned", "several_buckets", "artifacts_without_label")
+    }
+    if form == "json":
+        unusable = dict(found.unusable)
+        tables = {"labels": counts.labels.to_dicts(), "buckets": counts.buckets.to_dicts()}
+        _print_json({**tables, **about, "examples": len(found.rows), "unusable": unusable})
+    else:
+        _print_frame(counts.buckets, {"share": "share %", "drawn": "drawn %"})
+        _print_frame(counts.labels, {"share": "% of artifacts"})
+        click.echo(", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in about.items()))
+        _print_unusable(found)
+    _leave(context, found, strict)
+
+
+@data.command()
+@_FILES
+@_PICTURES
+@_SPLIT
+@click.option("--for", "stage", type=click.Choice(["sft", "grpo"]), required=True, help="Which trainer.")
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder of the data set; must not exist yet.")
+@click.option("--wording", default="full", show_default=True, help="Of the question: full, short, bare, or your own text.")
+@click.option("--reasoning/--no-reasoning", default=True, help="SFT: write the reasoning into the answer, or the box alone.")
+@click.option("--only-reasoned", is_flag=True, help="SFT: leave out rows without reasoning.")
+@click.option("--longest-side", type=click.IntRange(min=1), help="Make larger pictures smaller and keep them in the data set.")
+@click.option("--processor", help="Name or folder of the model whose tokens are counted; nothing is downloaded.")
+@click.option("--most-tokens", type=click.IntRange(min=1), help="Count prompts that are longer; with --strict, write nothing.")
+@click.option("--look", type=_LOOKS, default="opens", show_default=True, help="How closely at the pictures.")
+@_MOST
+@_STRICT
+@_FORMAT
+@click.pass_context
+def convert(
+    context: click.Context,
+    files: tuple[Path, ...],
+    pictures: Path | None,
+    split: str | None,
+    stage: str,
+    output: Path,
+    wording: str,
+    reasoning: bool,
+    only_reasoned: bool,
+    longest_side: int | None,
+    processor: str | None,
+    most_tokens: int | None,
+    look: str,
+    most_unusable: int,
+    strict: bool,
+    form: str,
+) -> None:
+    """Write FILE... as a data set of chat messages with images, for TRL's trainers.
+
+    Read it again with datasets.load_from_disk. SFT: prompt, completion, images. GRPO: prompt, images, truth. Both also have
+    example_id, bucket, buckets and hard_positive.
+
+    \b
+    salon train data convert cot.jsonl --for sft --only-reasoned --output sft-data/
+    salon train data convert train.jsonl --for grpo --wording short --longest-side 512 --output grpo-data/
+    """
+    from salon_train.data.conversion import grpo_dataset, sft_dataset
+
+    if output.exists():
+        raise InputError("is there already", source=output, hint="Name another folder, or remove this one.")
+    if most_tokens is not None and processor is None:
+        raise click.UsageError("--most-tokens needs --processor, whose tokens are counted.")
+    found = _read(files, pictures, split, look, most_unusable)
+    with _workshop(output) as folder:
+        options: dict[str, Any] = {"wording": wording, "longest_side": longest_side, "folder": folder / "rows"}
+        if stage == "sft":
+            made = sft_dataset(found.examples, reasoning=reasoning, only_reasoned=only_reasoned, **options)
+        else:
+            made = grpo_dataset(found.examples, **options)
+        lengths = None if processor is None else _lengths(made, processor, most_tokens)
+        refused = strict and (bool(found.unusable) or (lengths is not None and lengths.over > 0))
+        if not refused:
+            made.save_to_disk(str(folder / "whole"))
+            (folder / "whole").rename(output)
+    about: dict[str, object] = {"rows": len(made), "columns": made.column_names, "unusable": dict(found.unusable)}
+    if form == "json":
+        tokens = None if lengths is None else asdict(lengths)
+        _print_json({**about, "output": None if refused else str(output), "tokens": tokens})
+    else:
+        click.echo(f"{len(made):,} rows for {stage}: {', '.join(made.column_names)}")
+        if lengths is not None:
+            click.echo(_token_line(lengths))
+        click.echo("nothing was written" if refused else str(output))
+        _print_unusable(found)
+    if refused:
+        context.exit(1)
+
+
+def _read(files: Sequence[Path], pictures: Path | None, split: str | None, look: str, most: int) -> "ReadExamples":
+    from salon_train.data.pictures import Look
+    from salon_train.data.reading import read_examples
+
+    with _progress() as watch:
+        return read_examples(files, pictures, split=split, look=Look(look), most_unusable=most, watch=watch)
+
+
+@contextmanager
+def _workshop(output: Path) -> Iterator[Path]:
+    """A folder beside the output, gone afterwards: what is at the output's place is whole or not there."""
+    from tempfile import TemporaryDirectory
+
+    try:
+        output.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}-") as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", source=output) from error
+
+
+def _lengths(made: Any, name: str, limit: int | None) -> "TokenLengths":
+    from transformers import AutoProcessor
+
+    from salon_train.data.lengths import token_lengths
+
+    try:
+        processor = AutoProcessor.from_pretrained(name, local_files_only=True)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"cannot be loaded from this machine ({reason}):", column="processor", value=name) from error
+    return token_lengths(made, processor, limit=limit)
+
+
+def _token_line(lengths: "TokenLengths") -> str:
+    line = f"tokens: {lengths.mean:.1f} on average, {lengths.longest:,} at most ({lengths.longest_row})"
+    return line if lengths.limit is None else f"{line}; {lengths.over:,} rows have more than {lengths.limit:,}"
+
+
+def _leave(context: click.Context, found: "ReadExamples", strict: bool) -> None:
+    if strict and found.unusable:
+        context.exit(1)
+
+
+def _print_unusable(found: "ReadExamples") -> None:
+    if not found.unusable:
+        return
+    counts = ", ".join(f"{count:,} {fault.value}" for fault, count in found.unusable.items())
+    click.echo(f"Rows that cannot be used: {found.unusable.total():,} ({counts}). The first:", err=True)
+    for row in found.first_unusable:
+        click.echo(f"  {row}", err=True)
+
+
+def _json_value(value: object) -> object:
+    """A cell as JSON can carry it, short."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 500 else f"{text[:499]}…"
+
+
+def _print_json(value: object) -> None:
+    click.echo(json.dumps(value, ensure_ascii=True, indent=2))
+
+
+def _print_frame(frame: "pl.DataFrame", titles: dict[str, str]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(frame.columns):
+        title = titles.get(name, name.replace("published_", "paper "))
+        drawn.add_column(Text(title), justify="right" if number else "left", no_wrap=True)
+    for row in frame.iter_rows():
+        drawn.add_row(*(Text(_cell(value)) for value in row))
+    Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH).print(drawn)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int], None]]:
+    """A count of rows on standard error, where somebody is looking."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.completed:,} rows"),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+    with bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda rows: bar.update(task, completed=rows) if rows % 64 == 0 else None

@@ -1,0 +1,75 @@
+"""Find a row's picture in its folder, and look at it with care: somebody else wrote the file and its name."""
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from salon_bench.media.decoding import decode
+from salon_bench.media.policy import DEFAULT_LIMITS, SourceLimits
+from salon_bench.media.reading import read_inside
+from salon_taxonomy.verdict import Unscored
+
+
+class Look(StrEnum):
+    """How closely pictures are looked at."""
+
+    NOT = "not"
+    """They need not be there."""
+    EXISTS = "exists"
+    """A plain file lies in the folder; a few microseconds each."""
+    OPENS = "opens"
+    """It is decoded to its last pixel, within bounds on bytes and pixels; some milliseconds each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A picture that passed.
+
+    Attributes:
+        path: of the file.
+        sha256: of its bytes; None where it was not opened.
+    """
+
+    path: Path
+    sha256: str | None = None
+
+
+def look_at(name: str, folder: Path, look: Look, limits: SourceLimits = DEFAULT_LIMITS) -> Seen | str:
+    """Find a picture and look at it.
+
+    Args:
+        name: as the row has it; an absolute one must lie in the folder, too.
+        folder: that it must lie in, whatever links or ``..`` stand in the name.
+        look: how closely.
+        limits: larger files and pictures do not pass :attr:`Look.OPENS`.
+
+    Returns:
+        The picture, or what is wrong with it, without a full stop. Never raises for what name and file are.
+
+    Example:
+        >>> look_at("../secret.png", Path("."), Look.EXISTS)
+        'the file lies outside the folder of pictures'
+    """
+    path = folder / name
+    if look is Look.NOT:
+        return Seen(path)
+    if look is Look.EXISTS:
+        return _existing(path, folder)
+    data = read_inside(path, folder, limits.most_bytes)
+    if isinstance(data, Unscored):
+        return data.detail
+    decoded = decode(data, limits, checked_only=True)
+    return decoded.detail if isinstance(decoded, Unscored) else Seen(path, hashlib.sha256(data).hexdigest())
+
+
+def _existing(path: Path, folder: Path) -> Seen | str:
+    try:
+        target = path.resolve()
+        if not target.is_relative_to(folder.resolve()):
+            return "the file lies outside the folder of pictures"
+        if target.is_file():
+            return Seen(path)
+        return "it is not a plain file" if target.exists() else "there is no such file"
+    except (OSError, ValueError, RuntimeError):  # ValueError: a NUL in the name; RuntimeError: links in a circle
+        return "no file can have such a name"

@@ -1,0 +1,82 @@
+"""What a model is asked about a picture: MagicBench's whole question, or fewer words for models that cannot read as many."""
+
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+from salon_taxonomy.answers import MAGICMIRROR_MENU
+from salon_taxonomy.errors import InputError
+
+if TYPE_CHECKING:
+    from salon_bench.suites.magicbench.questions import Questions
+
+_NOT_KNOWN = "(not known)"
+_PLACE = "{prompt}"
+
+
+class Wording(StrEnum):
+    """How much is said; the answer has the same form for each."""
+
+    FULL = "full"
+    """The question that ``salon bench run magicdata`` asks: every label with its definition, the annotators' rules, the form
+    of the answer. Some 1,500 tokens."""
+    SHORT = "short"
+    """The labels without definitions, and the form of the answer. Some 400 tokens."""
+    BARE = "bare"
+    """Four words, and not what the generator was told: for tiny models that learn the answers by heart."""
+
+
+def question_of(prompt: str | None, wording: Wording | str = Wording.FULL) -> str:
+    """The text that stands beside the picture.
+
+    Args:
+        prompt: what the generator was told; None when nobody knows.
+        wording: one of :class:`Wording`, or a text of your own, in which ``{prompt}`` stands for the prompt.
+
+    Raises:
+        InputError: for a text that is empty.
+
+    Example:
+        >>> question_of("a cat", "bare")
+        'What is wrong here?'
+        >>> question_of("a cat", "It was told: {prompt}. What is wrong?")
+        'It was told: a cat. What is wrong?'
+        >>> print(question_of(None, Wording.SHORT).splitlines()[0])
+        An image generator was told: (not known)
+    """
+    if wording == Wording.FULL:
+        return _full(prompt or "")
+    if wording == Wording.SHORT:
+        return f"An image generator was told: {prompt or _NOT_KNOWN}\n{_short()}"
+    if wording == Wording.BARE:
+        return "What is wrong here?"
+    if not wording.strip():
+        raise InputError("must not be empty", column="wording", value=wording, allowed=Wording)
+    return wording.replace(_PLACE, prompt or _NOT_KNOWN)
+
+
+def _full(prompt: str) -> str:
+    from salon_taxonomy.protocols import Media
+
+    return _questions().assessment(Media.from_bytes(b""), prompt=prompt).text
+
+
+@cache
+def _questions() -> "Questions":
+    from salon_bench.suites.magicbench import MagicBench
+
+    return MagicBench().questions
+
+
+@cache
+def _short() -> str:
+    labels = "\n".join(f"{l2}: {', '.join(cases)}" if cases else l2 for l2, cases in MAGICMIRROR_MENU.items())
+    return (
+        "Is the picture physically sound? If not, say what is wrong with it. The labels, each with its special cases:\n"
+        f"{labels}\n"
+        "Answer with <think>what you see</think> and then a box with JSON, for a sound picture\n"
+        '\\boxed{{"Whether Normal": true}}\n'
+        "and for another, with a list of special cases, or true where a label has none,\n"
+        '\\boxed{{"Whether Normal": false, "Type of Deformity": {"L2: Abnormal Human Anatomy": ["L3: Hand Structure Deformity"]'
+        ', "L2: Abnormal Object Morphology": true}}}'
+    )
