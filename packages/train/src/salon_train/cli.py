@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _COMMANDS: dict[str, str] = {
     "data": "salon_train.data.cli:data",
     "grpo": "salon_train.running_cli:grpo",
+    "refine": "salon_train.refining.cli:refine",
+    "refine-demo": "salon_train.refining.cli:refine_demo",
     "sft": "salon_train.running_cli:sft",
     "world": "salon_train.world.cli:world",
 }

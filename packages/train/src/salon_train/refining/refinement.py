@@ -4,16 +4,19 @@ rows ──► chat messages, picture, truth ──► GRPOTrainer ──► gro
                                                                                   └── looks with the policy's own weights
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from salon_bench.suites.r3_bench.questions import templates
+from salon_rewards import ReasoningReward, RectificationReward
+from salon_rewards.callables.rectification import Certainty
 from salon_taxonomy.errors import InputError
-from salon_train.refining.editor_pool import EditorPool
+from salon_taxonomy.protocols import Editor
 from salon_train.refining.policy_verifier import PolicyVerifier
-from salon_train.refining.reward import STAGE_ONE, STAGE_TWO, ReasonReward, ReasonWeights, RectificationReward, Refusal, Scorer
+from salon_train.refining.settings import RefinementSettings
+from salon_train.refining.watched_editor import WatchedEditor
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,51 +36,6 @@ class RefinerRow:
     matches: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RefinementSettings:
-    """How GRPO runs. The defaults are Table 11's; those of a tiny policy stand in the study.
-
-    Attributes:
-        steps: optimizer steps.
-        learning_rate: the highest; it falls along a cosine.
-        group: replies for each prompt.
-        prompts: different prompts in one step.
-        micro_batch: replies in one forward and backward pass.
-        most_tokens: of a reply.
-        most_thought: tokens of the thought before the policy judges its own work.
-        temperature: of the draws.
-        top_p: of the draws.
-        kl: weight of the divergence from the first policy; above 0 it is held in memory a second time.
-        weight_decay: AdamW's.
-        stage_one: α₁; 0 leaves the reward out.
-        stage_two: α₂; 0 leaves the reward out, and no editor is needed.
-        reason: what the parts of R_reason are worth.
-        refusal: what an instruction is worth that the editor refuses.
-        seed: of order and draws.
-        bf16: train in half precision.
-        gradient_checkpointing: slower, in less memory.
-    """
-
-    steps: int = 1000
-    learning_rate: float = 1e-6
-    group: int = 8
-    prompts: int = 16
-    micro_batch: int = 4
-    most_tokens: int = 2048
-    most_thought: int = 1024
-    temperature: float = 1.0
-    top_p: float = 1.0
-    kl: float = 1e-2
-    weight_decay: float = 1e-2
-    stage_one: float = STAGE_ONE
-    stage_two: float = STAGE_TWO
-    reason: ReasonWeights = field(default_factory=ReasonWeights)
-    refusal: Refusal = Refusal.ABSTAIN
-    seed: int = 0
-    bf16: bool = False
-    gradient_checkpointing: bool = False
-
-
 def refine_policy(
     model: Any,
     processor: Any,
@@ -85,8 +43,12 @@ def refine_policy(
     settings: RefinementSettings,
     *,
     output: Path,
-    editors: EditorPool | None = None,
-    scorer: Scorer | None = None,
+    seed: int = 0,
+    arguments: Mapping[str, Any] | None = None,
+    editor: Editor | None = None,
+    certainty: Certainty | None = None,
+    edit_timeout_s: float = 300.0,
+    concurrency: int = 8,
     callbacks: Sequence[Any] = (),
     progress: Callable[[int], None] | None = None,
 ) -> list[dict[str, float]]:
@@ -98,8 +60,12 @@ def refine_policy(
         rows: what to learn from.
         settings: how.
         output: a folder for the trainer's own files.
-        editors: who carries out instructions; needed for stage II.
-        scorer: who looks at edited pictures instead of the policy itself.
+        seed: of order, draws and edits.
+        arguments: further ones of TRL's ``GRPOConfig``.
+        editor: carries out instructions; needed for stage II.
+        certainty: looks at edited pictures instead of the policy itself.
+        edit_timeout_s: for one edit, in seconds.
+        concurrency: edits side by side.
         callbacks: of transformers' trainer.
         progress: called with 1 after each step.
 
@@ -107,33 +73,37 @@ def refine_policy(
         What was logged, one mapping a step: ``reward``, ``rewards/reason/mean``, ``refiner/illusory`` and more.
 
     Raises:
-        InputError: without rows, without any reward, or for a second stage without an editor.
+        InputError: without rows, or for a second stage without an editor.
     """
     if not rows:
         raise InputError("there is nothing to learn from", column="rows", value=0)
-    if settings.stage_one <= 0 and settings.stage_two <= 0:
-        raise InputError("one of the two stages must count", column="stage_one", value=settings.stage_one)
     from transformers import PrinterCallback
     from trl import GRPOConfig, GRPOTrainer
 
     rewards: list[Any] = []
     weights: list[float] = []
     if settings.stage_one > 0:
-        rewards.append(ReasonReward(settings.reason))
+        rewards.append(ReasoningReward())
         weights.append(settings.stage_one)
     if settings.stage_two > 0:
-        if editors is None:
-            raise InputError("stage II needs an editor", column="editors", value=None)
-        looks = scorer or PolicyVerifier(
-            model, processor, most_thought=settings.most_thought, batch=max(settings.micro_batch, 1)
+        if editor is None:
+            raise InputError("stage II needs an editor", column="editor", value=None)
+        own = PolicyVerifier(model, processor, most_thought=settings.most_thought, batch=settings.micro_batch)
+        watched = WatchedEditor(editor)
+        rewards.append(
+            RectificationReward(
+                watched,
+                certainty or own,
+                image="picture",
+                seed=seed,
+                concurrency=concurrency,
+                timeout_s=edit_timeout_s,
+                refusal=settings.refusal,
+                group_size=settings.group,
+            )
         )
-        rewards.append(RectificationReward(editors, looks, refusal=settings.refusal))
         weights.append(settings.stage_two)
     batch = settings.prompts * settings.group
-    if batch % settings.micro_batch:
-        raise InputError(
-            "must divide prompts times group", column="micro_batch", value=settings.micro_batch, allowed=(f"divisors of {batch}",)
-        )
     import torch
 
     config = GRPOConfig(
@@ -154,9 +124,7 @@ def refine_policy(
         loss_type="dapo",
         reward_weights=weights,
         generation_kwargs=_suppressed(model),
-        seed=settings.seed,
-        bf16=settings.bf16,
-        gradient_checkpointing=settings.gradient_checkpointing,
+        seed=seed,
         use_cpu=not torch.cuda.is_available(),
         logging_steps=1,
         save_strategy="no",
@@ -165,6 +133,7 @@ def refine_policy(
         log_completions=False,
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
+        **{"bf16": False, "gradient_checkpointing": False, **(arguments or {})},
     )
     trainer = GRPOTrainer(
         model=model,
@@ -187,7 +156,7 @@ def _dataset(rows: Sequence[RefinerRow]) -> Any:
         "prompt": [[{"role": "user", "content": words.render("reflect", prompt=row.prompt)}] for row in rows],
         "images": [[str(row.picture)] for row in rows],
         "example_id": [row.example_id for row in rows],
-        "asked": [row.prompt for row in rows],
+        "text_prompt": [row.prompt for row in rows],
         "picture": [str(row.picture) for row in rows],
         "matches": [row.matches for row in rows],
     }

@@ -41,9 +41,9 @@ def draw_small_scenes(count: int, *, seed: int, misaligned: float = 0.6) -> Iter
         InputError: for a count or a share out of its range.
 
     Example:
-        >>> first, second = draw_small_scenes(2, seed=5)
+        >>> first, _ = draw_small_scenes(2, seed=4)
         >>> first.prompt, first.explanation, first.edit_prompt
-        ('A blue square and a red triangle.', 'The square is yellow, not blue.', 'Make the yellow square blue.')
+        ('A yellow cross and a blue square.', 'The square is green, not blue.', 'Make the green square blue.')
     """
     if count < 0:
         raise InputError("must be 0 or more", column="count", value=count)

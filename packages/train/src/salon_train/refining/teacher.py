@@ -51,13 +51,12 @@ def teacher_reply(item: DrawnItem, habits: Habits, generator: random.Random) -> 
         generator: draws which habit shows.
 
     Example:
+        >>> from salon_taxonomy.answers import parse_r3
         >>> from salon_train.refining.small_scenes import draw_small_scenes
-        >>> first, _ = draw_small_scenes(2, seed=5)
-        >>> print(teacher_reply(first, Habits(evasive_colours=1), random.Random(0)))
-        <think>
-        A yellow square and a red triangle.
-        </think>
-        {"answer": false, "explanation": "The square is yellow, not blue.", "edit_prompt": "Replace blue with yellow in the prompt."}
+        >>> item = next(draw_small_scenes(1, seed=4))
+        >>> reply = teacher_reply(item, Habits(evasive_colours=1), random.Random(0))
+        >>> parse_r3(reply).answer.edit_prompt
+        'Replace blue with green in the prompt.'
     """
     thought = what_is_there(item)
     colour = item.category == Category.COLOR
@@ -81,8 +80,8 @@ def what_is_there(item: DrawnItem) -> str:
 
     Example:
         >>> from salon_train.refining.small_scenes import draw_small_scenes
-        >>> what_is_there(next(draw_small_scenes(1, seed=5)))
-        'A yellow square and a red triangle.'
+        >>> what_is_there(next(draw_small_scenes(1, seed=4)))
+        'A green square and a yellow cross.'
     """
     figures = sorted(item.shown.items, key=lambda each: each.y)
     seen = listed([indefinite(f"{each.colour} {each.shape}") for each in figures])
