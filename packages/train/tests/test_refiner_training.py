@@ -50,8 +50,8 @@ def folder(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("group = 2", "group = 1", "line 15, key 'refine.group'"),
-        ("steps = 2", "step = 2", "line 13, key 'refine.step': unknown setting"),
+        ("group = 2", "group = 1", "line 13, key 'refine.group'"),
+        ("steps = 2", "step = 2", "line 12, key 'refine.step': unknown setting"),
         ('refusal = "nothing"', 'refusal = "half"', "(allowed: abstain, nothing)"),
         ("micro_batch = 4", "micro_batch = 3", "micro_batch 3 does not divide"),
         ('[editor]\nname = "draw"', "", "stage II needs a section [editor]"),

@@ -43,7 +43,7 @@ def test_a_careless_teacher_mends_nothing_and_does_not_evade():
     found = evaluate_replies(ITEMS, replies(Habits(careless=1)))
     assert found.s_ref == 1.0
     assert found.illusory == 0.0
-    assert found.s_rect <= 0.0
+    assert abs(found.s_rect) < 0.05  # a question about what was not asked for may be answered by luck
 
 
 def test_habits_show_as_often_as_they_say():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from salon_train.refining.small_scenes import draw_small_scenes
     from salon_train.refining.study import Arm, ArmResult, StudySettings, run_study
     from salon_train.refining.teacher import Habits, teacher_reply
-    from salon_train.refining.tiny_policy import tiny_policy
+    from salon_train.refining.tiny_refiner import tiny_policy
     from salon_train.refining.watched_editor import EditCounts, WatchedEditor
 
 __all__ = [
@@ -61,7 +61,7 @@ _BY_MODULE = {
     "small_scenes": ("draw_small_scenes",),
     "study": ("Arm", "ArmResult", "StudySettings", "run_study"),
     "teacher": ("Habits", "teacher_reply"),
-    "tiny_policy": ("tiny_policy",),
+    "tiny_refiner": ("tiny_policy",),
     "watched_editor": ("EditCounts", "WatchedEditor"),
 }
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

@@ -29,7 +29,7 @@ from salon_train.refining.scene_evaluation import SceneEvaluation, evaluate_on_s
 from salon_train.refining.settings import RefinementSettings
 from salon_train.refining.small_scenes import draw_small_scenes
 from salon_train.refining.teacher import Habits, teacher_reply, what_is_there
-from salon_train.refining.tiny_policy import tiny_policy
+from salon_train.refining.tiny_refiner import tiny_policy
 
 RESULTS_FILE: Final = "results.jsonl"
 HABITS: Final = Habits(
@@ -78,11 +78,11 @@ class StudySettings:
 
     habits: Habits = HABITS
     seeing: int = 200
-    comparing: int = 450
-    imitating: int = 150
+    comparing: int = 400
+    imitating: int = 250
     lessons: int = 6000
     learning_rate: float = 2e-3
-    imitation_rate: float = 5e-4
+    imitation_rate: float = 1e-3
     rows: int = 600
     misaligned: float = 0.5
     held_out: int = 400
