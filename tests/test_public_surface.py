@@ -17,6 +17,7 @@ MODULES = (
     "salon_ranking.raters",
     "salon_ranking.scheduling",
     "salon_rewards",
+    "salon_rewards.adapters",
     "salon_rewards.monitors",
     "salon_store",
     "salon_taxonomy",

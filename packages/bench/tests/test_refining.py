@@ -263,6 +263,10 @@ def test_the_command_refines_one_picture_or_a_table_and_says_what_is_missing(tmp
     assert (two.exit_code, json.loads(two.stdout)["after"]) == (0, 1.0)
     for wrong in ([*words, "--scorer", "pixels:", "--scorer", "pixels:width=48"], [*words, "--max-tokens", "0"]):
         assert CliRunner().invoke(main, wrong).exit_code == 2
+    steps = ["refine", "--items", "drawn/rows.jsonl", "--judge", "reflect=pixels:", "--editor", "draw"]
+    assert "no steps to name" in CliRunner().invoke(main, steps).output
+    no_picture = ["refine", "--prompt", "a star", "--image", "drawn/rows.jsonl", "--judge", "pixels:", "--editor", "draw"]
+    assert "rows: " in CliRunner().invoke(main, no_picture).stderr, "the picture that is none is named, with why"
     for wrong in (["refine", "--editor", "draw"], [*words, "--prompt", "a"], [*words[:3], "--editor", "draw"]):
         assert CliRunner().invoke(main, wrong).exit_code == 2
 

@@ -385,6 +385,7 @@ def test_messages_are_read_like_texts() -> None:
 def test_truths_are_read_from_answers_texts_and_objects() -> None:
     truths = [HAND, magicmirror_json(HAND), json.loads(magicmirror_json(HAND)), None]
     assert [item.truth for item in batch(["?"] * 4, truth=truths).completions] == [HAND, HAND, HAND, None]
+    assert batch(["?"], grammar="r3", matches=[False]).completions[0].truth == R3Answer(False)
     r3 = batch(["?"] * 4, grammar="r3", truth=[True, "false", R3Answer(True), None]).completions
     assert [item.truth and item.truth.matches for item in r3] == [True, False, True, None]
 

@@ -69,6 +69,7 @@ VIEWS = [
 TEMPLATE = "I looked at the picture step by step and weighed every part of it against common sense before I answered."
 BATCH = ["normal"] * 4 + ["human", "animal", "object", "scene"]
 GROUP = 8
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 
 
 @dataclass
@@ -260,7 +261,7 @@ HACKS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", HACKS)
 def test_a_policy_that_learns_a_shortcut_is_caught_while_it_learns(name: str, seed: int) -> None:
     reward, start, settings = HACKS[name]
@@ -271,7 +272,7 @@ def test_a_policy_that_learns_a_shortcut_is_caught_while_it_learns(name: str, se
     assert Alarm.OK not in verdicts[fired + 15 :]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_reward_that_rises_while_the_policy_gets_worse_is_caught(seed: int) -> None:
     seen = train(assessor(seed, knowledge=3.0), careless_annotators, steps=80, rate=0.3)
     verdicts = alarms(seen, "reward_metric_divergence")
@@ -279,10 +280,7 @@ def test_a_reward_that_rises_while_the_policy_gets_worse_is_caught(seed: int) ->
     assert Alarm.STOP in verdicts
 
 
-RIGHT_SEEDS = 6
-
-
-@pytest.mark.parametrize("seed", range(RIGHT_SEEDS))
+@pytest.mark.parametrize("seed", [*SEEDS, 3, 4, 7])
 def test_no_monitor_fires_while_a_policy_learns_what_it_should(seed: int) -> None:
     policy = assessor(seed)
     before = held_out_f1(policy)
@@ -355,14 +353,14 @@ def rectified(kind: str, answer: R3Answer, draws: random.Random) -> float:
     return 0.0 if illusory(answer.edit_prompt) else looks_consistent(kind, answer, draws)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_refiner_that_learns_to_rewrite_the_prompt_is_caught(seed: int) -> None:
     verdicts = alarms(train_refiner(refiner(seed), looks_consistent), "prompt_editing")
     assert set(verdicts[:5]) == {Alarm.OK}
     assert verdicts[-1] is Alarm.STOP
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_refiner_that_is_paid_for_the_picture_rings_no_bell(seed: int) -> None:
     seen = train_refiner(refiner(seed), rectified)
     assert [(step.step, item.name, item.value) for step in seen for item in step.alarms] == []

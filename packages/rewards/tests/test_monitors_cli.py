@@ -90,10 +90,13 @@ def test_thresholds_are_options(tmp_path: Path) -> None:
 
 def test_refiners_logs_are_audited_by_their_grammar(tmp_path: Path) -> None:
     text = render_r3(R3Answer(False, "No cat.", "Change the prompt to a dog."), "A dog.")
-    made = [{"step": 0, "completion": [{"role": "assistant", "content": text}], "truth": False} for _ in range(40)]
+    made = [
+        {"step": 0, "completion": [{"role": "assistant", "content": text}], "matches": place % 2 == 0} for place in range(40)
+    ]
     done = run(log(tmp_path / "run.jsonl", made), "--grammar", "r3")
     assert done.exit_code == 1
     assert "stop: prompt_editing from step 0" in done.stdout
+    assert "stop: always_artifact from step 0: 100% say 'artifact' on 40 pictures; 50% expected" in done.stdout
 
 
 def test_columns_may_have_other_names_and_steps_any_order(tmp_path: Path) -> None:
@@ -137,6 +140,9 @@ def test_files_that_are_none_are_named(tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.write_text("\n")
     assert "holds no completion" in run(empty).stderr
+    marked = tmp_path / "marked.jsonl"
+    marked.write_bytes(b"\xef\xbb\xbf" + b'{"step": 0, "completion": "x"}')
+    assert len(read_log(marked)) == 1
     latin = tmp_path / "latin.jsonl"
     latin.write_bytes(b'{"step": 0, "completion": "caf\xe9"}')
     assert "is not UTF-8" in run(latin).stderr

@@ -43,6 +43,7 @@ def test_every_example_runs(words, tmp_path, monkeypatch):
     Path("truth.json").write_text('{"Whether Normal": true}')
     row = {"step": 0, "completion": "<think>Fine.</think>It is.", "truth": None, "matches": None}
     Path("completions.jsonl").write_text(json.dumps(row) + "\n")
+    Path("run.jsonl").write_text(json.dumps({"step": 0, "completion": "It is fine."}) + "\n")
     Path("reply.txt").write_text('<think>Fine.</think>\\boxed{{"Whether Normal": true}}')
     done = CliRunner().invoke(main, words, catch_exceptions=False)
     assert done.exit_code == 0, done.stderr

@@ -61,7 +61,7 @@ def reward() -> None:
     salon reward list
     salon reward score completions.jsonl --reward magicmirror
     salon reward explain --truth truth.json --answer reply.txt
-    salon reward audit completions.jsonl
+    salon reward audit run.jsonl
     """
 
 

@@ -25,7 +25,7 @@ from salon_taxonomy.records import Reward as RewardRow
 from salon_taxonomy.verdict import Reason, Unscored
 
 Sink: TypeAlias = Callable[[Sequence[RewardRow]], object]
-"""Takes the rows of one batch: ``salon_store``'s ``append("rewards", …)`` behind a lambda, a list's ``extend``, …"""
+"""Takes the rows of one batch: ``lambda rows: store.append("rewards", rows, run_id=…)``, a list's ``extend``, …"""
 
 TOTAL: Final = "total"
 """The name of the sum in rows of components."""

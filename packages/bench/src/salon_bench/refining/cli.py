@@ -102,6 +102,7 @@ def refine(
       salon refine --items rows.jsonl --judge judge.toml --editor openai:gpt-image-1 --max-cost 5 --max-calls 400
     """
     from salon_bench.editors import open_editor
+    from salon_bench.judges.routing import step_and_judge
     from salon_bench.refining.batch import refine_all
     from salon_bench.refining.loop import Effort, Method
     from salon_bench.refining.trace_page import write_trace_page
@@ -111,6 +112,9 @@ def refine(
     from salon_bench.running.interrupting import stop_on_signals
 
     _refuse_deaf(editor, method)
+    if judge is not None and step_and_judge(judge)[0] is not None:
+        hint = "Only --scorer is asked at several steps: --scorer decompose=SPEC --scorer check=SPEC."
+        raise InputError("one judge says what to change; there are no steps to name:", column="--judge", value=judge, hint=hint)
     chosen = _items(prompt, image, items, images)
     crew = Crew(open_editor(editor, os.environ), _judge([judge] if judge else [], work), _judge(scorers, work))
     effort = Effort(max_rounds, candidates)
@@ -142,11 +146,19 @@ def refine(
 
 def _say_what_is_left(refined: "Refined", crew: "Crew", *, allowed: bool) -> None:
     from salon_bench.judges.remarks import remarks_of
-    from salon_bench.running.reporting import remark
+    from salon_bench.running.reporting import remark, shortened
     from salon_bench.running.watching import progress_fields
+    from salon_taxonomy.verdict import Reason, Unscored
 
     click.echo(remark(progress_fields(refined.progress), "items"), err=True)
-    for words in (*remarks_of(crew.judge), *remarks_of(crew.scorer)):
+    missing = [
+        f"{trace.item.item_id}: {one.detail or one.reason}"
+        for trace in refined.traces
+        for each in trace.rounds
+        for one in (each.verdict, each.score)
+        if isinstance(one, Unscored) and one.reason == Reason.BAD_MEDIA
+    ]
+    for words in (*shortened(missing), *remarks_of(crew.judge), *remarks_of(crew.scorer)):
         click.echo(words, err=True)
     if not refined.open:
         return

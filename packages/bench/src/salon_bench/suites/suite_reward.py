@@ -25,19 +25,6 @@ from salon_taxonomy.protocols import Judge, Media
 from salon_taxonomy.records import Record, Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
-_KNOWN: Final = (
-    "judge",
-    "source",
-    "dimensions",
-    "scale",
-    "image",
-    "prompt_id",
-    "concurrency",
-    "timeout_s",
-    "abstention",
-    "group_size",
-)
-
 
 @dataclass(frozen=True)
 class SuiteReward(AskingReward):
@@ -58,6 +45,17 @@ class SuiteReward(AskingReward):
         timeout_s: how long one question may take, in seconds.
         abstention: who abstains when a verdict is missing.
         group_size: how many pictures each group has; None: told by the columns.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> from salon_taxonomy.testing import ReplayJudge
+        >>> path = Path(tempfile.mkdtemp()) / "prompts.csv"
+        >>> _ = path.write_text("prompt,track\\nA melting clock.,imagination\\n")
+        >>> judge = ReplayJudge([f'{{"justification": "Seen.", "score": {score}}}' for score in (8, 7)])
+        >>> reward = suite_reward("prism", {"judge": judge, "source": path, "scale": (0, 10)})
+        >>> asyncio.run(reward([""], images=[Image.new("RGB", (8, 8))], prompt_id=["imagination-0"]))
+        [0.75]
 
     Raises:
         InputError: for a scale that is none, a suite of videos, or when the suite's prompts cannot be read.

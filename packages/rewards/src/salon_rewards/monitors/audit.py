@@ -11,7 +11,7 @@ from salon_rewards.monitors.reading import Alarm, Reading
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.errors import InputError
 
-_COLUMNS: Final = ("truth", "reward", "example_id", "completion_tokens")
+_COLUMNS: Final = ("truth", "matches", "reward", "example_id", "completion_tokens")
 
 
 @dataclass(slots=True)
@@ -36,9 +36,9 @@ class LoggedStep:
 def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column: str = "held_out") -> list[LoggedStep]:
     r"""The steps of a JSON Lines file, in order of their numbers.
 
-    Each line is an object. ``step`` must be there; ``completion`` (text, or messages), ``truth``, ``reward``, ``example_id``
-    and ``completion_tokens`` speak of one completion, ``held_out`` of the step. A line without ``completion`` may bring
-    ``held_out`` alone. Other keys are left out.
+    Each line is an object. ``step`` must be there; ``completion`` (text, or messages), ``truth`` (for R³ also ``matches``),
+    ``reward``, ``example_id`` and ``completion_tokens`` speak of one completion, ``held_out`` of the step. A line without
+    ``completion`` may bring ``held_out`` alone. Other keys are left out.
 
     Raises:
         InputError: for a file that cannot be read, a line that is no JSON object, a value that is none of its column, two
@@ -71,7 +71,7 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
         logged.completions.append(completion)
         logged.rows.append(line)
         for name in _COLUMNS:
-            logged.columns[name].append(row.get(reward_column if name == "reward" else name))
+            logged.columns[name].append(row.get({"reward": reward_column}.get(name, name)))
     if not any(logged.completions for logged in steps.values()):
         raise InputError("holds no completion", source=source)
     return [steps[step] for step in sorted(steps)]
@@ -205,7 +205,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
         if not text.strip():
             continue
         try:
-            value = strict_json(text.decode())
+            value = strict_json(text.decode("utf-8-sig" if line == 1 else "utf-8"))
         except UnicodeDecodeError as error:
             raise InputError(f"is not UTF-8 at byte {error.start}", source=path, line=line) from error
         except JsonError as error:

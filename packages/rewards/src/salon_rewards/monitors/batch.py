@@ -95,7 +95,8 @@ class StepBatch:
             completions: texts, or lists of messages (the last one's content counts), as TRL gives them.
             step: the optimizer's step.
             grammar: how they are written.
-            truth: one per completion: labels as rewards take them, or None. For R³: true where the picture matches its prompt.
+            truth: one per completion: labels as rewards take them, or None. For R³: true where the
+                picture matches its prompt; without it the column ``matches`` is taken, as rewards call it.
             reward: what each earned; None for a reward that abstained.
             example_id: what completions of one picture share. Samples of one picture resemble each other, so evidence is
                 counted in pictures. Without this column completions in a row that answer the same prompt share one, and without
@@ -119,6 +120,8 @@ class StepBatch:
         grammar = Grammar(grammar)
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             raise InputError("must be a whole number of 0 or more", source=source, column="step", value=step)
+        if truth is None and grammar is Grammar.R3:
+            truth = columns.get("matches")  # type: ignore[assignment]  # the batch looks at it
         if held_out is not None and not _finite(held_out):
             raise InputError("must be a finite number", source=source, column="held_out", value=held_out)
         given = {"truth": truth, "reward": reward, "example_id": example_id, "completion_tokens": completion_tokens}

@@ -142,7 +142,7 @@ class SamplingSection(Section):
 
 
 class RewardSection(Section):
-    """One reward of GRPO, by name (``salon rewards list``).
+    """One reward of GRPO, by name (``salon reward list``).
 
     Attributes:
         name: of the reward.

@@ -35,7 +35,7 @@ _MAIN: Final = {
 """Images that carry an L2 label (Table 5), of the labels that are drawn."""
 _ARTIFACT_IMAGES: Final = 169501
 _ALL_IMAGES: Final = 343269
-_ROUNDS: Final = 200
+_ROUNDS: Final = 2000
 _CLOSE: Final = 1e-9
 
 
@@ -101,21 +101,26 @@ class Balance:
             l2 = KINDS[name].artifact.l2
             wanted[l2] = wanted.get(l2, 0.0) + weight / total
         first = {l2: share for l2, share in wanted.items() if share}
-        for _ in range(_ROUNDS):
-            shown = self._shown(first)
-            off = max(abs(shown[l2] - wanted[l2]) for l2 in first)
-            if off < _CLOSE or not self.two_figures:
-                break
-            scaled = {l2: share * wanted[l2] / shown[l2] for l2, share in first.items()}
-            first = {l2: share / sum(scaled.values()) for l2, share in scaled.items()}
-        else:
-            often = max(wanted, key=lambda l2: wanted[l2])
-            problem = f"{often!r} has too much weight for so many pictures with two artifacts of different L2 labels"
-            raise InputError(problem, column="two_artifacts", value=self.two_artifacts)
+        if self.two_figures:
+            first = self._scaled(first, wanted)
         of = {name: KINDS[name].artifact.l2 for name in self.weights}
         return {
             name: first.get(of[name], 0) * weight / total / (wanted[of[name]] or 1) for name, weight in self.weights.items()
         }
+
+    def _scaled(self, first: dict[str, float], wanted: Mapping[str, float]) -> dict[str, float]:
+        """The shares of first figures with which the wanted shares of artifacts come out."""
+        for _ in range(_ROUNDS):
+            shown = self._shown(first)
+            if max(abs(shown[l2] - wanted[l2]) for l2 in first) < _CLOSE:
+                return first
+            raw = {l2: share * wanted[l2] / shown[l2] for l2, share in first.items()}
+            first = {l2: share / sum(raw.values()) for l2, share in raw.items()}
+            if max(first.values()) > 1 - _CLOSE:
+                break
+        often = max(wanted, key=lambda l2: wanted[l2])
+        problem = f"{often!r} has too much weight for so many pictures with two figures of different L2 labels"
+        raise InputError(problem, column="two_figures", value=self.two_figures)
 
     def _shown(self, first: Mapping[str, float]) -> dict[str, float]:
         """Each L2 label's share of all planted artifacts."""

@@ -322,7 +322,7 @@ class _Chain:
         """End the command here; with 0 where that is allowed."""
         if self._work["allow_incomplete"]:
             click.echo(f"{why}. The same command again goes on.", err=True)
-            raise click.exceptions.Exit(0)
+            sys.exit(0)
         raise IncompleteError(f"{why}\nGive the same command again to go on, or --allow-incomplete.")
 
 

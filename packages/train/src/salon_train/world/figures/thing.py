@@ -54,8 +54,7 @@ def _chair(pen: Pen, look: Look, pose: Dice, flaw: Dice, difficulty: Difficulty,
     pen.limb([(left + 0.02 + back_x, seat - 0.02 + back_y), (left - 0.03 + back_x, top + back_y)], [0.03, 0.03], look.wood)
     pen.limb([(left + back_x, top + 0.05 + back_y), (left + 0.11 + back_x, top + 0.10 + back_y)], [0.035, 0.03], look.thing)
     pen.limb([(left + back_x, top + 0.19 + back_y), (left + 0.11 + back_x, top + 0.24 + back_y)], [0.03, 0.025], look.thing)
-    middle = ((left + right) / 2, seat + sag)
-    pen.limb([(left, seat), middle, (right, seat)], [0.045, 0.045, 0.045], look.thing)
+    pen.limb([(left, seat), ((left + right) / 2, seat + sag), (right, seat)], [0.045, 0.045, 0.045], look.thing)
 
 
 def _car(pen: Pen, look: Look, pose: Dice, flaw: Dice, difficulty: Difficulty, kind: str | None) -> None:
@@ -70,7 +69,7 @@ def _car(pen: Pen, look: Look, pose: Dice, flaw: Dice, difficulty: Difficulty, k
     elif kind == LOOSE:
         moved = flaw.integer(0, 1)
         x, y = wheels[moved]
-        wheels[moved] = (x, y - 0.32 - _gap(difficulty)) if flaw.chance(0.5) else (x + (0.33 if moved else -0.33), y)
+        wheels[moved] = (x + flaw.around(0, 0.06), y - 0.32 - _gap(difficulty))
     elif kind == EXTRA:
         wheels += [(0.5, height)] if flaw.chance(difficulty.subtlety) else [(0.42, height), (0.58, height)]
         if len(wheels) == 4:
