@@ -1,4 +1,4 @@
-"""A refiner's training from the command line: what is refused, a run of two steps, and the policy at work in ``salon refine``."""
+"""A refiner's training from the command line: refusals, a run of two steps, and the policy at work in ``salon refine``."""
 
 import json
 from dataclasses import replace

@@ -60,8 +60,8 @@ def refine(file: Path, again: bool, form: str) -> None:
 def refine_demo(folder: Path, seeds: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
     """See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.
 
-    A tiny policy learns from a teacher with bad habits and then from each reward, on drawn scenes with the draw editor. The table
-    stands beside paper 002's Table 4. Every policy is kept below FOLDER; the same command goes on where it was stopped.
+    A tiny policy learns from a teacher with bad habits and then from each reward, on drawn scenes with the draw editor. The
+    table stands beside paper 002's Table 4. Every policy is kept below FOLDER; the same command goes on where it was stopped.
 
     \b
     Example:

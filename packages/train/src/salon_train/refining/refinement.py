@@ -145,7 +145,9 @@ def refine_policy(
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train()
-    return [{name: value for name, value in line.items() if isinstance(value, int | float)} for line in trainer.state.log_history]
+    return [
+        {name: value for name, value in line.items() if isinstance(value, int | float)} for line in trainer.state.log_history
+    ]
 
 
 def _dataset(rows: Sequence[RefinerRow]) -> Any:

@@ -58,7 +58,9 @@ def train_refiner(
     folder = Path(configuration.run.folder) / STAGE
     if (folder / "model").exists() and not again:
         raise InputError("the folder holds a run already", source=folder, hint="--again writes over it; or name another.")
-    items = read_items(Path(configuration.rows.file), None if configuration.rows.pictures is None else Path(configuration.rows.pictures))
+    items = read_items(
+        Path(configuration.rows.file), None if configuration.rows.pictures is None else Path(configuration.rows.pictures)
+    )
     items = items[: configuration.rows.limit]
     missing = next((item.picture for item in items if not item.picture.is_file()), None)
     if missing is not None:

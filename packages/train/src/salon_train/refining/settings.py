@@ -132,7 +132,7 @@ def read_refiner_configuration(path: str | Path) -> RefinerConfiguration:
         >>> read_refiner_configuration(file)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        salon_taxonomy.errors.InputError: ...refiner.toml, line 7, key 'rows.limits': unknown setting (allowed: file, pictures, limit)
+        salon_taxonomy.errors.InputError: ...refiner.toml, line 7, key 'rows.limits': unknown setting (allowed: file, ...)
     """
     path = Path(path)
     try:

@@ -11,7 +11,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from time import process_time
@@ -32,10 +32,21 @@ from salon_train.refining.teacher import Habits, teacher_reply, what_is_there
 from salon_train.refining.tiny_refiner import tiny_policy
 
 RESULTS_FILE: Final = "results.jsonl"
-HABITS: Final = Habits(
-    overlooked_colours=0.1, overlooked_shapes=0.7, evasive_colours=0.4, evasive_shapes=0.75, careless=0.15
-)
+HABITS: Final = Habits(overlooked_colours=0.1, overlooked_shapes=0.7, evasive_colours=0.4, evasive_shapes=0.75, careless=0.15)
 """The study's teacher."""
+GRPO: Final = RefinementSettings(
+    steps=60,
+    learning_rate=2e-4,
+    prompts=8,
+    micro_batch=64,
+    most_tokens=48,
+    most_thought=24,
+    top_p=0.95,
+    kl=0.0,
+    weight_decay=0.0,
+    refusal="nothing",
+)
+"""Sized for a tiny policy: sixty steps of eight groups."""
 _SEEING: Final = "What is there?"
 _STUDENT: Final = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 """The 97.5 % point of Student's t, by the number of seeds."""
@@ -65,8 +76,8 @@ class StudySettings:
     Attributes:
         habits: of the teacher.
         seeing: steps in which the policy learns to say what is in a picture.
-        comparing: steps in which it learns whole replies without habits: it must be able to do what rewards then ask for.
-        imitating: steps in which it learns the teacher's replies.
+        comparing: steps in which it learns the replies of a teacher that overlooks nothing, and instructs as badly as it does.
+        imitating: steps in which it learns to overlook what the teacher overlooks.
         lessons: different pictures.
         learning_rate: of seeing and comparing.
         imitation_rate: of imitating.
@@ -79,25 +90,14 @@ class StudySettings:
     habits: Habits = HABITS
     seeing: int = 200
     comparing: int = 400
-    imitating: int = 250
+    imitating: int = 150
     lessons: int = 6000
     learning_rate: float = 2e-3
     imitation_rate: float = 1e-3
     rows: int = 600
     misaligned: float = 0.5
     held_out: int = 400
-    grpo: RefinementSettings = RefinementSettings(
-        steps=60,
-        learning_rate=2e-4,
-        prompts=8,
-        micro_batch=64,
-        most_tokens=48,
-        most_thought=24,
-        top_p=0.95,
-        kl=0.0,
-        weight_decay=0.0,
-        refusal="nothing",
-    )
+    grpo: RefinementSettings = GRPO
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,19 +227,18 @@ def _cold_start(seed: int, settings: StudySettings) -> tuple[Any, Any]:
         pairs = zip(pictures, items, strict=True)
         return [Lesson(picture, item.prompt, teacher_reply(item, habits, generator)) for picture, item in pairs]
 
+    attentive = replace(settings.habits, overlooked_colours=0.0, overlooked_shapes=0.0)
     described = [f"<think>\n{what_is_there(item)}\n</think>" for item in items]
     seeing = [Lesson(picture, _SEEING, reply) for picture, reply in zip(pictures, described, strict=True)]
     rate = settings.learning_rate
     imitate(model, processor, seeing, steps=settings.seeing, learning_rate=rate, seed=seed)
-    imitate(model, processor, taught(Habits()), steps=settings.comparing, learning_rate=rate, seed=seed)
+    imitate(model, processor, taught(attentive), steps=settings.comparing, learning_rate=rate, seed=seed)
     rate = settings.imitation_rate
     imitate(model, processor, taught(settings.habits), steps=settings.imitating, learning_rate=rate, seed=seed + 1, warm_up=10)
     return model, processor
 
 
-def _refined(
-    model: Any, processor: Any, folder: Path, arm: Arm, seed: int, settings: StudySettings
-) -> list[dict[str, float]]:
+def _refined(model: Any, processor: Any, folder: Path, arm: Arm, seed: int, settings: StudySettings) -> list[dict[str, float]]:
     items = list(draw_small_scenes(settings.rows, seed=200 + seed, misaligned=settings.misaligned))
     rows = _rows(items, folder / "rows")
     stages = {"stage_one": 1.0, "stage_two": 0.0} if arm is Arm.REASON else {}
