@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 _COMMANDS: dict[str, str] = {
     "data": "salon_train.data.cli:data",
+    "evaluate": "salon_train.running_cli:evaluate",
+    "export": "salon_train.running_cli:export",
     "grpo": "salon_train.running_cli:grpo",
+    "preset": "salon_train.running_cli:preset",
+    "presets": "salon_train.running_cli:presets",
     "refine": "salon_train.refining.cli:refine",
     "refine-demo": "salon_train.refining.cli:refine_demo",
     "sft": "salon_train.running_cli:sft",

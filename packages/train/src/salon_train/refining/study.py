@@ -32,11 +32,11 @@ from salon_train.refining.teacher import Habits, teacher_reply, what_is_there
 from salon_train.refining.tiny_refiner import tiny_policy
 
 RESULTS_FILE: Final = "results.jsonl"
-HABITS: Final = Habits(overlooked_colours=0.1, overlooked_shapes=0.7, evasive_colours=0.4, evasive_shapes=0.75, careless=0.15)
+HABITS: Final = Habits(overlooked_colours=0.1, overlooked_shapes=0.7, evasive_colours=0.35, evasive_shapes=0.6, careless=0.15)
 """The study's teacher."""
 GRPO: Final = RefinementSettings(
-    steps=60,
-    learning_rate=2e-4,
+    steps=80,
+    learning_rate=3e-4,
     prompts=8,
     micro_batch=64,
     most_tokens=48,
@@ -46,7 +46,7 @@ GRPO: Final = RefinementSettings(
     weight_decay=0.0,
     refusal="nothing",
 )
-"""Sized for a tiny policy: sixty steps of eight groups."""
+"""Sized for a tiny policy: eighty steps of eight groups."""
 _SEEING: Final = "What is there?"
 _STUDENT: Final = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 """The 97.5 % point of Student's t, by the number of seeds."""

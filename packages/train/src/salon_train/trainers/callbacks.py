@@ -89,13 +89,13 @@ class HeldOutEvaluation(TrainerCallback):
 @contextmanager
 def unmoved_generators() -> Iterator[None]:
     """Python's, NumPy's and torch's generators are afterwards as they were before."""
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - what transformers saves
+    python, numpy = random.getstate(), np.random.get_state()
     with torch.random.fork_rng():
         try:
             yield
         finally:
             random.setstate(python)
-            np.random.set_state(numpy)  # noqa: NPY002
+            np.random.set_state(numpy)
 
 
 @contextmanager

@@ -15,19 +15,7 @@ from trl import GRPOTrainer
 
 from salon_train.trainers.degeneration import SampledBatch
 from salon_train.trainers.learning import Learning
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a grammar makes of one completion.
-
-    Attributes:
-        readable: it follows the grammar.
-        verdict: a word to count it by (``normal``, ``artifact``); None when it is not readable.
-    """
-
-    readable: bool
-    verdict: str | None = None
+from salon_train.trainers.reading import Reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import PrinterCallback
+from transformers import PrinterCallback, set_seed
 
-from salon_taxonomy.answers import Parsed, parse_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.data import TrainingExample
@@ -22,9 +21,10 @@ from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
 from salon_train.trainers.degeneration import DegeneratedError, DegenerationMonitor
 from salon_train.trainers.evaluation import held_out_answers
-from salon_train.trainers.events import LogFile, Nobody, TrainingEvent, TrainingWatcher, Watchers
+from salon_train.trainers.events import NOBODY, LogFile, TrainingEvent, TrainingWatcher, Watchers
 from salon_train.trainers.plan import PlannedSampler, prompt_plan
-from salon_train.trainers.policy import Reading, SampledCompletions
+from salon_train.trainers.policy import SampledCompletions
+from salon_train.trainers.reading import read_assessment
 from salon_train.trainers.rewards import open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 
@@ -51,7 +51,7 @@ class Trained:
     already: bool = False
 
 
-def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = Nobody()) -> Trained:
+def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = NOBODY) -> Trained:
     """The cold start: learn answers by imitation.
 
     Raises:
@@ -64,8 +64,15 @@ def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = Nobody
     return run_stage(configuration, "sft", watcher, lambda setting: _sft_trainer(setting, section))
 
 
-def train_grpo(configuration: Configuration, *, watcher: TrainingWatcher = Nobody()) -> Trained:
+def train_grpo(
+    configuration: Configuration, *, watcher: TrainingWatcher = NOBODY, environment: Mapping[str, str] | None = None
+) -> Trained:
     """GRPO: learn from rewards.
+
+    Args:
+        configuration: of the run.
+        watcher: told what happens, beside the log file.
+        environment: where judges find their secrets; a command line passes ``os.environ``.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -75,7 +82,12 @@ def train_grpo(configuration: Configuration, *, watcher: TrainingWatcher = Nobod
     if section is None:
         raise InputError("the configuration has no section [grpo]", key="grpo")
     return run_stage(
-        configuration, "grpo", watcher, lambda setting: _grpo_trainer(setting, section), start=start_of(configuration)
+        configuration,
+        "grpo",
+        watcher,
+        lambda setting: _grpo_trainer(setting, section),
+        start=start_of(configuration),
+        environment=environment,
     )
 
 
@@ -104,6 +116,7 @@ class Setting:
         loaded: the model that learns.
         watcher: who is told.
         listeners: who is shown what was sampled.
+        environment: where judges find their secrets.
     """
 
     configuration: Configuration
@@ -111,6 +124,7 @@ class Setting:
     loaded: LoadedModel
     watcher: TrainingWatcher
     listeners: list[Callable[[SampledCompletions], None]]
+    environment: Mapping[str, str]
 
 
 def run_stage(
@@ -120,6 +134,7 @@ def run_stage(
     make: Callable[[Setting], "Learning"],
     *,
     start: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Trained:
     """Run one stage from its beginning or its last checkpoint to its end.
 
@@ -129,6 +144,7 @@ def run_stage(
         watcher: told what happens, beside the log file.
         make: the trainer, not yet begun.
         start: a folder of weights in place of the configured model's.
+        environment: where judges find their secrets.
     """
     if configuration.run.threads is not None:
         torch.set_num_threads(configuration.run.threads)
@@ -140,11 +156,12 @@ def run_stage(
         if folder.finished is not None:
             facts = folder.finished
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
-        held_out = _held_out(configuration)
+        held_out = learning_data.held_out_rows(configuration).examples
+        set_seed(configuration.run.seed)  # adapters begin at random
         loaded = load_model(configuration.model, start=start)
         checkpoint = folder.last_checkpoint()
         everyone = Watchers((LogFile(folder.log), watcher))
-        trainer = make(Setting(configuration, folder, loaded, everyone, []))
+        trainer = make(Setting(configuration, folder, loaded, everyone, [], environment or {}))
         trainer.salon(DegenerationMonitor(configuration.degeneration), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
@@ -160,19 +177,6 @@ def run_stage(
         _keep(trainer, loaded, folder, numbers)
         everyone.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
         return Trained(folder.model, trainer.state.global_step, None if checkpoint is None else checkpoint.step, numbers)
-
-
-def read_assessment(text: str) -> Reading:
-    """A completion in MagicMirror's grammar.
-
-    Example:
-        >>> read_assessment('\\\\boxed{{"Whether Normal": true}}'), read_assessment("fine")
-        (Reading(readable=True, verdict='normal'), Reading(readable=False, verdict=None))
-    """
-    outcome = parse_magicmirror(text)
-    if not isinstance(outcome, Parsed):
-        return Reading(False)
-    return Reading(True, "normal" if outcome.answer.normal else "artifact")
 
 
 def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
@@ -195,14 +199,14 @@ def _sft_trainer(setting: Setting, section: SftSection) -> "Learning":
 
     configuration = setting.configuration
     data = configuration.data
-    examples = learning_data.read_examples(data.sft or data.train, data, limit=data.limit)
-    rows = learning_data.sft_dataset(examples, data)
+    examples = learning_data.stage_rows(configuration, "sft").examples
+    rows = learning_data.imitation_dataset(examples, data)
     steps = steps_of(section, len(examples))
     sampling = configuration.sampling
     if not sampling.sft:
         sampling = sampling.model_copy(update={"strategy": "shuffled"})
     plan = prompt_plan(examples, sampling, chunk=section.batch, chunks=steps, seed=configuration.run.seed)
-    learning_data.check_lengths(setting.loaded.processor, rows, section.longest, key="sft.longest")
+    learning_data.check_lengths(setting.loaded.processor, rows, section.longest)
     trainer = ImitationTrainer(
         model=setting.loaded.model,
         args=arguments.sft_arguments(configuration, setting.folder.path, steps=steps),
@@ -218,21 +222,21 @@ def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
 
     configuration, loaded = setting.configuration, setting.loaded
     data = configuration.data
-    examples = learning_data.read_examples(data.train, data, limit=data.limit)
-    rewards = open_rewards(configuration.reward, reasoning=data.reasoning)
-    rows = learning_data.grpo_dataset(examples, data)
+    examples = learning_data.stage_rows(configuration, "grpo").examples
+    rewards = open_rewards(configuration.reward, setting.environment, reasoning=data.reasoning)
+    rows = learning_data.policy_dataset(examples, data)
     steps = steps_of(section, len(examples))
     made = section.generation_batch or section.batch
     chunk = made // section.generations
     lasts = made // section.batch * section.iterations
     plan = prompt_plan(examples, configuration.sampling, chunk=chunk, chunks=-(-steps // lasts), seed=configuration.run.seed)
-    learning_data.check_lengths(loaded.processor, rows, section.longest_prompt, key="grpo.longest_prompt")
+    learning_data.check_lengths(loaded.processor, rows, section.longest_prompt)
     settings = arguments.grpo_arguments(configuration, setting.folder.path, steps=steps, forbidden=loaded.image_token_ids)
     trainer = PolicyTrainer(
         model=loaded.model, reward_funcs=rewards, args=settings, train_dataset=rows, processing_class=loaded.processor
     )
     repeats = settings.steps_per_generation * section.iterations
-    setting.listeners += _recorder(setting, section, steps)
+    setting.listeners += recorders(setting, steps)
     trainer.sampling(
         lambda _: PlannedSampler(plan, chunk=chunk, together=section.generations, repeats=repeats),
         read_assessment,
@@ -241,7 +245,7 @@ def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
     return trainer
 
 
-def _recorder(setting: Setting, section: GrpoSection, steps: int) -> Sequence[Callable[[SampledCompletions], None]]:
+def recorders(setting: Setting, steps: int) -> Sequence[Callable[[SampledCompletions], None]]:
     """Who keeps completions in the store, where there is one."""
     from salon_taxonomy.digest import digest
 
@@ -266,11 +270,6 @@ def _recorder(setting: Setting, section: GrpoSection, steps: int) -> Sequence[Ca
     return [recorder.keep]
 
 
-def _held_out(configuration: Configuration) -> list[TrainingExample]:
-    data = configuration.data
-    return learning_data.read_examples(data.held_out, data, limit=configuration.evaluation.limit) if data.held_out else []
-
-
 def _evaluation(
     configuration: Configuration,
     loaded: LoadedModel,
@@ -291,7 +290,7 @@ def _evaluation(
                 model,
                 loaded.processor,
                 held_out,
-                question=configuration.data.question,
+                data=configuration.data,
                 batch=settings.batch,
                 longest=settings.longest,
                 compute=_compute(trainer),
