@@ -35,8 +35,8 @@ RESULTS_FILE: Final = "results.jsonl"
 HABITS: Final = Habits(overlooked_colours=0.1, overlooked_shapes=0.7, evasive_colours=0.35, evasive_shapes=0.6, careless=0.15)
 """The study's teacher."""
 GRPO: Final = RefinementSettings(
-    steps=80,
-    learning_rate=3e-4,
+    steps=60,
+    learning_rate=2e-4,
     prompts=8,
     micro_batch=64,
     most_tokens=48,
@@ -46,7 +46,7 @@ GRPO: Final = RefinementSettings(
     weight_decay=0.0,
     refusal="nothing",
 )
-"""Sized for a tiny policy: eighty steps of eight groups."""
+"""Sized for a tiny policy: sixty steps of eight groups."""
 _SEEING: Final = "What is there?"
 _STUDENT: Final = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 """The 97.5 % point of Student's t, by the number of seeds."""
@@ -89,11 +89,11 @@ class StudySettings:
 
     habits: Habits = HABITS
     seeing: int = 200
-    comparing: int = 400
-    imitating: int = 150
+    comparing: int = 500
+    imitating: int = 100
     lessons: int = 6000
     learning_rate: float = 2e-3
-    imitation_rate: float = 1e-3
+    imitation_rate: float = 5e-4
     rows: int = 600
     misaligned: float = 0.5
     held_out: int = 400

@@ -81,7 +81,7 @@ def what_is_there(item: DrawnItem) -> str:
     Example:
         >>> from salon_train.refining.small_scenes import draw_small_scenes
         >>> what_is_there(next(draw_small_scenes(1, seed=4)))
-        'A green square and a yellow cross.'
+        'A yellow cross and a green square.'
     """
     figures = sorted(item.shown.items, key=lambda each: each.y)
     seen = listed([indefinite(f"{each.colour} {each.shape}") for each in figures])
