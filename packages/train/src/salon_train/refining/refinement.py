@@ -78,7 +78,8 @@ def refine_policy(
     if not rows:
         raise InputError("there is nothing to learn from", column="rows", value=0)
     from transformers import PrinterCallback
-    from trl import GRPOConfig, GRPOTrainer
+    from trl.trainer.grpo_config import GRPOConfig
+    from trl.trainer.grpo_trainer import GRPOTrainer
 
     rewards: list[Any] = []
     weights: list[float] = []

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 from typing import Final
 
-from salon_bench.scenes.diagnosis import findings
+from salon_bench.scenes.diagnosis import Finding, findings
 from salon_bench.scenes.generating import DrawnItem
 from salon_bench.scenes.questioning import questions
 from salon_bench.scenes.reading import read_prompt
@@ -66,7 +66,8 @@ def _item(idx: int, generator: random.Random, misaligned: float) -> DrawnItem:
     claims = read_prompt(prompt)
     assert claims is not None  # noqa: S101 - the prompt is of the grammar
     category = generator.choice((Category.COLOR, Category.SHAPE))
-    shown, found = target, ()
+    shown = target
+    found: tuple[Finding, ...] = ()
     if generator.random() < misaligned:
         shown = _changed(target, category, generator)
         found = findings(claims, shown)

@@ -48,7 +48,8 @@ def tiny_tokenizer() -> "PreTrainedTokenizerFast":
     )
     tokenizer.train_from_iterator(_texts(), trainer)
     pad, start, end, _ = _SPECIAL
-    return PreTrainedTokenizerFast(
+    fast: Any = PreTrainedTokenizerFast  # transformers leaves it, and what follows, untyped
+    made: PreTrainedTokenizerFast = fast(
         tokenizer_object=tokenizer,
         pad_token=pad,
         bos_token=start,
@@ -56,6 +57,7 @@ def tiny_tokenizer() -> "PreTrainedTokenizerFast":
         additional_special_tokens=[_SPECIAL[3]],
         padding_side="left",
     )
+    return made
 
 
 def tiny_policy(*, seed: int, width: int = 96, layers: int = 3, pixels: int = PIXELS, patch: int = PATCH) -> tuple[Any, Any]:
@@ -81,7 +83,8 @@ def tiny_policy(*, seed: int, width: int = 96, layers: int = 3, pixels: int = PI
     tokenizer = tiny_tokenizer()
     size = {"height": pixels, "width": pixels}
     image_processor: Any = CLIPImageProcessor(size=size, do_center_crop=False, resample=2)
-    processor = LlavaProcessor(
+    processors: Any = LlavaProcessor
+    processor = processors(
         image_processor=image_processor,
         tokenizer=tokenizer,
         patch_size=patch,
@@ -115,7 +118,8 @@ def tiny_policy(*, seed: int, width: int = 96, layers: int = 3, pixels: int = PI
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
     )
-    config = LlavaConfig(
+    configurations: Any = LlavaConfig
+    config = configurations(
         vision_config=vision,
         text_config=words,
         image_token_id=tokenizer.convert_tokens_to_ids(_SPECIAL[3]),
