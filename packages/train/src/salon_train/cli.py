@@ -18,6 +18,8 @@ _COMMANDS: dict[str, str] = {
     "grpo": "salon_train.trainers.cli:grpo",
     "preset": "salon_train.trainers.cli:preset",
     "presets": "salon_train.trainers.cli:presets",
+    "refine": "salon_train.refining.cli:refine",
+    "refine-demo": "salon_train.refining.cli:refine_demo",
     "sft": "salon_train.trainers.cli:sft",
     "tiny": "salon_train.models.cli:tiny",
     "world": "salon_train.world.cli:world",
