@@ -127,6 +127,7 @@ def test_what_a_policy_writes_cannot_leave_its_quotation_marks():
     assert '"Fine.\\"\\n\\nFinal answer: {\\"consistent\\": true}"' in question.text
     assert consistency_question(parse_magicmirror(f"\\boxed{{{NORMAL}}}")) is None
     assert consistency_question(parse_magicmirror(fine(" "))) is None
+    assert consistency_question(parse_magicmirror(fine("x" * 20_001))) is None
     assert '{"answer": true, "explanation": ""}' in consistency_question(parse_r3('<think>ok</think>{"answer": true}')).text
 
 
@@ -172,6 +173,8 @@ def test_groups_of_a_size_are_neighbours_and_must_come_out_even():
     batch = Batch(["x"] * 4, {})
     assert [list(group) for group in batch.groups(2)] == [[0, 1], [2, 3]]
     assert Batch([], {}).groups() == []
+    with pytest.raises(InputError, match="column 'example_id': needs a list of 4 values"):
+        Batch(["x"] * 4, {"example_id": ["1"]}).groups()
     with pytest.raises(InputError, match="4 completions are no groups of this size"):
         batch.groups(3)
 

@@ -141,6 +141,20 @@ def test_another_wrong_kind_of_artifact_never_pays(truth, answer, data):
     assert magicmirror_reward(thought(more), truth).total.value <= magicmirror_reward(thought(answer), truth).total.value
 
 
+@given(truth=magicmirror_answers(), answer=magicmirror_answers(), data=st.data())
+def test_another_wrong_special_case_never_pays(truth, answer, data):
+    open_ = [
+        (kind, case)
+        for kind, cases in answer.labels.items()
+        for case in MAGICMIRROR_MENU[kind]
+        if case not in cases and case not in truth.labels.get(kind, ())
+    ]
+    assume(open_)
+    kind, case = data.draw(st.sampled_from(open_))
+    more = flawed({**answer.labels, kind: (*answer.labels[kind], case)})
+    assert magicmirror_reward(thought(more), truth).total.value <= magicmirror_reward(thought(answer), truth).total.value
+
+
 @given(truth=magicmirror_answers(), answer=magicmirror_answers())
 def test_the_order_of_labels_does_not_matter(truth, answer):
     turned = MagicMirrorAnswer(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_rewards import (
+    ConsistencyMode,
     FormatReward,
     JsonReward,
     L1Reward,
@@ -29,6 +30,7 @@ from salon_taxonomy.answers import (
 )
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers, reasonings, spoiled
+from salon_taxonomy.verdict import Reason, Scored, Unscored
 
 NORMAL = '{"Whether Normal": true}'
 FINE = "<think>Fine.</think>\\boxed{" + NORMAL + "}"
@@ -117,6 +119,20 @@ def test_the_callables_pay_what_the_pure_function_pays(reply, truth, require_rea
     ]
     assert levels == [[once.format], [once.l1], [once.l2], [once.l3]]
     assert MagicMirrorTotal(require_reasoning=require_reasoning)([reply], **column) == [once.total.value]
+
+
+@given(
+    reply=replies | spoiled(replies),
+    truth=magicmirror_answers(),
+    consistent=st.none() | st.booleans(),
+    mode=st.sampled_from(ConsistencyMode),
+    weights=st.builds(MagicMirrorWeights, *[st.sampled_from([0.0, 1.0, 8.0])] * 5),
+)
+def test_with_consistency_and_any_weights_the_total_is_the_pure_functions(reply, truth, consistent, mode, weights):
+    judged = Unscored(Reason.ABSTAINED, "nothing said") if consistent is None else Scored(consistent)
+    once = magicmirror_reward(parse_magicmirror(reply), truth, consistency=judged, mode=mode, weights=weights)
+    paid = MagicMirrorTotal(mode=mode, weights=weights)([reply], truth=[magicmirror_json(truth)], consistent=[consistent])
+    assert paid == [once.total.value if isinstance(once.total, Scored) else None]
 
 
 def test_a_column_of_verdicts_on_consistency_is_a_term_or_a_gate():

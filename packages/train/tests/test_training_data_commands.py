@@ -93,6 +93,7 @@ def test_statistics_as_json_take_another_ratio(train):
 def test_convert_writes_what_datasets_loads(train, tmp_path):
     done = salon("convert", train, "--for", "grpo", "--wording", "bare", "--longest-side", 12, "--output", tmp_path / "out")
     assert done.exit_code == 0, done.stderr
+    assert done.stderr == ""
     assert done.stdout.startswith("6 rows for grpo: prompt, images, truth, example_id, bucket, buckets, hard_positive\n")
     data = load_from_disk(str(tmp_path / "out"))
     assert data[0]["images"][0].size == (12, 8)

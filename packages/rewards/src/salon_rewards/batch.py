@@ -127,15 +127,15 @@ class Batch:
                 do. Where none of these columns is there, every completion stands for itself.
 
         Raises:
-            InputError: when the completions cannot be divided into groups of that size.
+            InputError: when the completions cannot be divided into groups of that size, or such a column is too short.
         """
         count = len(self.texts)
         if size is not None:
             if size < 1 or count % size:
                 raise InputError(f"{count} completions are no groups of this size", column="group_size", value=size)
             return [range(start, start + size) for start in range(0, count, size)]
-        keys = [self.columns[name] for name in _NAMES_OF_A_GROUP if _is_list(self.columns.get(name))][:1]
-        keys = keys or [self.columns[name] for name in _PROMPTS if _is_list(self.columns.get(name))]
+        keys = [self.column(name) for name in _NAMES_OF_A_GROUP if _is_list(self.columns.get(name))][:1]
+        keys = keys or [self.column(name) for name in _PROMPTS if _is_list(self.columns.get(name))]
         if not keys:
             return [range(position, position + 1) for position in range(count)]
         starts = [0] + [here for here in range(1, count) if any(key[here] != key[here - 1] for key in keys)] + [count]

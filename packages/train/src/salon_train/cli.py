@@ -12,8 +12,13 @@ if TYPE_CHECKING:
 
 _COMMANDS: dict[str, str] = {
     "data": "salon_train.data.cli:data",
-    "grpo": "salon_train.running_cli:grpo",
-    "sft": "salon_train.running_cli:sft",
+    "evaluate": "salon_train.trainers.cli:evaluate",
+    "export": "salon_train.trainers.cli:export",
+    "grpo": "salon_train.trainers.cli:grpo",
+    "preset": "salon_train.trainers.cli:preset",
+    "presets": "salon_train.trainers.cli:presets",
+    "sft": "salon_train.trainers.cli:sft",
+    "tiny": "salon_train.models.cli:tiny",
     "world": "salon_train.world.cli:world",
 }
 """Commands that stand in a file of their own (``module:attribute``); imported when they are called."""

@@ -77,7 +77,7 @@ def evaluate(
     true, given = match(labels, read_labels(answers))
     if against is None:
         result = evaluated(true, given, invalid=invalid, replicates=replicates, confidence=confidence, seed=seed)
-        _show_evaluation(result, level, form)
+        show_evaluation(result, level, form)
         return
     if invalid != "nothing":
         raise click.UsageError("--invalid left_out cannot be joined with --against: both need the same images.")
@@ -109,7 +109,8 @@ def statistics(files: tuple[Path, ...], form: str) -> None:
         sys.exit(1)
 
 
-def _show_evaluation(result: "Evaluation", level: str, form: str) -> None:
+def show_evaluation(result: "Evaluation", level: str, form: str) -> None:
+    """Print an evaluation; ``level`` is ``main`` or ``all``, ``form`` is ``table`` or ``json``."""
     rows = [row for row in result.table.to_dicts() if level == "all" or row["level"] != "L3"]
     if form == "json":
         about = {name: getattr(result, name) for name in ("images", "valid", "invalid", "replicates", "confidence", "seed")}

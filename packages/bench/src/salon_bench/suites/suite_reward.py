@@ -26,7 +26,6 @@ from salon_taxonomy.records import Record, Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 
-
 @dataclass(frozen=True)
 class SuiteReward(AskingReward):
     """What a suite scores one picture, brought to 0 … 1: the mean of its rows of scores.

@@ -48,15 +48,15 @@ _SCHEMA: Final[Mapping[str, Digestible]] = {
     "additionalProperties": False,
 }
 _LONGEST: Final = 20_000
-"""Characters of reasoning that the judge is shown."""
+"""Characters of reasoning; longer one is not shown in part, as the rest could say the opposite."""
 
 
 @dataclass(frozen=True)
 class ConsistencyReward(AskingReward):
     r"""1 when a judge finds that the reasoning supports the answer, else 0.
 
-    A completion that breaks the grammar, or has no reasoning, earns 0 and nobody is asked. A judge that fails, refuses or
-    answers in no grammar gives no reward, and then the whole group has none.
+    A completion that breaks the grammar, or has no reasoning or more than 20,000 characters of it, earns 0 and nobody is
+    asked. A judge that fails, refuses or answers in no grammar gives no reward, and then the whole group has none.
 
     Source: paper 000, section 3.2, Equation 3, and appendix A.4. Range: 0 or 1.
 
@@ -109,10 +109,10 @@ class ConsistencyReward(AskingReward):
 
 
 def consistency_question(outcome: Outcome[Any]) -> Question | None:
-    """What the judge is asked about one completion; None when there is no reasoning, or no answer, to compare."""
-    if not isinstance(outcome, Parsed) or not outcome.reasoning:
+    """What the judge is asked about one completion; None when there is no answer, or no reasoning of a length to compare."""
+    if not isinstance(outcome, Parsed) or not outcome.reasoning or len(outcome.reasoning) > _LONGEST:
         return None
-    reasoning = json.dumps(without_surrogates(outcome.reasoning[:_LONGEST]), ensure_ascii=False)
+    reasoning = json.dumps(without_surrogates(outcome.reasoning), ensure_ascii=False)
     text = _ASK.format(reasoning=reasoning, answer=_shown(outcome.answer))
     return Question((text,), system=_SYSTEM, response_schema=_SCHEMA, decoding=Decoding(max_tokens=256))
 

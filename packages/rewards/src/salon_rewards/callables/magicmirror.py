@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from salon_rewards.abstaining import Abstention, Paid
-from salon_rewards.batch import Batch
+from salon_rewards.batch import Batch, Levels
 from salon_rewards.callables.consistency import ConsistencyReward, abstention_of
 from salon_rewards.callables.levels import NO_TRUTH, levels_of
 from salon_rewards.callables.reward import AskingReward, RuleReward
@@ -61,9 +61,9 @@ class MagicMirrorTotal(RuleReward):
 
     def score(self, batch: Batch) -> list[Paid]:
         """The total of each completion."""
+        levels = levels_of(batch, self.truth, require_reasoning=self.require_reasoning)
         if batch.columns.get("consistent") is None:
-            return earned(batch, self.truth, self.weights, require_reasoning=self.require_reasoning)
-        levels = earned(batch, self.truth, self.weights, require_reasoning=self.require_reasoning)
+            return earned(levels, self.weights)
         judged: list[Paid] = [
             Unscored(Reason.ABSTAINED, "no verdict on consistency") if verdict is None else float(verdict)
             for verdict in batch.verdicts("consistent")
@@ -123,28 +123,25 @@ class MagicMirrorJudged(AskingReward):
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """The total of each completion, as far as it can be told."""
-        levels = earned(batch, self.truth, self.weights, require_reasoning=self.require_reasoning)
+        levels = levels_of(batch, self.truth, require_reasoning=self.require_reasoning)
         if self.mode is ConsistencyMode.TERM and not self.weights.consistency:
-            return levels
+            return earned(levels, self.weights)
         consistency: ConsistencyReward = self.__dict__["_consistency"]
         return totals(levels, await consistency.verdicts(batch), self.mode, self.weights)
 
 
-def earned(batch: Batch, truth: str, weights: MagicMirrorWeights, *, require_reasoning: bool) -> list[Paid]:
+def earned(levels: list[Levels | None], weights: MagicMirrorWeights) -> list[Paid]:
     """The weighted sum of the four levels of each completion, before consistency."""
     w0, w1, w2, w3 = weights.format, weights.l1, weights.l2, weights.l3
-    return [
-        NO_TRUTH if levels is None else w0 * levels[0] + w1 * levels[1] + w2 * levels[2] + w3 * levels[3]
-        for levels in levels_of(batch, truth, require_reasoning=require_reasoning)
-    ]
+    return [NO_TRUTH if each is None else w0 * each[0] + w1 * each[1] + w2 * each[2] + w3 * each[3] for each in levels]
 
 
-def totals(levels: list[Paid], judged: list[Paid], mode: ConsistencyMode, weights: MagicMirrorWeights) -> list[Paid]:
+def totals(levels: list[Levels | None], judged: list[Paid], mode: ConsistencyMode, weights: MagicMirrorWeights) -> list[Paid]:
     """The sums with consistency in them; where it decides nothing, its absence changes nothing."""
     settled: list[Paid] = []
-    for sum_, verdict in zip(levels, judged, strict=True):
-        decides = mode is ConsistencyMode.GATE or weights.consistency > 0
-        if isinstance(sum_, Unscored) or sum_ == 0 or not decides:
+    for each, sum_, verdict in zip(levels, earned(levels, weights), judged, strict=True):
+        decides = sum_ != 0 if mode is ConsistencyMode.GATE else weights.consistency > 0
+        if isinstance(sum_, Unscored) or each is None or not each[0] or not decides:  # what cannot be read earns nothing more
             settled.append(sum_)
         elif isinstance(verdict, Unscored):
             settled.append(verdict)

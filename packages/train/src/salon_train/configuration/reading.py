@@ -95,15 +95,11 @@ def _explained(error: ValidationError, text: str, source: Path) -> InputError:
     key = ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
     line = _line(TomlLines.scan(text), place)
     if fault["type"] == "extra_forbidden":
-        allowed = _allowed(place[:-1])
-        return InputError("unknown setting", source=source, line=line, key=key, allowed=allowed)
+        return InputError("unknown setting", source=source, line=line, key=key, allowed=_allowed(place[:-1]))
     if fault["type"] == "missing":
         return InputError("is missing", source=source, line=line, key=key)
-    allowed = (
-        fault["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        if fault["type"] == "literal_error"
-        else None
-    )
+    expected = fault.get("ctx", {}).get("expected", "") if fault["type"] == "literal_error" else ""
+    allowed = expected.replace("'", "").replace(" or ", ", ").split(", ") if expected else None
     problem = fault["msg"].removeprefix("Value error, ")
     problem = "is not allowed:" if allowed else f"{problem[0].lower()}{problem[1:]}"
     value = fault["input"] if not isinstance(fault["input"], dict) else None

@@ -100,8 +100,8 @@ class DataSection(Section):
         sft: files for the cold start, where they are others (rows with reasoning); empty: ``train``.
         held_out: files that are never learned from, for evaluation; empty: no evaluation during training.
         pictures: the folder that the rows' pictures are in; None: each file's own folder.
-        question: what the model is asked about each picture; ``{prompt}`` stands for what the generator was told. None:
-            MagicBench's question, in Salon's words.
+        question: what the model is asked about each picture: ``full`` (as None: MagicBench's question, with every label's
+            definition), ``short``, ``bare``, or words of your own, in which ``{prompt}`` is what the generator was told.
         reasoning: whether answers begin with ``<think>…</think>``, as in the paper; a row without reasoning gets an empty
             block. False: the box alone, for models too small to reason.
         limit: so many rows of ``train``; None: all.

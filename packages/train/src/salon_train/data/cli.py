@@ -203,7 +203,7 @@ def convert(
     if most_tokens is not None and processor is None:
         raise click.UsageError("--most-tokens needs --processor, whose tokens are counted.")
     found = _read(files, pictures, split, look, most_unusable)
-    with _workshop(output) as folder:
+    with _workshop(output) as folder, _bars():
         options: dict[str, Any] = {"wording": wording, "longest_side": longest_side, "folder": folder / "rows"}
         if stage == "sft":
             made = sft_dataset(found.examples, reasoning=reasoning, only_reasoned=only_reasoned, **options)
@@ -247,6 +247,21 @@ def _workshop(output: Path) -> Iterator[Path]:
             yield Path(folder)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror or error})", source=output) from error
+
+
+@contextmanager
+def _bars() -> Iterator[None]:
+    """The library's own bars, where somebody is looking."""
+    import datasets
+
+    quiet = not sys.stderr.isatty() and not datasets.are_progress_bars_disabled()
+    if quiet:
+        datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if quiet:
+            datasets.enable_progress_bars()
 
 
 def _lengths(made: Any, name: str, limit: int | None) -> "TokenLengths":

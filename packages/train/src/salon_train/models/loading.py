@@ -61,14 +61,14 @@ def load_model(section: ModelSection, *, start: str | Path | None = None, learni
     source = str(start or section.name)
     adapter = Path(source) if (Path(source) / _ADAPTER).is_file() else None
     base = section.name if adapter is None else _base_of(adapter, section.name)
-    processor = _processor(section, source if Path(source, "processor_config.json").is_file() else base)
+    processor = load_processor(section, source if Path(source, "processor_config.json").is_file() else base)
     model = _weights(section, base if adapter else source, learning)
     if adapter is not None:
         from peft import PeftModel
 
         model = PeftModel.from_pretrained(model, str(adapter), is_trainable=learning)
     elif learning and section.training == "lora":
-        model = _with_adapters(model, section.lora)
+        model = with_adapters(model, section.lora)
     elif learning:
         _freeze(model, section.freeze)
     if section.device == "auto" and torch.cuda.is_available() and not learning:
@@ -89,7 +89,12 @@ def _weights(section: ModelSection, source: str, learning: bool) -> Any:
         raise InputError(f"the model cannot be loaded ({line(error)}):", key="model.name", value=source) from error
 
 
-def _processor(section: ModelSection, source: str) -> Any:
+def load_processor(section: ModelSection, source: str) -> Any:
+    """The processor alone.
+
+    Raises:
+        InputError: it cannot be loaded, takes no pictures, or has no chat template.
+    """
     from transformers import AutoProcessor
 
     processors: Any = AutoProcessor
@@ -124,7 +129,12 @@ def _freeze(model: Any, frozen: tuple[str, ...]) -> None:
         raise InputError("nothing is left to learn", key="model.freeze", value=list(frozen), allowed=PARTS)
 
 
-def _with_adapters(model: Any, section: LoraSection) -> Any:
+def with_adapters(model: Any, section: LoraSection) -> Any:
+    """A peft model around a model.
+
+    Raises:
+        InputError: the wanted modules are not in this model.
+    """
     from peft import LoraConfig, get_peft_model
 
     head = model.get_output_embeddings()

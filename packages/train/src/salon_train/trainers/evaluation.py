@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Parsed, parse_magicmirror
+from salon_train.configuration.schema import DataSection
 from salon_train.data import TrainingExample
-from salon_train.trainers.learning_data import question_of
+from salon_train.trainers import learning_data
 
 if TYPE_CHECKING:
     from salon_bench.assessor import Evaluation
@@ -86,18 +87,18 @@ def held_out_answers(
     processor: Any,
     examples: Sequence[TrainingExample],
     *,
-    question: str | None,
+    data: DataSection,
     batch: int,
     longest: int,
     compute: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> HeldOut:
     """Ask a model about held-out pictures, greedily; see :func:`salon_train.trainers.answering.answers`."""
-    from salon_train.trainers.answering import answers, picture_of
+    from salon_train.trainers.answering import Answer, answers, picture_of
 
-    given = []
+    given: list[Answer] = []
     for start in range(0, len(examples), batch):
         some = examples[start : start + batch]
-        asked = [(question_of(example, question), picture_of(example)) for example in some]
+        asked = [(learning_data.question(example, data), picture_of(example)) for example in some]
         given += answers(model, processor, asked, batch=batch, longest=longest, compute=compute)
     return HeldOut(tuple(examples), tuple(each.text for each in given), tuple(each.tokens for each in given))
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
-Fact: TypeAlias = "float | int | str | bool | None | Mapping[str, Fact] | Sequence[Fact]"
+Fact: TypeAlias = "float | int | str | bool | Mapping[str, Fact] | Sequence[Fact] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,10 @@ class Nobody:
 
     def happened(self, event: TrainingEvent) -> None:
         """Looks away."""
+
+
+NOBODY: Final = Nobody()
+"""For runs that nobody watches; the log file is written all the same."""
 
 
 @dataclass(frozen=True, slots=True)

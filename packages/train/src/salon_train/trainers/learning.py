@@ -3,7 +3,7 @@
     class AssessorTrainer(Learning, SFTTrainer): …
     class PolicyTrainer(Learning, GRPOTrainer): …
 
-The private hooks of transformers and TRL that it takes hold of are pinned by a contract test.
+The private hooks of transformers and TRL that it takes hold of are held by a contract test.
 """
 
 from pathlib import Path
@@ -14,12 +14,12 @@ from salon_train.trainers.resuming import declare_whole, load_sampling, remove_u
 
 if TYPE_CHECKING:
     import torch
-    from transformers import Trainer as _Trainer
-else:
-    _Trainer = object
+
+_Trainer: Any = object
+"""Stands for whichever trainer of TRL comes after the mixin."""
 
 
-class Learning(_Trainer):
+class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the class that mixes it in
     """Stands before a trainer of TRL among the bases of a class; call :meth:`salon` before training."""
 
     monitor: DegenerationMonitor
@@ -34,7 +34,7 @@ class Learning(_Trainer):
 
     def training_step(self, *args: Any, **kwargs: Any) -> "torch.Tensor":
         """One forward and backward pass; ends the run when its loss is no number."""
-        loss = super().training_step(*args, **kwargs)
+        loss: torch.Tensor = super().training_step(*args, **kwargs)
         self.monitor.loss(float(loss), step=self.state.global_step)
         return loss
 
@@ -59,6 +59,22 @@ class Learning(_Trainer):
         self.accelerator.wait_for_everyone()
         if self.accelerator.is_main_process:
             declare_whole(own, self.state.global_step, keep=self.checkpoints_kept)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        """Restore the weights, all of them.
+
+        Some architectures (LLaVA among them) save their weights under other names than they have in memory, and
+        transformers' trainer loads a checkpoint without translating them back: nothing is restored, and a warning is all
+        that says so. ``from_pretrained`` translates.
+        """
+        from peft import PeftModel
+
+        sharded = self.is_deepspeed_enabled or self.is_fsdp_enabled
+        if sharded or isinstance(self.model, PeftModel):
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+            return
+        saved = type(self.model).from_pretrained(resume_from_checkpoint, dtype=self.model.dtype)
+        self.model.load_state_dict(saved.state_dict(), strict=True)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         """Restore them, and what transformers forgets."""

@@ -1,138 +1,86 @@
-"""Examples as the rows that TRL's trainers take: messages, pictures that are decoded when they are needed, and the truth.
+"""The examples of a configured run: read, limited, and their lengths held against what the run allows.
 
-TrainingExample ──► sft_dataset   prompt, completion, images
-                └─► grpo_dataset  prompt, images, truth, example_id, bucket (the columns that rewards are given)
+The reading itself, the words and the rows for TRL are ``salon_train.data``'s.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from salon_taxonomy.answers import magicmirror_json, render_magicmirror
-from salon_taxonomy.errors import InputError
-from salon_train.configuration.schema import DataSection
-from salon_train.data import TrainingExample
+from salon_train.configuration.schema import Configuration, DataSection
+from salon_train.data import TrainingExample, Wording, grpo_dataset, question_of, read_examples, sft_dataset, token_lengths
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-Row = dict[str, Any]
+MOST_COUNTED: Final = 64
+"""Rows whose tokens are counted before training, spread evenly; counting all would open every picture."""
 
 
-def read_examples(files: Sequence[str], section: DataSection, *, limit: int | None = None) -> list[TrainingExample]:
-    """The examples of some files, in their order.
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What some files hold.
+
+    Attributes:
+        examples: to learn from, or to evaluate on.
+        notes: what was left out, in a sentence each.
+    """
+
+    examples: tuple[TrainingExample, ...]
+    notes: tuple[str, ...] = ()
+
+
+def rows_of(files: Sequence[str], section: DataSection, *, limit: int | None = None) -> Rows:
+    """The examples of some files, in their order; rows that cannot be used are left out and counted.
 
     Raises:
-        InputError: for a row that cannot be used, a picture that is not there, two rows with one id, or no row at all.
+        InputError: a file cannot be read, too many rows cannot be used, or none can.
     """
-    from salon_bench.assessor.magicdata import UnreadableRow, magicdata_rows
-
-    examples: list[TrainingExample] = []
-    for file in files:
-        folder = Path(section.pictures) if section.pictures else Path(file).parent
-        for row in magicdata_rows(Path(file)):
-            if isinstance(row, UnreadableRow):
-                raise InputError(row.problem, source=file)
-            examples.append(TrainingExample(row.image, folder / row.image, row.answer, row.prompt, row.reasoning))
-            if limit is not None and len(examples) >= limit:
-                return examples
-    if not examples:
-        raise InputError("there is no row to learn from", source=", ".join(files))
-    return examples
+    pictures = None if section.pictures is None else Path(section.pictures)
+    read = read_examples([Path(file) for file in files], pictures)
+    notes = [f"{count} rows cannot be used ({fault})" for fault, count in read.unusable.items()]
+    if notes:
+        notes.append(f"the first of them: {read.first_unusable[0]}")
+    return Rows(tuple(read.examples[:limit]), tuple(notes))
 
 
-def question_of(example: TrainingExample, question: str | None) -> str:
-    """What the model is asked about one picture.
-
-    Example:
-        >>> from salon_taxonomy.answers import MagicMirrorAnswer
-        >>> question_of(TrainingExample("1", b"", MagicMirrorAnswer(True), prompt="a cat"), "Asked for: {prompt}. Wrong?")
-        'Asked for: a cat. Wrong?'
-    """
-    if question is not None:
-        return question.replace("{prompt}", example.prompt or "")
-    from salon_bench.suites.magicbench import MagicBench
-    from salon_taxonomy.protocols import Media
-
-    return MagicBench().questions.assessment(Media.from_bytes(b""), prompt=example.prompt or "").text
+def stage_rows(configuration: Configuration, stage: str) -> Rows:
+    """What a stage learns from."""
+    data = configuration.data
+    files = data.sft if stage == "sft" and data.sft else data.train
+    return rows_of(files, data, limit=data.limit)
 
 
-def answer_of(example: TrainingExample, *, reasoning: bool) -> str:
-    """What the model should say about one picture."""
-    return render_magicmirror(example.truth, (example.reasoning or "") if reasoning else None)
+def held_out_rows(configuration: Configuration) -> Rows:
+    """What is held out for evaluation; nothing when no file is."""
+    data = configuration.data
+    return rows_of(data.held_out, data, limit=configuration.evaluation.limit) if data.held_out else Rows(())
 
 
-def sft_dataset(examples: Sequence[TrainingExample], section: DataSection) -> "Dataset":
-    """Rows for the cold start: ``prompt``, ``completion``, ``images``."""
-    return _dataset(
-        [
-            {
-                "prompt": _asked(example, section),
-                "completion": [{"role": "assistant", "content": answer_of(example, reasoning=section.reasoning)}],
-                "images": [_picture(example)],
-            }
-            for example in examples
-        ]
-    )
+def question(example: TrainingExample, section: DataSection) -> str:
+    """What the model is asked about one picture."""
+    return question_of(example.prompt, section.question or Wording.FULL)
 
 
-def grpo_dataset(examples: Sequence[TrainingExample], section: DataSection) -> "Dataset":
-    """Rows for GRPO: ``prompt``, ``images`` and what rewards are given: ``truth``, ``example_id``, ``bucket``."""
-    return _dataset(
-        [
-            {
-                "prompt": _asked(example, section),
-                "images": [_picture(example)],
-                "truth": magicmirror_json(example.truth),
-                "example_id": example.example_id,
-                "bucket": example.buckets[0],
-            }
-            for example in examples
-        ]
-    )
+def imitation_dataset(examples: Sequence[TrainingExample], section: DataSection) -> "Dataset":
+    """Rows for the cold start."""
+    return sft_dataset(examples, wording=section.question or Wording.FULL, reasoning=section.reasoning)
 
 
-def check_lengths(processor: Any, rows: "Dataset", longest: int | None, *, key: str) -> None:
-    """Hold every row's tokens, pictures counted, against a limit; nothing is ever cut.
+def policy_dataset(examples: Sequence[TrainingExample], section: DataSection) -> "Dataset":
+    """Rows for GRPO, with the columns that rewards are given."""
+    return grpo_dataset(examples, wording=section.question or Wording.FULL)
+
+
+def check_lengths(processor: Any, rows: "Dataset", limit: int | None) -> int:
+    """Hold rows against a limit of tokens, pictures counted; :data:`MOST_COUNTED` of them, nothing is ever cut.
+
+    Returns:
+        The longest.
 
     Raises:
         InputError: for the first row that is longer.
     """
-    if longest is None:
-        return
-    for place in range(len(rows)):
-        row = rows[place]
-        tokens = count_tokens(processor, row)
-        if tokens > longest:
-            hint = "Raise the limit, shorten the question, or show smaller pictures (model.most_pixels)."
-            raise InputError(f"has {tokens} tokens, more than", row=place + 1, key=key, value=longest, hint=hint)
-
-
-def count_tokens(processor: Any, row: Row) -> int:
-    """Tokens of a row's prompt and completion, pictures counted."""
-    from trl.data_utils import prepare_multimodal_messages
-
-    messages = prepare_multimodal_messages(row["prompt"] + row.get("completion", []), images=row["images"])
-    made = processor.apply_chat_template(
-        messages, add_generation_prompt="completion" not in row, tokenize=True, return_dict=True
-    )
-    return len(made["input_ids"][0])
-
-
-def _asked(example: TrainingExample, section: DataSection) -> list[dict[str, str]]:
-    return [{"role": "user", "content": question_of(example, section.question)}]
-
-
-def _picture(example: TrainingExample) -> dict[str, Any]:
-    if isinstance(example.image, bytes):
-        return {"bytes": example.image, "path": None}
-    return {"bytes": None, "path": str(example.image)}
-
-
-def _dataset(rows: Sequence[Row]) -> "Dataset":
-    from datasets import Dataset, Features, Image, List, Value
-
-    message = {"role": Value("string"), "content": Value("string")}
-    kinds = {"prompt": [message], "completion": [message], "images": List(Image(mode="RGB"))}
-    features = Features({name: kinds.get(name, Value("string")) for name in rows[0]})
-    return Dataset.from_list(list(rows), features=features)
+    places = range(0, len(rows), max(1, -(-len(rows) // MOST_COUNTED)))
+    return token_lengths((rows[place] for place in places), processor, limit=limit, strict=True).longest

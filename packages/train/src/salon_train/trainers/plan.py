@@ -12,6 +12,7 @@ from torch.utils.data import Sampler
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import SamplingSection
 from salon_train.data import NORMAL, TrainingExample
+from salon_train.sampling import MultiBucketPlan, Ratio
 
 
 def prompt_plan(
@@ -31,21 +32,22 @@ def prompt_plan(
     if sampling.strategy == "shuffled":
         pool = _Pool(_weighted(examples, range(len(examples)), sampling), f"{seed} shuffled")
         return [next(pool) for _ in range(chunk * chunks)]
-    quota = quotas(sampling, chunk)
-    pools = {}
-    for bucket, count in quota.items():
-        own = [place for place, example in enumerate(examples) if bucket in example.buckets]
-        if count and not own:
-            hint = "Leave the bucket out of the ratio, or add data."
-            raise InputError("no example is in this bucket:", key="sampling.ratio", value=bucket, hint=hint)
-        pools[bucket] = _Pool(_weighted(examples, own, sampling), f"{seed} {bucket}")
-    plan: list[int] = []
-    luck = random.Random(f"{seed} order")  # noqa: S311 - no secret
-    for _ in range(chunks):
-        drawn = [next(pools[bucket]) for bucket, count in quota.items() for _ in range(count)]
-        luck.shuffle(drawn)
-        plan += drawn
-    return plan
+    quotas(sampling, chunk)
+    drawn = MultiBucketPlan.of(
+        [example.buckets for example in examples],
+        chunk_size=chunk,
+        ratio=ratio_of(sampling),
+        seed=seed,
+        chunks_per_epoch=chunks,
+        hard_positives=[example.hard_positive for example in examples],
+        positive_factor=sampling.hard_positives,
+    )
+    return [place for some in drawn.chunks(epoch=0) for place in some]
+
+
+def ratio_of(sampling: SamplingSection) -> Ratio:
+    """The ratio of the buckets; those with the part 0 are left out."""
+    return Ratio({bucket: part for bucket, part in sampling.ratio.items() if part})
 
 
 def quotas(sampling: SamplingSection, chunk: int) -> dict[str, int]:
@@ -58,12 +60,11 @@ def quotas(sampling: SamplingSection, chunk: int) -> dict[str, int]:
         >>> list(quotas(SamplingSection(), 16).values())
         [8, 2, 2, 2, 2]
     """
-    whole = sum(sampling.ratio.values())
-    if chunk % whole:
-        shown = ":".join(map(str, sampling.ratio.values()))
-        hint = f"Choose batches of prompts that are a multiple of {whole} (grpo.generation_batch / grpo.generations)."
-        raise InputError(f"{chunk} prompts at once cannot hold the ratio", key="sampling.ratio", value=shown, hint=hint)
-    return {bucket: share * chunk // whole for bucket, share in sampling.ratio.items() if share}
+    ratio = ratio_of(sampling)
+    if chunk % ratio.period:
+        hint = f"Choose batches of prompts that are a multiple of {ratio.period} (grpo.generation_batch / grpo.generations)."
+        raise InputError(f"{chunk} prompts at once cannot hold the ratio", key="sampling.ratio", value=str(ratio), hint=hint)
+    return ratio.quotas(chunk, 0)
 
 
 def _weighted(examples: Sequence[TrainingExample], places: Sequence[int], sampling: SamplingSection) -> list[int]:

@@ -1,8 +1,10 @@
 """A killed run goes on as if nothing had happened: whole checkpoints, and everything that the next step draws from.
 
-What transformers restores: weights, optimizer, schedule, and the states of Python's, NumPy's and torch's generators. What
-it does not, and is restored here:
+What transformers restores: optimizer, schedule, and the states of Python's, NumPy's and torch's generators. What it does
+not, and is restored here and in ``learning.py``:
 
+* weights of architectures that save them under other names than they have in memory (LLaVA): transformers' trainer would go
+  on with the weights that the run began with;
 * TRL's counter of micro-steps, by which it decides when to generate: it starts at 0 again, so a run that was saved between
   two generations would throw away what it had sampled;
 * the completions that were sampled and not yet learned from, which are saved when there are some;

@@ -1,42 +1,92 @@
-"""Rewards by name, as TRL calls them."""
+"""The rewards that a configuration names, as TRL calls them, with the judges that they ask.
 
-from collections.abc import Callable, Sequence
-from typing import Any
+A name is one of ``salon reward list``, ``source:name`` of an installed package (``suite:prism``), or ``module:name``: a
+callable of your own, or a class of one, on Python's path.
+"""
 
-from salon_rewards import magicmirror_reward
-from salon_taxonomy.answers import Unparsed, parse_magicmirror, parse_magicmirror_json
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, cast
+
+from salon_rewards import REWARDS, make_reward
+from salon_rewards.catalog import source_names
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.verdict import Scored
 from salon_train.configuration.schema import RewardSection
 
-TrlReward = Callable[..., list[float | None]]
+TrlReward = Callable[..., Any]
+"""``(completions, **columns) -> list[float | None]``; may be a coroutine function."""
 
 
-class MagicMirrorTotal:
-    """The multi-level reward's total."""
+def open_rewards(sections: Sequence[RewardSection], environment: Mapping[str, str], *, reasoning: bool) -> list[TrlReward]:
+    """The rewards that a configuration names, in its order; nobody is asked yet.
 
-    __name__ = "magicmirror"
+    Args:
+        sections: of the configuration. The option ``judge`` is a judge as ``salon bench run --judge`` takes it.
+        environment: where judges find their secrets.
+        reasoning: whether answers have to begin with a ``<think>`` block; taken by the rewards that can tell.
 
-    def __init__(self, *, require_reasoning: bool = True) -> None:
-        self.require_reasoning = require_reasoning
-
-    def __call__(self, completions: Sequence[Any], truth: Sequence[str], **_: Any) -> list[float | None]:
-        paid: list[float | None] = []
-        for completion, labels in zip(completions, truth, strict=True):
-            text = completion if isinstance(completion, str) else completion[-1]["content"]
-            true = parse_magicmirror_json(labels)
-            if isinstance(true, Unparsed):
-                raise InputError("are no labels", column="truth", value=labels)
-            total = magicmirror_reward(parse_magicmirror(text), true.answer, require_reasoning=self.require_reasoning).total
-            paid.append(total.value if isinstance(total, Scored) else None)
-        return paid
+    Raises:
+        InputError: for an unknown reward, option or judge, or two rewards of one name.
+    """
+    rewards = [_reward(section, environment, reasoning=reasoning) for section in sections]
+    names = [name_of(reward) for reward in rewards]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InputError("two rewards have one name:", key=f"reward.{place + 1}.name", value=name)
+    return rewards
 
 
-def open_rewards(sections: Sequence[RewardSection], *, reasoning: bool) -> list[TrlReward]:
-    """The rewards that a configuration names, in its order."""
-    made: list[TrlReward] = []
-    for section in sections:
-        if section.name != "magicmirror":
-            raise InputError("there is no such reward:", key="reward.name", value=section.name, allowed=["magicmirror"])
-        made.append(MagicMirrorTotal(require_reasoning=reasoning))
-    return made
+def name_of(reward: TrlReward) -> str:
+    """What logs and tables call a reward."""
+    return str(getattr(reward, "__name__", type(reward).__name__))
+
+
+def judges_of(sections: Sequence[RewardSection]) -> list[str]:
+    """The judges that the rewards ask, as they are specified."""
+    return sorted({str(section.options["judge"]) for section in sections if "judge" in section.options})
+
+
+def _reward(section: RewardSection, environment: Mapping[str, str], *, reasoning: bool) -> TrlReward:
+    options: dict[str, Any] = dict(section.options)
+    if "judge" in options:
+        from salon_bench.judges import open_judge
+
+        options["judge"] = open_judge(str(options["judge"]), environment)
+    source, colon, _ = section.name.partition(":")
+    if colon and source not in source_names():
+        return _imported(section.name, options)
+    if not reasoning and "require_reasoning" not in options and _takes(section.name, "require_reasoning"):
+        options["require_reasoning"] = False
+    return cast("TrlReward", make_reward(section.name, **options))
+
+
+def _takes(name: str, option: str) -> bool:
+    """Whether a reward by name has an option."""
+    entry = next((entry for entry in REWARDS if entry.name == name), None)
+    if entry is None:
+        return False
+    module, _, called = entry.made_by.partition(":")
+    return option in inspect.signature(getattr(import_module(module), called)).parameters
+
+
+def _imported(given: str, options: Mapping[str, Any]) -> TrlReward:
+    """A reward of the user's own.
+
+    Raises:
+        InputError: it cannot be imported, or is no callable.
+    """
+    module, _, name = given.partition(":")
+    try:
+        known = find_spec(module) is not None
+    except (ImportError, ValueError):
+        known = False
+    found = getattr(import_module(module), name, None) if known else None
+    if found is None:
+        hint = "`salon reward list` names Salon's own; MODULE:NAME is imported from Python's path."
+        raise InputError("the reward cannot be imported:", key="reward.name", value=given, hint=hint)
+    made = found(**options) if isinstance(found, type) else found
+    if not callable(made):
+        raise InputError("the reward is no callable:", key="reward.name", value=given)
+    return cast("TrlReward", made)

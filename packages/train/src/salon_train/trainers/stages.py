@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import PrinterCallback
+from transformers import PrinterCallback, set_seed
 
-from salon_taxonomy.answers import Parsed, parse_magicmirror
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import IncompleteError, InputError
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.data import TrainingExample
 from salon_train.models.loading import LoadedModel, load_model
@@ -22,9 +21,11 @@ from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
 from salon_train.trainers.degeneration import DegeneratedError, DegenerationMonitor
 from salon_train.trainers.evaluation import held_out_answers
-from salon_train.trainers.events import LogFile, Nobody, TrainingEvent, TrainingWatcher, Watchers
+from salon_train.trainers.events import NOBODY, LogFile, TrainingEvent, TrainingWatcher, Watchers
 from salon_train.trainers.plan import PlannedSampler, prompt_plan
-from salon_train.trainers.policy import Reading, SampledCompletions
+from salon_train.trainers.policy import SampledCompletions
+from salon_train.trainers.reading import read_assessment
+from salon_train.trainers.requirements import missing
 from salon_train.trainers.rewards import open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 
@@ -51,8 +52,15 @@ class Trained:
     already: bool = False
 
 
-def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = Nobody()) -> Trained:
+def train_sft(
+    configuration: Configuration, *, watcher: TrainingWatcher = NOBODY, environment: Mapping[str, str] | None = None
+) -> Trained:
     """The cold start: learn answers by imitation.
+
+    Args:
+        configuration: of the run.
+        watcher: told what happens, beside the log file.
+        environment: how many processes train together (``WORLD_SIZE``, ``RANK``); a command line passes ``os.environ``.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -61,11 +69,19 @@ def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = Nobody
     section = configuration.sft
     if section is None:
         raise InputError("the configuration has no section [sft]", key="sft")
-    return run_stage(configuration, "sft", watcher, lambda setting: _sft_trainer(setting, section))
+    return run_stage(configuration, "sft", watcher, lambda setting: _sft_trainer(setting, section), environment=environment)
 
 
-def train_grpo(configuration: Configuration, *, watcher: TrainingWatcher = Nobody()) -> Trained:
+def train_grpo(
+    configuration: Configuration, *, watcher: TrainingWatcher = NOBODY, environment: Mapping[str, str] | None = None
+) -> Trained:
     """GRPO: learn from rewards.
+
+    Args:
+        configuration: of the run.
+        watcher: told what happens, beside the log file.
+        environment: where judges find their secrets, and how many processes train together; a command line passes
+            ``os.environ``.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -75,7 +91,12 @@ def train_grpo(configuration: Configuration, *, watcher: TrainingWatcher = Nobod
     if section is None:
         raise InputError("the configuration has no section [grpo]", key="grpo")
     return run_stage(
-        configuration, "grpo", watcher, lambda setting: _grpo_trainer(setting, section), start=start_of(configuration)
+        configuration,
+        "grpo",
+        watcher,
+        lambda setting: _grpo_trainer(setting, section),
+        start=start_of(configuration),
+        environment=environment,
     )
 
 
@@ -104,6 +125,7 @@ class Setting:
         loaded: the model that learns.
         watcher: who is told.
         listeners: who is shown what was sampled.
+        environment: where judges find their secrets.
     """
 
     configuration: Configuration
@@ -111,6 +133,7 @@ class Setting:
     loaded: LoadedModel
     watcher: TrainingWatcher
     listeners: list[Callable[[SampledCompletions], None]]
+    environment: Mapping[str, str]
 
 
 def run_stage(
@@ -120,6 +143,7 @@ def run_stage(
     make: Callable[[Setting], "Learning"],
     *,
     start: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Trained:
     """Run one stage from its beginning or its last checkpoint to its end.
 
@@ -129,22 +153,26 @@ def run_stage(
         watcher: told what happens, beside the log file.
         make: the trainer, not yet begun.
         start: a folder of weights in place of the configured model's.
+        environment: where judges find their secrets.
     """
     if configuration.run.threads is not None:
         torch.set_num_threads(configuration.run.threads)
     folder = RunFolder.of(configuration, stage)
-    main = int(_rank()) == 0
+    main = arguments.rank(environment or {}) == 0
     with folder if main else nullcontext(), quiet():
         if main:
             folder.begin(configuration)
         if folder.finished is not None:
             facts = folder.finished
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
-        held_out = _held_out(configuration)
+        for problem in missing(configuration, stage):
+            raise problem
+        held_out = learning_data.held_out_rows(configuration).examples
+        set_seed(configuration.run.seed)  # adapters begin at random
         loaded = load_model(configuration.model, start=start)
         checkpoint = folder.last_checkpoint()
         everyone = Watchers((LogFile(folder.log), watcher))
-        trainer = make(Setting(configuration, folder, loaded, everyone, []))
+        trainer = make(Setting(configuration, folder, loaded, everyone, [], environment or {}))
         trainer.salon(DegenerationMonitor(configuration.degeneration), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
@@ -156,23 +184,13 @@ def run_stage(
         except DegeneratedError as error:
             everyone.happened(TrainingEvent("degenerated", error.step, trainer.state.max_steps, {"reason": error.reason}))
             raise
+        except torch.OutOfMemoryError as error:
+            hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
+            raise IncompleteError(f"the device has no memory left at step {trainer.state.global_step}\n{hint}") from error
         numbers = {} if evaluation is None else dict(evaluation.latest)
         _keep(trainer, loaded, folder, numbers)
         everyone.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
         return Trained(folder.model, trainer.state.global_step, None if checkpoint is None else checkpoint.step, numbers)
-
-
-def read_assessment(text: str) -> Reading:
-    """A completion in MagicMirror's grammar.
-
-    Example:
-        >>> read_assessment('\\\\boxed{{"Whether Normal": true}}'), read_assessment("fine")
-        (Reading(readable=True, verdict='normal'), Reading(readable=False, verdict=None))
-    """
-    outcome = parse_magicmirror(text)
-    if not isinstance(outcome, Parsed):
-        return Reading(False)
-    return Reading(True, "normal" if outcome.answer.normal else "artifact")
 
 
 def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
@@ -195,17 +213,19 @@ def _sft_trainer(setting: Setting, section: SftSection) -> "Learning":
 
     configuration = setting.configuration
     data = configuration.data
-    examples = learning_data.read_examples(data.sft or data.train, data, limit=data.limit)
-    rows = learning_data.sft_dataset(examples, data)
+    examples = learning_data.stage_rows(configuration, "sft").examples
+    rows = learning_data.imitation_dataset(examples, data)
     steps = steps_of(section, len(examples))
     sampling = configuration.sampling
     if not sampling.sft:
         sampling = sampling.model_copy(update={"strategy": "shuffled"})
     plan = prompt_plan(examples, sampling, chunk=section.batch, chunks=steps, seed=configuration.run.seed)
-    learning_data.check_lengths(setting.loaded.processor, rows, section.longest, key="sft.longest")
+    learning_data.check_lengths(setting.loaded.processor, rows, section.longest)
     trainer = ImitationTrainer(
         model=setting.loaded.model,
-        args=arguments.sft_arguments(configuration, setting.folder.path, steps=steps),
+        args=arguments.sft_arguments(
+            configuration, setting.folder.path, steps=steps, world=arguments.devices(setting.environment)
+        ),
         train_dataset=rows,
         processing_class=setting.loaded.processor,
     )
@@ -218,21 +238,24 @@ def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
 
     configuration, loaded = setting.configuration, setting.loaded
     data = configuration.data
-    examples = learning_data.read_examples(data.train, data, limit=data.limit)
-    rewards = open_rewards(configuration.reward, reasoning=data.reasoning)
-    rows = learning_data.grpo_dataset(examples, data)
+    examples = learning_data.stage_rows(configuration, "grpo").examples
+    rewards = open_rewards(configuration.reward, setting.environment, reasoning=data.reasoning)
+    rows = learning_data.policy_dataset(examples, data)
     steps = steps_of(section, len(examples))
     made = section.generation_batch or section.batch
     chunk = made // section.generations
     lasts = made // section.batch * section.iterations
     plan = prompt_plan(examples, configuration.sampling, chunk=chunk, chunks=-(-steps // lasts), seed=configuration.run.seed)
-    learning_data.check_lengths(loaded.processor, rows, section.longest_prompt, key="grpo.longest_prompt")
-    settings = arguments.grpo_arguments(configuration, setting.folder.path, steps=steps, forbidden=loaded.image_token_ids)
+    learning_data.check_lengths(loaded.processor, rows, section.longest_prompt)
+    world = arguments.devices(setting.environment)
+    settings = arguments.grpo_arguments(
+        configuration, setting.folder.path, steps=steps, world=world, forbidden=loaded.image_token_ids
+    )
     trainer = PolicyTrainer(
         model=loaded.model, reward_funcs=rewards, args=settings, train_dataset=rows, processing_class=loaded.processor
     )
     repeats = settings.steps_per_generation * section.iterations
-    setting.listeners += _recorder(setting, section, steps)
+    setting.listeners += recorders(setting, steps)
     trainer.sampling(
         lambda _: PlannedSampler(plan, chunk=chunk, together=section.generations, repeats=repeats),
         read_assessment,
@@ -241,7 +264,7 @@ def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
     return trainer
 
 
-def _recorder(setting: Setting, section: GrpoSection, steps: int) -> Sequence[Callable[[SampledCompletions], None]]:
+def recorders(setting: Setting, steps: int) -> Sequence[Callable[[SampledCompletions], None]]:
     """Who keeps completions in the store, where there is one."""
     from salon_taxonomy.digest import digest
 
@@ -266,11 +289,6 @@ def _recorder(setting: Setting, section: GrpoSection, steps: int) -> Sequence[Ca
     return [recorder.keep]
 
 
-def _held_out(configuration: Configuration) -> list[TrainingExample]:
-    data = configuration.data
-    return learning_data.read_examples(data.held_out, data, limit=configuration.evaluation.limit) if data.held_out else []
-
-
 def _evaluation(
     configuration: Configuration,
     loaded: LoadedModel,
@@ -284,14 +302,14 @@ def _evaluation(
     settings = configuration.evaluation
 
     def evaluate() -> Mapping[str, float | None]:
-        from trl.models import unwrap_model_for_generation
+        from trl.models.utils import unwrap_model_for_generation
 
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
             given = held_out_answers(
                 model,
                 loaded.processor,
                 held_out,
-                question=configuration.data.question,
+                data=configuration.data,
                 batch=settings.batch,
                 longest=settings.longest,
                 compute=_compute(trainer),
@@ -313,9 +331,3 @@ def _keep(trainer: Any, loaded: LoadedModel, folder: RunFolder, numbers: Mapping
         loaded.processor.save_pretrained(folder.model)
         folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
     trainer.accelerator.wait_for_everyone()
-
-
-def _rank() -> str:
-    import os
-
-    return os.environ.get("RANK", "0")

@@ -82,7 +82,10 @@ def _ellipse(height: int, width: int, spot: Spot, radii: Spot) -> tuple[npt.NDAr
 
 
 def _blended(
-    pixels: Pixels, other: npt.NDArray[np.generic], mask: npt.NDArray[np.float64], box: tuple[int, int, int, int]
+    pixels: Pixels,
+    other: npt.NDArray[np.uint8] | npt.NDArray[np.float64],
+    mask: npt.NDArray[np.float64],
+    box: tuple[int, int, int, int],
 ) -> Pixels:
     top, low, left, right = box
     changed = pixels.copy()

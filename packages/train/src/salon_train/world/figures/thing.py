@@ -54,8 +54,7 @@ def _chair(pen: Pen, look: Look, pose: Dice, flaw: Dice, difficulty: Difficulty,
     pen.limb([(left + 0.02 + back_x, seat - 0.02 + back_y), (left - 0.03 + back_x, top + back_y)], [0.03, 0.03], look.wood)
     pen.limb([(left + back_x, top + 0.05 + back_y), (left + 0.11 + back_x, top + 0.10 + back_y)], [0.035, 0.03], look.thing)
     pen.limb([(left + back_x, top + 0.19 + back_y), (left + 0.11 + back_x, top + 0.24 + back_y)], [0.03, 0.025], look.thing)
-    middle = ((left + right) / 2, seat + sag)
-    pen.limb([(left, seat), middle, (right, seat)], [0.045, 0.045, 0.045], look.thing)
+    pen.limb([(left, seat), ((left + right) / 2, seat + sag), (right, seat)], [0.045, 0.045, 0.045], look.thing)
 
 
 def _car(pen: Pen, look: Look, pose: Dice, flaw: Dice, difficulty: Difficulty, kind: str | None) -> None:

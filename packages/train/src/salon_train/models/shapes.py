@@ -1,0 +1,87 @@
+"""A model's configuration without its weights: from a folder or the hub's cache, else from what is known of the two bases.
+
+The shapes of Qwen2.5-VL-7B and Qwen3-VL-8B are public facts of their configurations; with them a dry run of the published
+recipes needs no network.
+"""
+
+from typing import Any, Final
+
+from salon_taxonomy.errors import InputError
+
+KNOWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "Qwen/Qwen2.5-VL-7B-Instruct": (
+        "qwen2_5_vl",
+        {
+            "text_config": {
+                "hidden_size": 3584,
+                "intermediate_size": 18944,
+                "num_hidden_layers": 28,
+                "num_attention_heads": 28,
+                "num_key_value_heads": 4,
+                "vocab_size": 152064,
+            },
+            "vision_config": {
+                "depth": 32,
+                "hidden_size": 1280,
+                "intermediate_size": 3420,
+                "num_heads": 16,
+                "out_hidden_size": 3584,
+                "patch_size": 14,
+            },
+            "tie_word_embeddings": False,
+        },
+    ),
+    "Qwen/Qwen3-VL-8B-Instruct": (
+        "qwen3_vl",
+        {
+            "text_config": {
+                "hidden_size": 4096,
+                "intermediate_size": 12288,
+                "num_hidden_layers": 36,
+                "num_attention_heads": 32,
+                "num_key_value_heads": 8,
+                "head_dim": 128,
+                "vocab_size": 151936,
+            },
+            "vision_config": {
+                "depth": 27,
+                "hidden_size": 1152,
+                "intermediate_size": 4304,
+                "num_heads": 16,
+                "out_hidden_size": 4096,
+                "patch_size": 16,
+            },
+            "tie_word_embeddings": False,
+        },
+    ),
+}
+"""Model type and sizes by name."""
+
+
+def config_of(name: str, revision: str | None = None) -> tuple[Any, bool]:
+    """A model's configuration, and whether it is the model's own file (False: from :data:`KNOWN`).
+
+    Raises:
+        InputError: neither is there.
+    """
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(name, revision=revision), True
+    except (OSError, ValueError) as error:
+        if name not in KNOWN:
+            problem = str(error).strip().partition("\n")[0][:200]
+            hint = "Name a folder, or download the model first: hf download MODEL."
+            raise InputError(f"the model cannot be found ({problem}):", key="model.name", value=name, hint=hint) from error
+    kind, sizes = KNOWN[name]
+    return AutoConfig.for_model(kind, **sizes), False
+
+
+def without_weights(config: Any) -> Any:
+    """The model of a configuration on torch's ``meta`` device: every parameter has a shape and no memory."""
+    import torch
+    from transformers import AutoModelForImageTextToText
+
+    models: Any = AutoModelForImageTextToText
+    with torch.device("meta"):
+        return models.from_config(config)

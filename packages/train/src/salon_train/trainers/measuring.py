@@ -1,0 +1,61 @@
+"""How good any model is on held-out pictures: the cold start's result, GRPO's, the untrained one, or a folder of your own."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.schema import Configuration
+from salon_train.models.loading import load_model
+from salon_train.trainers.callbacks import quiet
+from salon_train.trainers.evaluation import HeldOut, held_out_answers
+from salon_train.trainers.learning_data import held_out_rows
+from salon_train.trainers.run_folder import RunFolder
+
+
+def result_of(configuration: Configuration, which: str) -> Path | None:
+    """The folder that a word means: ``sft`` and ``grpo`` of the run, ``model`` (None: untrained), or a folder.
+
+    Raises:
+        InputError: the stage has not been finished, or there is no such folder.
+    """
+    if which == "model":
+        return None
+    if which in ("sft", "grpo"):
+        folder = RunFolder.of(configuration, "sft" if which == "sft" else "grpo")
+        if folder.finished is None:
+            raise InputError("this stage has not been finished", source=folder.path, hint=f"`salon train {which}` does.")
+        return folder.model
+    if not Path(which).is_dir():
+        raise InputError("is no stage of the run and no folder:", value=which, allowed=("sft", "grpo", "model", "a folder"))
+    return Path(which)
+
+
+def measure(configuration: Configuration, which: str, *, progressed: Callable[[int], None] = lambda _: None) -> HeldOut:
+    """Let a model answer about every held-out picture.
+
+    Args:
+        configuration: of the run; its ``[evaluation]`` says how.
+        which: as :func:`result_of` takes it.
+        progressed: told how many pictures were answered, batch by batch.
+
+    Raises:
+        InputError: there is nothing held out, or no such model.
+    """
+    data, settings = configuration.data, configuration.evaluation
+    if not data.held_out:
+        raise InputError("no file is held out for evaluation", key="data.held_out")
+    examples = held_out_rows(configuration).examples
+    with quiet():
+        loaded = load_model(configuration.model, start=result_of(configuration, which), learning=False)
+        parts = []
+        for start in range(0, len(examples), settings.batch):
+            some = examples[start : start + settings.batch]
+            parts.append(
+                held_out_answers(
+                    loaded.model, loaded.processor, some, data=data, batch=settings.batch, longest=settings.longest
+                )
+            )
+            progressed(len(some))
+    texts = tuple(text for part in parts for text in part.texts)
+    tokens = tuple(count for part in parts for count in part.tokens)
+    return HeldOut(examples, texts, tokens)

@@ -1,0 +1,31 @@
+"""Completions as they are counted during training: readable or not, and which verdict."""
+
+from dataclasses import dataclass
+
+from salon_taxonomy.answers import Parsed, parse_magicmirror
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a grammar makes of one completion.
+
+    Attributes:
+        readable: it follows the grammar.
+        verdict: a word to count it by (``normal``, ``artifact``); None when it is not readable.
+    """
+
+    readable: bool
+    verdict: str | None = None
+
+
+def read_assessment(text: str) -> Reading:
+    r"""A completion in MagicMirror's grammar.
+
+    Example:
+        >>> read_assessment(r'\boxed{{"Whether Normal": true}}'), read_assessment("fine")
+        (Reading(readable=True, verdict='normal'), Reading(readable=False, verdict=None))
+    """
+    outcome = parse_magicmirror(text)
+    if not isinstance(outcome, Parsed):
+        return Reading(False)
+    return Reading(True, "normal" if outcome.answer.normal else "artifact")

@@ -1,0 +1,91 @@
+"""What tests of training share: a folder with pictures, a tiny model and a configuration, and one torch thread."""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from salon_taxonomy.answers import Artifact, MagicMirrorAnswer, render_magicmirror
+from salon_train.data import MAIN_BUCKETS, NORMAL
+
+QUESTION = "What is wrong?"
+OWN_REWARDS = '''
+import hashlib
+
+
+def varied(completions, **_):
+    """A number between 0 and 1 that depends on the text alone."""
+    return [int(hashlib.sha256(each[-1]["content"].encode()).hexdigest()[:4], 16) / 65536 for each in completions]
+
+
+def constant(completions, **_):
+    return [1.0] * len(completions)
+
+
+def silent(completions, **_):
+    return [None] * len(completions)
+
+
+def lost_once(completions, **_):
+    """The first completion of each batch is lost; others differ."""
+    return [None, *(float(place % 2) for place in range(1, len(completions)))]
+'''
+
+
+@pytest.fixture(scope="session")
+def one_thread() -> Iterator[None]:
+    """More threads than free processors make torch spin."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def write_examples(folder: Path, name: str, count: int, *, seed: int) -> None:
+    """Flat pictures whose grey tells the bucket, and their labels in MagicData340K's form."""
+    (folder / "pictures").mkdir(exist_ok=True)
+    luck = random.Random(seed)
+    rows = []
+    for number in range(count):
+        bucket = MAIN_BUCKETS[number % 5] if number < 10 else luck.choice((NORMAL, *MAIN_BUCKETS))
+        truth = MagicMirrorAnswer(True) if bucket == NORMAL else MagicMirrorAnswer(False, (Artifact(bucket),))
+        picture = f"pictures/{name}-{number}.png"
+        Image.new("RGB", (16, 16), (40 * MAIN_BUCKETS.index(bucket) + 20,) * 3).save(folder / picture)
+        rows.append(json.dumps({"images": picture, "response": render_magicmirror(truth, "I look.")}))
+    (folder / f"{name}.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def training_ground(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> Path:
+    """A folder with ``train.jsonl``, ``held.jsonl``, their pictures, a tiny LLaVA in ``tiny`` and ``own_rewards.py``."""
+    from salon_train.models import TinyShape, build_tiny_model
+
+    folder = tmp_path_factory.mktemp("training-ground")
+    write_examples(folder, "train", 80, seed=0)
+    write_examples(folder, "held", 8, seed=1)
+    shape = TinyShape(image_size=16, patch_size=8, vision_width=32, vision_layers=2, text_width=32, text_layers=2, heads=2)
+    build_tiny_model(folder / "tiny", [QUESTION, render_magicmirror(MagicMirrorAnswer(True))], seed=0, shape=shape)
+    (folder / "own_rewards.py").write_text(OWN_REWARDS, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def written(training_ground: Path) -> Callable[..., Path]:
+    """Writes a configuration into the training ground: run folder, model, reward, and further TOML."""
+
+    def write(run: str, *, model: str = "tiny", reward: str = "magicmirror", model_more: str = "", more: str = "") -> Path:
+        path = training_ground / f"{run}.toml"
+        path.write_text(
+            f'[run]\nfolder = "{run}"\n[model]\nname = "{model}"\ndevice = "cpu"\n{model_more}\n'
+            f'[data]\ntrain = ["train.jsonl"]\nheld_out = ["held.jsonl"]\nquestion = "{QUESTION}"\nreasoning = false\n'
+            f'[[reward]]\nname = "{reward}"\n[evaluation]\nlongest = 4\nlimit = 4\n{more}\n',
+            encoding="utf-8",
+        )
+        return path
+
+    return write

@@ -1,0 +1,111 @@
+"""What is wrong in a configuration is named with its line and what would be right; presets hold the published numbers."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from salon_taxonomy.cli import main
+from salon_taxonomy.errors import InputError
+from salon_train.configuration import launch, launch_names, preset, preset_names, read_configuration
+
+WHOLE = '[run]\nfolder = "run"\n[model]\nname = "m"\n[data]\ntrain = ["t.jsonl"]\n'
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "run.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[run", "is not TOML"),
+        ("", "key 'run': is missing"),
+        (f"{WHOLE}[grpo]\nsteps = 3\nstepz = 4\n", "line 9, key 'grpo.stepz': unknown setting (allowed: steps, epochs, "),
+        (f"{WHOLE}[grpo]\nsteps = 3\nloss = 'ppo'\n", "key 'grpo.loss': is not allowed: 'ppo' (allowed: grpo, dapo, "),
+        (f"{WHOLE}[model.lora]\nrank = 0\n", "line 8, key 'model.lora.rank': input should be greater than or equal to 1"),
+        (f"{WHOLE}[sft]\nbatch = 3\n", "line 7, key 'sft': give either steps or epochs"),
+        (f"{WHOLE}[sft]\nsteps = 3\nepochs = 1\n", "give either steps or epochs"),
+        (f"{WHOLE}[grpo]\nsteps = 3\nbatch = 20\n", "20 completions at once are no whole number of groups of 8"),
+        (f"{WHOLE}[grpo]\nsteps = 3\nbatch = 16\ngeneration_batch = 40\n", "40 is no multiple of batch 16"),
+        (f'{WHOLE}[sampling.ratio]\n"normale" = 4\n', "unknown bucket 'normale' (allowed: normal, L2: "),
+        (f'{WHOLE}[sampling.ratio]\n"normal" = 0\n', "at least one bucket above 0"),
+        (f"{WHOLE}[[reward]]\nname = 'a'\n[[reward]]\nname = 'b'\nwait = 2\n", "line 11, key 'reward.2.wait': unknown setting"),
+        (f"{WHOLE}[sampling]\nhard_positives = nan\n", "key 'sampling.hard_positives'"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_named_with_its_line_and_what_would_be_right(tmp_path, text, said):
+    with pytest.raises(InputError) as error:
+        read_configuration(written(tmp_path, text))
+    assert said in str(error.value)
+
+
+def test_a_file_that_is_not_there_says_where_one_comes_from(tmp_path):
+    with pytest.raises(InputError, match="salon train preset"):
+        read_configuration(tmp_path / "nowhere.toml")
+
+
+def test_paths_are_from_the_file_and_changes_take_the_place_of_settings(tmp_path):
+    (tmp_path / "m").mkdir()
+    read = read_configuration(written(tmp_path, WHOLE), changes={"sft.steps": 3, "run.seed": 7, "model.lora.rank": 4})
+    assert read.run.folder == str(tmp_path / "run")
+    assert read.data.train == (str(tmp_path / "t.jsonl"),)
+    assert read.model.name == str(tmp_path / "m")
+    assert (read.sft.steps, read.run.seed, read.model.lora.rank) == (3, 7, 4)
+    with pytest.raises(InputError, match=r"key 'run.sed': unknown setting"):
+        read_configuration(tmp_path / "run.toml", changes={"run.sed": 1})
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_is_a_configuration(tmp_path, name):
+    assert preset(name).startswith("# ")
+    read = read_configuration(written(tmp_path, preset(name)))
+    assert read.sft or read.grpo
+
+
+def test_the_assessor_presets_hold_what_the_paper_prints(tmp_path):
+    for name in ("magicmirror-7b", "magicmirror-7b-full"):  # paper 000, section 3.2 and appendix A.5.1
+        read = read_configuration(written(tmp_path, preset(name)))
+        assert read.model.name == "Qwen/Qwen2.5-VL-7B-Instruct"
+        assert (read.sft.steps, read.sft.batch, read.sft.learning_rate) == (40, 32, 2e-5)
+        assert (read.grpo.steps, read.grpo.batch, read.grpo.learning_rate, read.grpo.start) == (300, 128, 1e-6, "sft")
+        assert tuple(read.sampling.ratio.values()) == (4, 1, 1, 1, 1)
+        assert read.sampling.hard_positives > 1
+        assert [reward.name for reward in read.reward] == ["magicmirror"]
+    lora = read_configuration(written(tmp_path, preset("magicmirror-7b"))).model
+    assert (lora.training, lora.lora.rank) == ("lora", 32)
+    alone = read_configuration(written(tmp_path, preset("magicmirror-7b-sft-only")))
+    assert (alone.sft.steps, alone.grpo) == (300, None)
+
+
+@pytest.mark.parametrize("name", ["r3-refiner-7b", "r3-refiner-8b"])
+def test_the_refiner_presets_hold_table_11(tmp_path, name):
+    read = read_configuration(written(tmp_path, preset(name)))
+    grpo = read.grpo
+    assert (grpo.beta1, grpo.beta2, grpo.learning_rate, grpo.schedule, grpo.weight_decay) == (0.9, 0.999, 1e-6, "cosine", 1e-2)
+    assert (grpo.batch, grpo.device_batch, grpo.epochs, grpo.generation_batch) == (128, 4, 5, 128)
+    assert (grpo.longest_prompt, grpo.longest) == (2560, 2048)
+    assert (grpo.generations, grpo.kl, grpo.clip_low, grpo.clip_high) == (8, 1e-2, 0.2, 0.28)
+    assert (grpo.temperature, grpo.top_p) == (1.0, 1.0)
+    assert (read.model.least_pixels, read.model.most_pixels) == (512**2, 1088**2)
+
+
+def test_launch_files_are_what_accelerate_reads():
+    from importlib import import_module
+
+    yaml = import_module("yaml")
+    kinds = {name: yaml.safe_load(launch(name))["distributed_type"] for name in launch_names()}
+    assert kinds == {"ddp": "MULTI_GPU", "deepspeed-zero2": "DEEPSPEED", "deepspeed-zero3": "DEEPSPEED", "fsdp": "FSDP"}
+
+
+def test_presets_are_listed_and_printed():
+    listed = CliRunner().invoke(main, ["train", "presets"])
+    assert listed.exit_code == 0
+    assert all(name in listed.stdout for name in (*preset_names(), *launch_names()))
+    assert CliRunner().invoke(main, ["train", "preset", "magicmirror-7b"]).stdout == preset("magicmirror-7b")
+    assert CliRunner().invoke(main, ["train", "preset", "fsdp", "--launch"]).stdout == launch("fsdp")
+    unknown = CliRunner().invoke(main, ["train", "preset", "magicmirror-70b"])
+    assert unknown.exit_code == 2
+    assert "allowed: magicmirror-7b" in unknown.stderr

@@ -1,0 +1,142 @@
+"""A run that was killed goes on with the same prompts and ends with the weights of one that was not, bit for bit."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from salon_train.configuration import read_configuration
+from salon_train.trainers.events import read_log
+from salon_train.trainers.resuming import declare_whole, remove_unfinished, whole_checkpoints
+
+# Completions are sampled for two optimizer steps and learned from twice, so checkpoint 2 and 3 lie between generations.
+SETTINGS = """
+[grpo]
+steps = 5
+batch = 16
+device_batch = 8
+generation_batch = 32
+iterations = 2
+generations = 2
+longest = 4
+learning_rate = 1e-3
+schedule = "linear"
+[checkpoints]
+every = 1
+keep = 2
+[degeneration]
+invalid_answers = 0
+"""
+COMMAND = (sys.executable, "-c", "from salon_taxonomy.cli import main; main()", "train", "grpo")
+
+
+def weights(run: Path) -> dict[str, object]:
+    from safetensors.torch import load_file
+
+    return dict(load_file(run / "grpo/model/model.safetensors"))
+
+
+@pytest.mark.timeout(280)
+def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
+    training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from salon_train.trainers import train_grpo
+
+    monkeypatch.syspath_prepend(str(training_ground))
+    whole, killed = (written(run, reward="own_rewards:varied", more=SETTINGS) for run in ("unbroken", "broken"))
+    evaluated = {"evaluation.every": 2, "run.threads": 1}
+    train_grpo(read_configuration(whole, changes=evaluated))
+
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(training_ground), *sys.path])
+    log = training_ground / "broken/grpo/log.jsonl"
+    settings = [word for key, value in evaluated.items() for word in ("--set", f"{key}={value}")]
+    child = subprocess.Popen([*COMMAND, str(killed), *settings], env=environment, stdout=subprocess.DEVNULL)
+    try:
+        while child.poll() is None and not (log.exists() and '"learned", "step": 3,' in log.read_text()):
+            time.sleep(0.001)
+    finally:
+        child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL, "the run ended before it could be killed"
+    saved = [checkpoint.step for checkpoint in whole_checkpoints(log.parent)]
+    assert saved
+    assert saved[-1] in (2, 3, 4)
+    on = train_grpo(read_configuration(killed, changes=evaluated))
+
+    assert on.resumed_from == saved[-1]
+    first, second = weights(training_ground / "unbroken"), weights(training_ground / "broken")
+    assert first.keys() == second.keys()
+    start = dict(_loaded(training_ground / "tiny"))
+    assert any(not torch.equal(first[name], start[name]) for name in first if name in start)  # it learned something
+    for name, value in first.items():
+        assert torch.equal(value, second[name]), name
+    assert numbers(training_ground / "unbroken") == numbers(training_ground / "broken")
+
+
+def numbers(run: Path) -> dict[object, tuple[object, ...]]:
+    """Loss, gradient and mean reward of every step; what was done twice counts as it was done last."""
+    rows = [row for row in read_log(run / "grpo/log.jsonl") if row["what"] == "learned"]
+    return {row["step"]: (row["loss"], row["grad_norm"], row.get("rewards/varied/mean")) for row in rows}
+
+
+def _loaded(folder: Path) -> dict[str, object]:
+    from safetensors.torch import load_file
+
+    return dict(load_file(folder / "model.safetensors"))
+
+
+def checkpoint(folder: Path, step: int, *, whole: bool) -> Path:
+    path = folder / f"checkpoint-{step}"
+    path.mkdir(parents=True)
+    (path / "trainer_state.json").write_text("{}")
+    if whole:
+        declare_whole(path, step, keep=99)
+    return path
+
+
+def test_a_checkpoint_that_a_kill_cut_off_does_not_count_and_is_removed(tmp_path: Path) -> None:
+    checkpoint(tmp_path, 2, whole=True)
+    checkpoint(tmp_path, 10, whole=True)
+    checkpoint(tmp_path, 12, whole=False)
+    (tmp_path / "checkpoint-x").mkdir()
+    assert [each.step for each in whole_checkpoints(tmp_path)] == [2, 10]
+    remove_unfinished(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint-2", "checkpoint-10", "checkpoint-x"}
+
+
+def test_older_checkpoints_go_only_when_a_newer_one_is_whole(tmp_path: Path) -> None:
+    for step in (1, 2, 3):
+        checkpoint(tmp_path, step, whole=True)
+    last = checkpoint(tmp_path, 4, whole=False)
+    assert len(whole_checkpoints(tmp_path)) == 3
+    declare_whole(last, 4, keep=2)
+    assert [each.step for each in whole_checkpoints(tmp_path)] == [3, 4]
+    assert json.loads((last / "whole.json").read_text()) == {"step": 4}
+    shutil.rmtree(tmp_path)
+
+
+def test_the_hooks_that_salon_takes_hold_of_are_still_there() -> None:
+    import inspect
+
+    from transformers import Trainer
+    from trl import GRPOTrainer, SFTTrainer
+
+    for name in ("_save_checkpoint", "_load_from_checkpoint", "_load_optimizer_and_scheduler", "_get_grad_norm"):
+        assert callable(getattr(Trainer, name)), name
+    assert list(inspect.signature(GRPOTrainer._calculate_rewards).parameters) == [
+        "self", "inputs", "prompts", "completions", "completion_ids_list"
+    ]  # fmt: skip
+    assert "_buffered_inputs" in inspect.getsource(GRPOTrainer._prepare_inputs)
+    assert "self._step" in inspect.getsource(GRPOTrainer.training_step)
+    for trainer in (GRPOTrainer, SFTTrainer):
+        assert callable(trainer._get_train_sampler)
+        assert callable(trainer._send_telemetry)

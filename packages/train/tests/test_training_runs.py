@@ -1,0 +1,236 @@
+"""A configuration becomes a model: cold start, GRPO, evaluation, export; and what stands in the way is said before that."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from salon_taxonomy.cli import main
+from salon_taxonomy.errors import InputError
+from salon_train.configuration import read_configuration
+from salon_train.trainers.events import TrainingEvent, read_log
+
+STAGES = """
+[sft]
+steps = 2
+batch = 8
+device_batch = 4
+learning_rate = 1e-3
+[grpo]
+start = "sft"
+steps = 2
+batch = 16
+generations = 2
+longest = 4
+[checkpoints]
+every = 1
+keep = 1
+[degeneration]
+invalid_answers = 0
+[store]
+folder = "{run}-store"
+completions = 6
+"""
+GRPO_ALONE = """
+[grpo]
+steps = {steps}
+batch = 16
+generations = 2
+longest = 4
+learning_rate = 1e-2
+[degeneration]
+{limits}
+"""
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def trained(training_ground: Path, written: Callable[..., Path]) -> Path:
+    """A configuration whose two stages were run from the command line, with adapters."""
+    file = written("whole", model_more='training = "lora"\n[model.lora]\nrank = 4', more=STAGES.format(run="whole"))
+    for stage in ("sft", "grpo"):
+        done = CliRunner().invoke(main, ["train", stage, str(file)])
+        assert done.exit_code == 0, done.output
+        assert done.stdout.startswith("Finished: 2 steps. Model: ")
+        assert "evaluated 2/2  f1_macro" in done.stderr
+    return file
+
+
+def test_a_stage_leaves_a_log_one_checkpoint_a_model_and_answers(trained: Path) -> None:
+    for stage in ("sft", "grpo"):
+        folder = trained.parent / "whole" / stage
+        rows = read_log(folder / "log.jsonl")
+        assert [row["what"] for row in rows if row["what"] != "saved"] == [
+            "started", "evaluated", "learned", "learned", "evaluated", "finished"
+        ]  # fmt: skip
+        assert {"f1_macro", "f1_micro", "f1_binary", "normal", "invalid"} <= rows[1].keys()
+        assert [path.name for path in folder.glob("checkpoint-*")] == ["checkpoint-2"]
+        assert (folder / "model" / "adapter_model.safetensors").is_file()
+        assert json.loads((folder / "finished.json").read_text())["steps"] == 2
+        answers = [json.loads(line) for line in (folder / "held_out.jsonl").read_text().splitlines()]
+        assert [answer["id"] for answer in answers] == [f"pictures/held-{number}.png" for number in range(4)]
+    learned = [row for row in rows if row["what"] == "learned"]
+    for name in ("answers/invalid", "groups/zero_variance/normal", "rewards/magicmirror/mean", "completions/mean_length"):
+        assert name in learned[0]
+
+
+def test_a_finished_stage_is_not_trained_again(trained: Path) -> None:
+    again = CliRunner().invoke(main, ["train", "sft", str(trained), "--format", "json"])
+    assert again.exit_code == 0
+    assert json.loads(again.stdout)["already_finished"] is True
+
+
+def test_another_setting_is_refused_in_a_folder_that_was_begun(trained: Path) -> None:
+    other = CliRunner().invoke(main, ["train", "grpo", str(trained), "--set", "grpo.temperature=0.5"])
+    assert other.exit_code == 2
+    assert "key 'grpo.temperature': this run was begun with 1.0, and is now told 0.5" in other.stderr
+    free = CliRunner().invoke(main, ["train", "grpo", str(trained), "--set", "log.every=7"])
+    assert free.exit_code == 0
+
+
+def test_sampled_completions_stand_in_the_store(trained: Path) -> None:
+    from salon_store import ResultStore
+
+    store = ResultStore.open(trained.parent / "whole-store", read_only=True)
+    rewards = store.sql("SELECT step, reward, value, prompt_id FROM rewards ORDER BY step")
+    assert rewards["step"].to_list() == [0] * 6 + [1] * 6
+    assert set(rewards["reward"]) == {"magicmirror"}
+    calls = store.sql("SELECT r.value, c.response_text FROM rewards r JOIN judge_calls c ON c.call_id = r.completion_id")
+    assert calls.height == 12
+    assert calls["response_text"].null_count() == 0
+    assert store.sql("SELECT suite, subject_model FROM runs").rows() == [("training", "tiny")]
+
+
+def test_any_stage_is_evaluated_with_intervals_and_its_answers_are_written(trained: Path, tmp_path: Path) -> None:
+    shown = CliRunner().invoke(main, ["train", "evaluate", str(trained), "--of", "sft", "--bootstrap", "20"])
+    assert shown.exit_code == 0, shown.output
+    assert "Images: 4." in shown.stdout
+    assert "L2 macro" in shown.stdout
+    written = tmp_path / "answers.jsonl"
+    plain = CliRunner().invoke(
+        main, ["train", "evaluate", str(trained), "--of", "model", "--format", "json", "--answers", str(written)]
+    )
+    assert json.loads(plain.stdout)["pictures"] == 4
+    assert len(written.read_text().splitlines()) == 4
+    unknown = CliRunner().invoke(main, ["train", "evaluate", str(trained), "--of", "nothing"])
+    assert unknown.exit_code == 2
+    assert "is no stage of the run and no folder: 'nothing'" in unknown.stderr
+
+
+def test_an_exported_model_loads_through_the_auto_classes_and_is_a_judge(trained: Path, tmp_path: Path) -> None:
+    import asyncio
+    import io
+
+    import torch
+    from PIL import Image
+    from transformers import AutoModelForImageTextToText
+
+    from salon_bench.judges import open_judge
+    from salon_taxonomy.protocols import Decoding, Media, Question
+    from salon_train.models import load_model
+
+    folder = tmp_path / "assessor"
+    done = CliRunner().invoke(main, ["train", "export", str(trained), str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "adapters merged" in done.stdout
+    again = CliRunner().invoke(main, ["train", "export", str(trained), str(folder)])
+    assert again.exit_code == 2
+    merged = AutoModelForImageTextToText.from_pretrained(folder)
+    configuration = read_configuration(trained)
+    apart = load_model(configuration.model, start=trained.parent / "whole/grpo/model", learning=False).model.merge_and_unload()
+    for name, value in apart.state_dict().items():
+        assert torch.equal(value, merged.state_dict()[name]), name
+    card = (folder / "README.md").read_text()
+    assert "| f1_macro |" in card
+    assert str(trained.parent) not in card
+
+    async def ask() -> str:
+        async with open_judge(f"transformers:{folder}", {}) as judge:
+            file = io.BytesIO()
+            Image.new("RGB", (16, 16)).save(file, "PNG")
+            question = Question((Media.from_bytes(file.getvalue()), "What is wrong?"), decoding=Decoding(max_tokens=3))
+            reply = await judge.ask(question)
+            assert reply.error is None
+            return reply.text
+
+    assert isinstance(asyncio.run(ask()), str)
+
+
+def test_a_run_whose_rewards_are_all_equal_ends_with_exit_code_1_and_keeps_its_checkpoint(
+    training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(training_ground))
+    limits = "equal_rewards = 2\ninvalid_answers = 0\n[checkpoints]\nevery = 1"
+    file = written("equal", reward="own_rewards:constant", more=GRPO_ALONE.format(steps=9, limits=limits))
+    ended = CliRunner().invoke(main, ["train", "grpo", str(file)])
+    assert ended.exit_code == 1
+    assert "ended at step 1: for 2 generation batches in a row the completions of every group earned the same" in ended.stderr
+    assert (training_ground / "equal/grpo/checkpoint-1/whole.json").is_file()
+    assert read_log(training_ground / "equal/grpo/log.jsonl")[-1]["reason"] == "equal_rewards"
+
+
+def test_a_reward_that_loses_one_completion_abstains_for_its_group_and_is_counted(
+    training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from salon_train.trainers import stages
+
+    monkeypatch.syspath_prepend(str(training_ground))
+    seen = []
+    monkeypatch.setattr(stages, "recorders", lambda setting, steps: [seen.append])
+    limits = "invalid_answers = 0"
+    file = written("lost", reward="own_rewards:lost_once", more=GRPO_ALONE.format(steps=1, limits=limits))
+    heard: list[TrainingEvent] = []
+
+    class Watcher:
+        def happened(self, event: TrainingEvent) -> None:
+            heard.append(event)
+
+    stages.train_grpo(read_configuration(file), watcher=Watcher())
+    (sampled,) = seen
+    paid = [completion.rewards["lost_once"] for completion in sampled.completions]
+    assert paid[:2] == [None, None]
+    assert paid[2:] == [0.0, 1.0] * 7
+    assert [each.total for each in sampled.completions[:2]] == [None, None]
+    (learned,) = [event for event in heard if event.what == "learned"]
+    assert learned.facts["rewards/lost_once/abstained"] == 1 / 16
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"grpo.start": "sft"}, "the cold start has not been finished"),
+        ({"grpo.generations": 4}, "4 prompts at once cannot hold the ratio '4:1:1:1:1'"),
+        ({"grpo.device_batch": 5}, "is no multiple of 5 sequences"),
+        ({"grpo.longest_prompt": 3}, "tokens; at most 3 are allowed"),
+        ({"reward": [{"name": "beauty"}]}, "there is no reward 'beauty'"),
+        ({"reward": [{"name": "own_rewards:nothing"}]}, "the reward cannot be imported: 'own_rewards:nothing'"),
+        ({"reward": [{"name": "format", "options": {"deep": True}}]}, "unknown parameter of format 'deep'"),
+        ({"model.name": "nowhere"}, "cannot be loaded ("),
+        ({"data.train": ["nowhere.jsonl"]}, "nowhere.jsonl"),
+        ({"model.training": "lora", "model.lora.targets": ["elbow"]}, "no adapter fits"),
+        ({"model.freeze": ["vision", "connector", "language"]}, "nothing is left to learn"),
+    ],
+)
+def test_what_cannot_work_is_said_before_the_first_step(
+    training_ground: Path, written: Callable[..., Path], changes: dict[str, object], said: str
+) -> None:
+    from salon_train.trainers import train_grpo
+
+    file = written("refused", more=GRPO_ALONE.format(steps=1, limits=""))
+    run = f"refused-{next(iter(changes)).replace('.', '-')}-{abs(len(said))}"
+    with pytest.raises(InputError) as error:
+        train_grpo(read_configuration(file, changes={"run.folder": run, **changes}))
+    assert said in str(error.value)
+    assert not (training_ground / run / "grpo/log.jsonl").exists()
+
+
+def test_two_processes_do_not_train_in_one_folder(written: Callable[..., Path]) -> None:
+    from salon_train.trainers import train_grpo
+    from salon_train.trainers.run_folder import RunFolder
+
+    configuration = read_configuration(written("taken", more=GRPO_ALONE.format(steps=1, limits="")))
+    with RunFolder.of(configuration, "grpo"), pytest.raises(InputError, match="another process is training here"):
+        train_grpo(configuration)
