@@ -47,6 +47,21 @@ def test_the_published_models_are_counted_without_their_weights(
     assert plan.learning == {"vision": 0, "connector": 0, "language": learning}
 
 
+def test_what_has_to_be_installed_first_is_noted_and_stops_a_run(
+    written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from salon_train.trainers import requirements, train_grpo
+
+    monkeypatch.setattr(requirements, "find_spec", lambda name: None)
+    file = written("bare", more=GRPO.replace("longest = 4", 'longest = 4\nrollouts = "vllm"') + '[log]\nto = "wandb"\n')
+    configuration = read_configuration(file)
+    notes = dry_run(configuration, "grpo", {}).notes
+    assert len(notes) == 2
+    assert "pip install 'trl[vllm]'" in notes[1]
+    with pytest.raises(InputError, match="pip install wandb"):
+        train_grpo(configuration)
+
+
 def test_memory_follows_its_formula() -> None:
     made = estimate(
         parameters=100, learning=10, weight_format="bfloat16", learning_format="float32", compute_format="bfloat16",

@@ -204,7 +204,7 @@ def test_a_reward_that_loses_one_completion_abstains_for_its_group_and_is_counte
         ({"grpo.start": "sft"}, "the cold start has not been finished"),
         ({"grpo.generations": 4}, "4 prompts at once cannot hold the ratio '4:1:1:1:1'"),
         ({"grpo.device_batch": 5}, "is no multiple of 5 sequences"),
-        ({"grpo.longest_prompt": 3}, "tokens, more than 3"),
+        ({"grpo.longest_prompt": 3}, "tokens; at most 3 are allowed"),
         ({"reward": [{"name": "beauty"}]}, "there is no reward 'beauty'"),
         ({"reward": [{"name": "own_rewards:nothing"}]}, "the reward cannot be imported: 'own_rewards:nothing'"),
         ({"reward": [{"name": "format", "options": {"deep": True}}]}, "unknown parameter of format 'deep'"),

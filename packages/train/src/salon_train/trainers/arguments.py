@@ -1,6 +1,6 @@
 """A configuration in the words of TRL: ``SFTConfig`` and ``GRPOConfig``."""
 
-import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +10,26 @@ from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import Configuration, GrpoSection, LearningSection
 
 
-def sft_arguments(configuration: Configuration, folder: Path, *, steps: int) -> Any:
-    """TRL's settings for the cold start."""
-    from trl import SFTConfig
+def sft_arguments(configuration: Configuration, folder: Path, *, steps: int, world: int) -> Any:
+    """TRL's settings for the cold start; ``world`` processes train together."""
+    from trl.trainer.sft_config import SFTConfig
 
     section = _given(configuration.sft, "sft")
     return SFTConfig(
-        **_shared(configuration, section, folder, steps=steps, batch=section.batch),
+        **_shared(configuration, section, folder, steps=steps, batch=section.batch, world=world),
         max_length=None,
         dataset_kwargs={"skip_prepare_dataset": True},
         packing=False,
     )
 
 
-def grpo_arguments(configuration: Configuration, folder: Path, *, steps: int, forbidden: tuple[int, ...]) -> Any:
+def grpo_arguments(configuration: Configuration, folder: Path, *, steps: int, world: int, forbidden: tuple[int, ...]) -> Any:
     """TRL's settings for GRPO; ``forbidden`` are tokens that are never sampled."""
-    from trl import GRPOConfig
+    from trl.trainer.grpo_config import GRPOConfig
 
     section = _given(configuration.grpo, "grpo")
     return GRPOConfig(
-        **_shared(configuration, section, folder, steps=steps, batch=section.batch),
+        **_shared(configuration, section, folder, steps=steps, batch=section.batch, world=world),
         num_generations=section.generations,
         generation_batch_size=section.generation_batch or section.batch,
         num_iterations=section.iterations,
@@ -49,9 +49,14 @@ def grpo_arguments(configuration: Configuration, folder: Path, *, steps: int, fo
     )
 
 
-def devices() -> int:
+def devices(environment: Mapping[str, str]) -> int:
     """How many processes train together, as ``accelerate launch`` or ``torchrun`` says."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
+    return int(environment.get("WORLD_SIZE", "1"))
+
+
+def rank(environment: Mapping[str, str]) -> int:
+    """Which of them this is, from 0; the first one writes."""
+    return int(environment.get("RANK", "0"))
 
 
 def device_batch(section: LearningSection, batch: int, *, world: int) -> tuple[int, int]:
@@ -66,8 +71,10 @@ def device_batch(section: LearningSection, batch: int, *, world: int) -> tuple[i
     return own, batch // (own * world)
 
 
-def _shared(configuration: Configuration, section: LearningSection, folder: Path, *, steps: int, batch: int) -> dict[str, Any]:
-    own, accumulated = device_batch(section, batch, world=devices())
+def _shared(
+    configuration: Configuration, section: LearningSection, folder: Path, *, steps: int, batch: int, world: int
+) -> dict[str, Any]:
+    own, accumulated = device_batch(section, batch, world=world)
     on_cpu = configuration.model.device == "cpu" or not torch.cuda.is_available()
     half = configuration.model.compute == "bfloat16" or (configuration.model.compute == "auto" and not on_cpu)
     return {

@@ -104,11 +104,12 @@ def quiet() -> Iterator[None]:
     import datasets
     import transformers
 
-    verbosity, bars = transformers.logging.get_verbosity(), datasets.are_progress_bars_disabled()
+    console: Any = transformers.logging  # transformers leaves it untyped
+    verbosity, bars = console.get_verbosity(), datasets.are_progress_bars_disabled()
     names = ("trl", "accelerate", "peft", "torch", "httpx")
     levels = {name: logging.getLogger(name).level for name in names}
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
+    console.set_verbosity_error()
+    console.disable_progress_bar()
     datasets.disable_progress_bars()
     for name in names:
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -117,8 +118,8 @@ def quiet() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        transformers.logging.set_verbosity(verbosity)
-        transformers.logging.enable_progress_bar()
+        console.set_verbosity(verbosity)
+        console.enable_progress_bar()
         if not bars:
             datasets.enable_progress_bars()
         for name, level in levels.items():

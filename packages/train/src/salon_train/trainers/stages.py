@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import PrinterCallback, set_seed
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import IncompleteError, InputError
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.data import TrainingExample
 from salon_train.models.loading import LoadedModel, load_model
@@ -25,6 +25,7 @@ from salon_train.trainers.events import NOBODY, LogFile, TrainingEvent, Training
 from salon_train.trainers.plan import PlannedSampler, prompt_plan
 from salon_train.trainers.policy import SampledCompletions
 from salon_train.trainers.reading import read_assessment
+from salon_train.trainers.requirements import missing
 from salon_train.trainers.rewards import open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 
@@ -51,8 +52,15 @@ class Trained:
     already: bool = False
 
 
-def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = NOBODY) -> Trained:
+def train_sft(
+    configuration: Configuration, *, watcher: TrainingWatcher = NOBODY, environment: Mapping[str, str] | None = None
+) -> Trained:
     """The cold start: learn answers by imitation.
+
+    Args:
+        configuration: of the run.
+        watcher: told what happens, beside the log file.
+        environment: how many processes train together (``WORLD_SIZE``, ``RANK``); a command line passes ``os.environ``.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -61,7 +69,7 @@ def train_sft(configuration: Configuration, *, watcher: TrainingWatcher = NOBODY
     section = configuration.sft
     if section is None:
         raise InputError("the configuration has no section [sft]", key="sft")
-    return run_stage(configuration, "sft", watcher, lambda setting: _sft_trainer(setting, section))
+    return run_stage(configuration, "sft", watcher, lambda setting: _sft_trainer(setting, section), environment=environment)
 
 
 def train_grpo(
@@ -72,7 +80,8 @@ def train_grpo(
     Args:
         configuration: of the run.
         watcher: told what happens, beside the log file.
-        environment: where judges find their secrets; a command line passes ``os.environ``.
+        environment: where judges find their secrets, and how many processes train together; a command line passes
+            ``os.environ``.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -149,13 +158,15 @@ def run_stage(
     if configuration.run.threads is not None:
         torch.set_num_threads(configuration.run.threads)
     folder = RunFolder.of(configuration, stage)
-    main = int(_rank()) == 0
+    main = arguments.rank(environment or {}) == 0
     with folder if main else nullcontext(), quiet():
         if main:
             folder.begin(configuration)
         if folder.finished is not None:
             facts = folder.finished
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
+        for problem in missing(configuration, stage):
+            raise problem
         held_out = learning_data.held_out_rows(configuration).examples
         set_seed(configuration.run.seed)  # adapters begin at random
         loaded = load_model(configuration.model, start=start)
@@ -173,6 +184,9 @@ def run_stage(
         except DegeneratedError as error:
             everyone.happened(TrainingEvent("degenerated", error.step, trainer.state.max_steps, {"reason": error.reason}))
             raise
+        except torch.OutOfMemoryError as error:
+            hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
+            raise IncompleteError(f"the device has no memory left at step {trainer.state.global_step}\n{hint}") from error
         numbers = {} if evaluation is None else dict(evaluation.latest)
         _keep(trainer, loaded, folder, numbers)
         everyone.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
@@ -209,7 +223,9 @@ def _sft_trainer(setting: Setting, section: SftSection) -> "Learning":
     learning_data.check_lengths(setting.loaded.processor, rows, section.longest)
     trainer = ImitationTrainer(
         model=setting.loaded.model,
-        args=arguments.sft_arguments(configuration, setting.folder.path, steps=steps),
+        args=arguments.sft_arguments(
+            configuration, setting.folder.path, steps=steps, world=arguments.devices(setting.environment)
+        ),
         train_dataset=rows,
         processing_class=setting.loaded.processor,
     )
@@ -231,7 +247,10 @@ def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
     lasts = made // section.batch * section.iterations
     plan = prompt_plan(examples, configuration.sampling, chunk=chunk, chunks=-(-steps // lasts), seed=configuration.run.seed)
     learning_data.check_lengths(loaded.processor, rows, section.longest_prompt)
-    settings = arguments.grpo_arguments(configuration, setting.folder.path, steps=steps, forbidden=loaded.image_token_ids)
+    world = arguments.devices(setting.environment)
+    settings = arguments.grpo_arguments(
+        configuration, setting.folder.path, steps=steps, world=world, forbidden=loaded.image_token_ids
+    )
     trainer = PolicyTrainer(
         model=loaded.model, reward_funcs=rewards, args=settings, train_dataset=rows, processing_class=loaded.processor
     )
@@ -283,7 +302,7 @@ def _evaluation(
     settings = configuration.evaluation
 
     def evaluate() -> Mapping[str, float | None]:
-        from trl.models import unwrap_model_for_generation
+        from trl.models.utils import unwrap_model_for_generation
 
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
             given = held_out_answers(
@@ -312,9 +331,3 @@ def _keep(trainer: Any, loaded: LoadedModel, folder: RunFolder, numbers: Mapping
         loaded.processor.save_pretrained(folder.model)
         folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
     trainer.accelerator.wait_for_everyone()
-
-
-def _rank() -> str:
-    import os
-
-    return os.environ.get("RANK", "0")

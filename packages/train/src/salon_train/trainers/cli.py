@@ -135,7 +135,7 @@ def presets(form: str) -> None:
     salon train presets
     """
     from salon_train.configuration import launch_names, preset_names
-    from salon_train.configuration.presets import about
+    from salon_train.configuration.recipes import about
 
     if form == "json":
         _print_json({"presets": {name: about(name) for name in preset_names()}, "launch": list(launch_names())})
@@ -160,9 +160,9 @@ def preset(name: str, launching: bool) -> None:
     salon train preset magicmirror-7b > run.toml
     salon train preset fsdp --launch > accelerate.yaml
     """
-    from salon_train import configuration
+    from salon_train.configuration import recipes
 
-    click.echo(configuration.launch(name) if launching else configuration.preset(name), nl=False)
+    click.echo(recipes.launch(name) if launching else recipes.preset(name), nl=False)
 
 
 def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_run: bool, form: str) -> None:
@@ -181,7 +181,7 @@ def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_ru
             folder.clear()
     with ConsoleWatcher(Console(stderr=True)) as watcher:
         if stage == "sft":
-            trained = trainers.train_sft(configuration, watcher=watcher)
+            trained = trainers.train_sft(configuration, watcher=watcher, environment=os.environ)
         else:
             trained = trainers.train_grpo(configuration, watcher=watcher, environment=os.environ)
     if form == "json":
