@@ -51,7 +51,7 @@ class Measured:
             ``precision/…`` and ``recall/…`` of each label, macro and micro, and ``consistent``, the share of answers that
             their reasoning supports. None where one is undefined.
         learned: means of the trainer's own log since the measurement before, such as ``reward``.
-        cpu_s: processor seconds of the whole run so far; with ``last`` only.
+        cpu_s: processor seconds of the stage; with ``last`` only, and None when an earlier call had finished it.
         wall_s: seconds on the clock since the stage began.
     """
 
@@ -140,8 +140,8 @@ class _Run:
         }
         configuration = self._configuration(model, sft=section, data=data, steps=steps)
         began = time.process_time()
-        train_sft(configuration)
-        yield from self._measured("sft", arm, time.process_time() - began)
+        trained = train_sft(configuration)
+        yield from self._measured("sft", arm, None if trained.already else time.process_time() - began)
 
     def grpo(self, model: Path, arm: Arm) -> Iterator[Measured]:
         """Learning from rewards, with what the arm leaves out."""
@@ -168,8 +168,8 @@ class _Run:
             model, grpo=section, data=self.pictures.train, steps=recipe.grpo_steps, sampling=sampling, reward=rewards
         )
         began = time.process_time()
-        train_grpo(configuration)
-        yield from self._measured("grpo", arm, time.process_time() - began)
+        trained = train_grpo(configuration)
+        yield from self._measured("grpo", arm, None if trained.already else time.process_time() - began)
 
     def _configuration(self, model: Path, *, data: Path, steps: int, **sections: Any) -> Configuration:
         recipe = self.recipe
@@ -185,12 +185,15 @@ class _Run:
             }
         )
 
-    def _measured(self, stage: str, arm: Arm, cpu_s: float) -> Iterator[Measured]:
+    def _measured(self, stage: str, arm: Arm, cpu_s: float | None) -> Iterator[Measured]:
         """What stands in the log of a finished stage."""
         from salon_train.trainers.events import read_log
 
         since: list[Mapping[str, Any]] = []
-        evaluated = [row for row in read_log(self.folder / stage / "log.jsonl") if row["what"] in ("learned", "evaluated")]
+        rows = read_log(self.folder / stage / "log.jsonl")
+        # A stage that was killed began anew: what it had measured before does not count.
+        begun = max(place for place, row in enumerate(rows) if row["what"] == "started")
+        evaluated = [row for row in rows[begun:] if row["what"] in ("learned", "evaluated")]
         last = max(place for place, row in enumerate(evaluated) if row["what"] == "evaluated")
         for place, row in enumerate(evaluated):
             if row["what"] == "learned":
@@ -213,7 +216,7 @@ class _Run:
                 place == last,
                 numbers,
                 learned,
-                round(cpu_s, 1) if place == last else None,
+                round(cpu_s, 1) if place == last and cpu_s is not None else None,
                 _number(row["seconds"]),
             )
 
