@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _COMMANDS: dict[str, str] = {
     "data": "salon_train.data.cli:data",
+    "demo": "salon_train.lab.cli:demo",
     "evaluate": "salon_train.trainers.cli:evaluate",
     "export": "salon_train.trainers.cli:export",
     "grpo": "salon_train.trainers.cli:grpo",
