@@ -24,8 +24,8 @@ def replies(habits: Habits) -> list[str]:
 
 @pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
 def test_a_hostile_reply_to_every_item_scores_nothing(text):
-    found = evaluate_replies(ITEMS, [text] * len(ITEMS))
-    assert (found.s_ref, found.s_rect, found.verdict, found.unparsed) == (0.0, 0.0, 0.0, len(ITEMS))
+    found = evaluate_replies(ITEMS[:5], [text] * 5)
+    assert (found.s_ref, found.s_rect, found.verdict, found.unparsed) == (0.0, 0.0, 0.0, 5)
     assert found.illusory is None
 
 
