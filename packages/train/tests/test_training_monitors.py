@@ -34,7 +34,7 @@ every = 1
 invalid_answers = 0
 """
 NORMAL = MagicMirrorAnswer(True)
-HAND = MagicMirrorAnswer(False, (Artifact("Abnormal Human Anatomy"),))
+HAND = MagicMirrorAnswer(False, (Artifact("L2: Abnormal Human Anatomy"),))
 
 
 class Told:
@@ -126,7 +126,7 @@ def test_a_reward_that_rises_while_held_out_f1_falls_ends_the_run_though_it_was_
     told = Told()
     settings = {"which": ["reward_metric_divergence"]}
     looking = watch(told, **settings)
-    with pytest.raises(DegeneratedError, match="ended at step 7: the monitor reward_metric_divergence says stop"):
+    with pytest.raises(DegeneratedError, match="ended at step 6: the monitor reward_metric_divergence says stop"):
         for step in range(20):
             looking.happened(TrainingEvent("evaluated", step, 99, {"f1_macro": 0.85 - step / 50}))
             looking.sampled(always_normal(step, total=0.5 + step / 50))
