@@ -37,7 +37,7 @@ class CompletionsFile:
         rows = []
         for place in evenly(len(sampled.completions), self._most):
             each = sampled.completions[place]
-            row = {"step": sampled.step, "example_id": each.example_id or None, "bucket": each.bucket or None}
+            row: dict[str, Any] = {"step": sampled.step, "example_id": each.example_id or None, "bucket": each.bucket or None}
             row |= {"completion": each.text, "truth": each.truth, "reward": each.total, "rewards": dict(each.rewards)}
             rows.append(row | {"completion_tokens": each.tokens})
         self._append(rows)
