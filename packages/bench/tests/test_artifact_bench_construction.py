@@ -225,3 +225,10 @@ def test_a_video_is_drawn_and_shown_as_one_picture(tmp_path: Path) -> None:
     assert status == 0 and "10 frames at 5 per second" in text
     assert Path(sheet).read_bytes()[:3] == b"\xff\xd8\xff"
     assert salon("contact-sheet", str(tmp_path / "no.mp4"), "--output", sheet)[0] != 0
+
+
+@pytest.mark.parametrize("text", ["", "generation_id,label,present,judge\n"], ids=["empty", "header"])
+def test_a_file_without_labels_is_refused(tmp_path, text):
+    (tmp_path / "labels.csv").write_text(text)
+    with pytest.raises(InputError, match="there is no label in the file"):
+        read_assessments(tmp_path / "labels.csv")

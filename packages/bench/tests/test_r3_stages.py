@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 from moments import Moments
@@ -16,6 +17,7 @@ from salon_bench.running.standing import standings
 from salon_bench.suites.r3_bench.cli import r3_bench
 from salon_bench.suites.r3_bench.editing import edit_pictures
 from salon_bench.suites.r3_bench.rows import read_items
+from salon_bench.suites.r3_bench.scoring import lines_of
 from salon_bench.suites.r3_bench.stages import StageOptions, run_stage, stage_summaries
 from salon_bench.suites.r3_bench.workspace import Workspace
 from salon_store import ResultStore
@@ -270,3 +272,31 @@ def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_p
     found = compare(table, sizes=[8], rounds=50)
     assert [each.subject for each in found.standings] == ["pixels", "pixels:width=48"]
     assert found.differences[0].significant
+
+
+def test_the_numbers_do_not_depend_on_the_order_in_which_replies_came():
+    values = [0.1 * number for number in range(9)] + [None, -0.7]
+    rows = [("s_rect", "color", value) for value in values]
+    schema = {"dimension": pl.String, "task": pl.String, "value": pl.Float64}
+    found = [
+        lines_of(pl.DataFrame(each, schema=schema, orient="row"), "s_rect", "s_rect", "all", share=False)
+        for each in (rows, rows[::-1], rows[5:] + rows[:5])
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_an_editor_that_does_not_exist_is_said_before_the_policy_is_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "--rows", str(write_rows(tmp_path)), "--policy", "pixels:", "--judge", "pixels:", "--work", "work"]
+    result = CliRunner().invoke(r3_bench, [*words, "--editor", "nobody"])
+    assert isinstance(result.exception, InputError), result.output
+    assert not (tmp_path / "work").exists()
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("option", ["--max-cost", "--max-tokens", "--max-calls", "--deadline"])
+def test_a_limit_that_is_none_is_named_by_its_option(tmp_path, monkeypatch, option):
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "--rows", str(write_rows(tmp_path)), "--policy", "pixels:", "--judge", "pixels:", "--work", "work"]
+    result = CliRunner().invoke(r3_bench, [*words, "--editor", "draw", option, "0"])
+    assert str(result.exception).startswith(f"{option}: a limit must be a number above 0, not 0")

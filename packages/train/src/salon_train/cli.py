@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 
 _COMMANDS: dict[str, str] = {
     "data": "salon_train.data.cli:data",
+    "demo": "salon_train.lab.cli:demo",
     "evaluate": "salon_train.trainers.cli:evaluate",
     "export": "salon_train.trainers.cli:export",
     "grpo": "salon_train.trainers.cli:grpo",
     "preset": "salon_train.trainers.cli:preset",
     "presets": "salon_train.trainers.cli:presets",
+    "refine": "salon_train.refining.cli:refine",
+    "refine-demo": "salon_train.refining.cli:refine_demo",
     "sft": "salon_train.trainers.cli:sft",
     "tiny": "salon_train.models.cli:tiny",
     "world": "salon_train.world.cli:world",

@@ -86,7 +86,7 @@ class LocalModel:
         import torch
 
         prompts = [self.prompt_text(question) for question in questions]
-        pictures = [[_picture(media) for media in question.media] for question in questions]
+        pictures = [[opened(media) for media in question.media] for question in questions]
         given: dict[str, Any] = {"text": prompts, "padding": True, "return_tensors": "pt"}
         if any(pictures):
             given["images"] = pictures if all(pictures) else [each for some in pictures for each in some]
@@ -196,7 +196,12 @@ def _seeded(decoding: Decoding, device: "torch.device") -> "Iterator[None]":
         yield
 
 
-def _picture(media: Media) -> Any:
+def opened(media: Media) -> Any:
+    """A picture as processors take it (PIL, RGB).
+
+    Raises:
+        ValueError: when it cannot be read or decoded.
+    """
     try:
         data = media.data if media.data is not None else Path(media.uri or "").read_bytes()
     except OSError as error:

@@ -114,7 +114,7 @@ def refine(
     _refuse_deaf(editor, method)
     if judge is not None and step_and_judge(judge)[0] is not None:
         hint = "Only --scorer is asked at several steps: --scorer decompose=SPEC --scorer check=SPEC."
-        raise InputError("one judge says what to change; there are no steps to name:", column="--judge", value=judge, hint=hint)
+        raise InputError("one judge says what to change; there are no steps to name:", source="--judge", value=judge, hint=hint)
     chosen = _items(prompt, image, items, images)
     crew = Crew(open_editor(editor, os.environ), _judge([judge] if judge else [], work), _judge(scorers, work))
     effort = Effort(max_rounds, candidates)
@@ -173,7 +173,7 @@ def _refuse_deaf(editor: str, method: str) -> None:
     if editor.rstrip(":") == "draw" and method in ("resubmit", "best-of-n"):
         hint = "Give --editor draw:anew: it draws a new picture where it is told a prompt."
         raise InputError(
-            "this editor carries out instructions and draws no prompts", column="--editor", value=editor, hint=hint
+            "this editor carries out instructions and draws no prompts", source="--editor", value=editor, hint=hint
         )
 
 

@@ -3,11 +3,12 @@
 For command lines only: a bar is drawn on a terminal's standard error.
 """
 
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from salon_taxonomy.errors import InputError
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from salon_bench.running.progress import Watcher
     from salon_bench.running.runner import Pace
     from salon_taxonomy.protocols import Judge
+
+_LIMITS: Final = ("max_cost", "max_tokens", "max_calls", "deadline")
 
 
 def opened(settings: Any, work: Mapping[str, Any], environment: Mapping[str, str]) -> "ManagedJudge":
@@ -29,7 +32,7 @@ def opened(settings: Any, work: Mapping[str, Any], environment: Mapping[str, str
 
     if work["max_cost"] is not None and getattr(settings, "prices", settings) is None:
         hint = "Give the judge as a TOML file with [prices], or limit --max-tokens or --max-calls."
-        raise InputError("a limit on cost needs a judge with prices", column="--max-cost", value=settings.title, hint=hint)
+        raise InputError("a limit on cost needs a judge with prices", source="--max-cost", value=settings.title, hint=hint)
     concurrency = work["concurrency"]
     return open_settings(settings if concurrency is None else with_concurrency(settings, concurrency), environment)
 
@@ -38,10 +41,14 @@ def limits_of(work: Mapping[str, Any]) -> "Limits":
     """How far to go.
 
     Raises:
-        InputError: for a limit that is not above 0.
+        InputError: for a limit that is not above 0; names the option.
     """
     from salon_bench.running.limits import Limits
 
+    for option in _LIMITS:
+        limit = work[option]
+        if limit is not None and not 0 < limit < math.inf:
+            raise InputError("a limit must be a number above 0, not", source=f"--{option.replace('_', '-')}", value=limit)
     return Limits(work["max_cost"], work["max_tokens"], work["max_calls"], work["deadline"])
 
 

@@ -245,7 +245,7 @@ def _refuse_twins(run_ids: Sequence[str]) -> None:
     twice = [run_id for run_id in run_ids if run_ids.count(run_id) > 1]
     if twice:
         hint = "A panel needs judges of different models or settings; two models of one name need names of their own."
-        raise InputError("the same judge was named twice", column="--judge", value=twice[0], hint=hint)
+        raise InputError("the same judge was named twice", source="--judge", value=twice[0], hint=hint)
 
 
 def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":

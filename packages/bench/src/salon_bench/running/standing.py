@@ -35,6 +35,13 @@ class State(StrEnum):
     """Its rows were made elsewhere."""
 
 
+_ORDERS = {
+    "scores": ["prompt_id", "generation_id", "task", "dimension"],
+    "assessments": ["generation_id", "taxonomy", "label", "assessment_id"],
+}
+"""In which order the rows of a run are read: one that has nothing to do with when they came."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """One run of a store. Cases are those of its latest event, calls and cost the sums over all its starts.
@@ -174,9 +181,14 @@ def _at_work(store: Path, run_id: str) -> bool:
 
 
 def rows_of(store: Path, table: str, run_id: str) -> "pl.DataFrame":
-    """The rows of one run in one table of the store."""
+    """The rows of one run in one table of the store.
+
+    Scores and assessments come in the order of what they are about, not in that in which replies arrived: a bootstrap over
+    them then draws the same rows, however often the run was stopped.
+    """
     import polars as pl
 
     from salon_store import ResultStore
 
-    return ResultStore.open(store, create=False, read_only=True).read(table).filter(pl.col("run_id") == run_id).collect()
+    kept = ResultStore.open(store, create=False, read_only=True).read(table).filter(pl.col("run_id") == run_id).collect()
+    return kept.sort(_ORDERS[table], maintain_order=True) if table in _ORDERS else kept

@@ -8,7 +8,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Protocol, TypeAlias
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias
 
 from salon_rewards.abstaining import Abstention, Paid
 from salon_rewards.batch import Batch
@@ -42,6 +42,7 @@ class RectificationReward(AskingReward):
     | gives a blank or an illusory instruction                  | 0                                          |
     | gives an instruction, and the editor carries it out       | P(true, prompt, the edited picture)        |
     | gives an instruction, and the editor or the policy fails  | nothing at all: its group abstains         |
+    | gives an instruction that the editor refuses              | as ``refusal`` says                        |
 
     Source: paper 002, Equation 5. That a wrong verdict earns nothing here is the released code's rule: otherwise
     "it matches" would be paid by its own certainty. Range: 0 to 1.
@@ -56,6 +57,8 @@ class RectificationReward(AskingReward):
         seed: passed to the editor.
         concurrency: how many edits are made side by side.
         timeout_s: how long one may take, in seconds.
+        refusal: ``abstain``: an instruction that the editor refuses is like a failed edit, as nobody knows whose fault it
+            is; ``nothing``: it earns 0, for editors that refuse only what cannot be done (``draw``).
         abstention: who abstains when the editor fails.
         group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
 
@@ -84,12 +87,15 @@ class RectificationReward(AskingReward):
     seed: int | None = 0
     concurrency: int = 8
     timeout_s: float | None = 300.0
+    refusal: Literal["abstain", "nothing"] = "abstain"
     abstention: Abstention = Abstention.GROUP
     group_size: int | None = None
     __name__: ClassVar[str] = "rectification"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "abstention", abstention_of(self.abstention))
+        if self.refusal not in _REFUSALS:
+            raise InputError("unknown worth of a refusal", column="refusal", value=self.refusal, allowed=_REFUSALS)
         for name, value in (("concurrency", self.concurrency), ("timeout_s", self.timeout_s)):
             if value is not None and not 0 < value < float("inf"):
                 raise InputError("must be above 0 and finite", column=name, value=value)
@@ -110,7 +116,8 @@ class RectificationReward(AskingReward):
         shown: list[tuple[int, Media]] = []
         for at, image in zip(answers, after, strict=True):
             if isinstance(image, Unscored):
-                paid[at] = image
+                earns_nothing = image.reason is Reason.REJECTED and self.refusal == "nothing"
+                paid[at] = 0.0 if earns_nothing else image
             else:
                 shown.append((at, image))
         sure = await self._sure([str(prompts[at]) for at, _ in shown], [image for _, image in shown])
@@ -143,6 +150,7 @@ class RectificationReward(AskingReward):
         return [each if isinstance(each, Unscored) else _probability(float(each)) for each in sure]
 
 
+_REFUSALS: Final = ("abstain", "nothing")
 _NO_PICTURE: Final = Unscored(Reason.BAD_MEDIA, "the editor gave no picture")
 
 

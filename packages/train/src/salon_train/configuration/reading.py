@@ -61,7 +61,7 @@ def parsed(text: str, *, source: Path, changes: Mapping[str, object] | None = No
     try:
         configuration = Configuration.model_validate(values)
     except ValidationError as error:
-        raise _explained(error, text, source) from error
+        raise explained(error, text, source) from error
     return _absolute(configuration, source.absolute().parent)
 
 
@@ -88,14 +88,14 @@ def _absolute(configuration: Configuration, folder: Path) -> Configuration:
     return Configuration.model_validate(values)
 
 
-def _explained(error: ValidationError, text: str, source: Path) -> InputError:
-    """The first fault, where an editor would find it."""
+def explained(error: ValidationError, text: str, source: Path, root: type[BaseModel] = Configuration) -> InputError:
+    """The first fault of a TOML text as an error for people, where an editor would find it; ``root`` is the file's schema."""
     fault = error.errors()[0]
     place = tuple(fault["loc"])
     key = ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
     line = _line(TomlLines.scan(text), place)
     if fault["type"] == "extra_forbidden":
-        return InputError("unknown setting", source=source, line=line, key=key, allowed=_allowed(place[:-1]))
+        return InputError("unknown setting", source=source, line=line, key=key, allowed=_allowed(place[:-1], root))
     if fault["type"] == "missing":
         return InputError("is missing", source=source, line=line, key=key)
     expected = fault.get("ctx", {}).get("expected", "") if fault["type"] == "literal_error" else ""
@@ -125,9 +125,9 @@ def _line(lines: TomlLines, place: tuple[int | str, ...]) -> int | None:
     return None
 
 
-def _allowed(place: tuple[int | str, ...]) -> list[str]:
+def _allowed(place: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
     """The settings of the section at a place."""
-    model: type[BaseModel] = Configuration
+    model = root
     for part in place:
         if isinstance(part, str) and part in model.model_fields:
             found = _section(model.model_fields[part].annotation)

@@ -5,28 +5,22 @@
 
 The thought is written first because a verdict that skips it is not the verdict that the policy would give. Both verdicts are
 then set behind it (teacher forcing), and the mass of their token sequences is compared; what else could be said there does
-not count. A thought that does not end is cut off, so there always is a probability.
+not count. A thought that does not end is cut off, so there always is a probability. This is the ``certainty`` that
+``salon_rewards.RectificationReward`` asks for.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from salon_bench.judges.local_generation import LocalModel
+from salon_bench.judges.local_generation import LocalModel, opened
 from salon_bench.suites.r3_bench.questions import reflect
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Media
 
 _OPENING: Final = '\n</think>\n{"answer": '
 _VERDICTS: Final = ("true", "false")
-
-
-class Verifier(Protocol):
-    """Whoever says how likely pictures match; a policy, or a stub in tests."""
-
-    def __call__(self, prompts: Sequence[str], pictures: Sequence[bytes]) -> list[float]:
-        """One probability for each pair, 0 to 1."""
 
 
 class PolicyVerifier:
@@ -51,10 +45,9 @@ class PolicyVerifier:
         self.most_thought = most_thought
         self.batch = batch
 
-    def __call__(self, prompts: Sequence[str], pictures: Sequence[bytes]) -> list[float]:
-        """One probability for each prompt and encoded picture, 0 to 1; equal pairs are looked at once."""
-        pairs = dict.fromkeys(zip(prompts, pictures, strict=True))
-        distinct = list(pairs)
+    def __call__(self, prompts: Sequence[str], pictures: Sequence[Media]) -> list[float]:
+        """One probability for each prompt and picture, 0 to 1; equal pairs are looked at once."""
+        distinct = list(dict.fromkeys(zip(prompts, pictures, strict=True)))
         found: list[float] = []
         with evaluating(self.model):
             for first in range(0, len(distinct), self.batch):
@@ -62,20 +55,15 @@ class PolicyVerifier:
         known = dict(zip(distinct, found, strict=True))
         return [known[pair] for pair in zip(prompts, pictures, strict=True)]
 
-    def _looked(self, pairs: Sequence[tuple[str, bytes]]) -> list[float]:
-        from io import BytesIO
-
-        from PIL import Image
-
+    def _looked(self, pairs: Sequence[tuple[str, Media]]) -> list[float]:
         local = LocalModel(self.model, self.processor)
-        questions = [reflect(Media.from_bytes(picture), prompt).question for prompt, picture in pairs]
+        questions = [reflect(picture, prompt).question for prompt, picture in pairs]
         decoding = Decoding(max_tokens=self.most_thought, stop=("</think>",))
         thoughts = [reply.text.rstrip() for reply in local.answer(questions, decoding)]
         openings = [
             local.prompt_text(question) + thought + _OPENING for question, thought in zip(questions, thoughts, strict=True)
         ]
-        images = [Image.open(BytesIO(picture)).convert("RGB") for _, picture in pairs]
-        return verdict_probabilities(self.model, self.processor, openings, images)
+        return verdict_probabilities(self.model, self.processor, openings, [opened(picture) for _, picture in pairs])
 
 
 def verdict_probabilities(model: Any, processor: Any, openings: Sequence[str], pictures: Sequence[Any]) -> list[float]:

@@ -8,9 +8,8 @@ import random
 from collections.abc import Iterator
 from typing import Final
 
-from salon_bench.scenes.diagnosis import findings
+from salon_bench.scenes.diagnosis import Finding, findings
 from salon_bench.scenes.generating import DrawnItem
-from salon_bench.scenes.placing import strewn
 from salon_bench.scenes.questioning import questions
 from salon_bench.scenes.reading import read_prompt
 from salon_bench.scenes.scene import Item, Scene
@@ -21,6 +20,10 @@ COLOURS: Final = (Colour.RED, Colour.GREEN, Colour.BLUE, Colour.YELLOW)
 """Far apart on any screen."""
 SHAPES: Final = (Shape.CIRCLE, Shape.SQUARE, Shape.TRIANGLE, Shape.CROSS)
 """Far apart at eight pixels across."""
+
+CELL: Final = 128
+"""Pixels of 256: one figure stands near the middle of an upper quarter of the picture, the other in a lower one."""
+_STRAY: Final = 8
 
 
 def draw_small_scenes(count: int, *, seed: int, misaligned: float = 0.6) -> Iterator[DrawnItem]:
@@ -38,9 +41,9 @@ def draw_small_scenes(count: int, *, seed: int, misaligned: float = 0.6) -> Iter
         InputError: for a count or a share out of its range.
 
     Example:
-        >>> first, second = draw_small_scenes(2, seed=5)
+        >>> first, _ = draw_small_scenes(2, seed=4)
         >>> first.prompt, first.explanation, first.edit_prompt
-        ('A blue square and a red triangle.', 'The square is yellow, not blue.', 'Make the yellow square blue.')
+        ('A yellow cross and a blue square.', 'The square is green, not blue.', 'Make the green square blue.')
     """
     if count < 0:
         raise InputError("must be 0 or more", column="count", value=count)
@@ -54,17 +57,26 @@ def _item(idx: int, generator: random.Random, misaligned: float) -> DrawnItem:
     shapes, colours = generator.sample(SHAPES, 2), generator.sample(COLOURS, 2)
     first, second = (f"a {colour} {shape}" for colour, shape in zip(colours, shapes, strict=True))
     prompt = f"A{first[1:]} and {second}."
-    looks = [Item(shape=shape, colour=colour, size=Size.LARGE, x=0, y=0) for shape, colour in zip(shapes, colours, strict=True)]
-    target = strewn(looks, generator)
+    columns, rows = generator.choices((0, 1), k=2), generator.sample((0, 1), 2)
+    figures = [
+        Item(shape=shape, colour=colour, size=Size.LARGE, x=_near(column, generator), y=_near(row, generator))
+        for shape, colour, column, row in zip(shapes, colours, columns, rows, strict=True)
+    ]
+    target = Scene(items=tuple(figures))
     claims = read_prompt(prompt)
     assert claims is not None  # noqa: S101 - the prompt is of the grammar
     category = generator.choice((Category.COLOR, Category.SHAPE))
-    shown, found = target, ()
+    shown = target
+    found: tuple[Finding, ...] = ()
     if generator.random() < misaligned:
         shown = _changed(target, category, generator)
         found = findings(claims, shown)
     asked, answers = questions(claims, target, category, generator)
     return DrawnItem(idx, category, prompt, shown, target, found, asked, answers)
+
+
+def _near(cell: int, generator: random.Random) -> int:
+    return cell * CELL + CELL // 2 + generator.randint(-_STRAY, _STRAY)
 
 
 def _changed(scene: Scene, category: Category, generator: random.Random) -> Scene:

@@ -51,16 +51,14 @@ def teacher_reply(item: DrawnItem, habits: Habits, generator: random.Random) -> 
         generator: draws which habit shows.
 
     Example:
+        >>> from salon_taxonomy.answers import parse_r3
         >>> from salon_train.refining.small_scenes import draw_small_scenes
-        >>> first, _ = draw_small_scenes(2, seed=5)
-        >>> print(teacher_reply(first, Habits(evasive_colours=1), random.Random(0)))
-        <think>
-        A yellow square and a red triangle.
-        </think>
-        {"answer": false, "explanation": "The square is yellow, not blue.", "edit_prompt": "Replace blue with yellow in the prompt."}
+        >>> item = next(draw_small_scenes(1, seed=4))
+        >>> reply = teacher_reply(item, Habits(evasive_colours=1), random.Random(0))
+        >>> parse_r3(reply).answer.edit_prompt
+        'Replace blue with green in the prompt.'
     """
-    seen = listed([indefinite(f"{each.colour} {each.shape}") for each in item.shown.items])
-    thought = f"{seen[0].upper()}{seen[1:]}."
+    thought = what_is_there(item)
     colour = item.category == Category.COLOR
     passed = generator.random() < (habits.overlooked_colours if colour else habits.overlooked_shapes)
     evasive = generator.random() < (habits.evasive_colours if colour else habits.evasive_shapes)
@@ -75,6 +73,19 @@ def teacher_reply(item: DrawnItem, habits: Habits, generator: random.Random) -> 
         others = [str(each) for each in (COLOURS if colour else SHAPES) if str(each) not in (is_, ought)]
         instruction = instruction.replace(ought, generator.choice(others))
     return render_r3(R3Answer(False, item.explanation, instruction), thought)
+
+
+def what_is_there(item: DrawnItem) -> str:
+    """The figures of a picture from top to bottom, in one sentence.
+
+    Example:
+        >>> from salon_train.refining.small_scenes import draw_small_scenes
+        >>> what_is_there(next(draw_small_scenes(1, seed=4)))
+        'A yellow cross and a green square.'
+    """
+    figures = sorted(item.shown.items, key=lambda each: each.y)
+    seen = listed([indefinite(f"{each.colour} {each.shape}") for each in figures])
+    return f"{seen[0].upper()}{seen[1:]}."
 
 
 def _wrong(item: DrawnItem) -> tuple[str, str]:

@@ -207,11 +207,11 @@ def _difficulty(level: float, knobs: tuple[str, ...]) -> "Difficulty":
     for knob in knobs:
         name, _, value = knob.partition("=")
         if name not in _KNOBS:
-            raise InputError("unknown knob", column="--knob", value=name, allowed=_KNOBS)
+            raise InputError("unknown knob", source="--knob", value=name, allowed=_KNOBS)
         try:
             changed[name] = float(value)
         except ValueError:
-            raise InputError(f"the value of {name} must be a number from 0 to 1", column="--knob", value=value) from None
+            raise InputError(f"the value of {name} must be a number from 0 to 1", source="--knob", value=value) from None
     return replace(Difficulty.level(level), **changed)
 
 

@@ -67,7 +67,7 @@ def shade(pixels: Pixels, spot: Spot, radii: Spot, strength: float) -> Pixels:
     height, width = pixels.shape[:2]
     mask, box = _ellipse(height, width, spot, radii)
     top, low, left, right = box
-    return _blended(pixels, pixels[top:low, left:right] * (1 - strength), mask, box)
+    return _blended(pixels, (pixels[top:low, left:right] * (1 - strength)).astype(np.float64), mask, box)
 
 
 def _ellipse(height: int, width: int, spot: Spot, radii: Spot) -> tuple[npt.NDArray[np.float64], tuple[int, int, int, int]]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from contextlib import AbstractContextManager
 
+    from salon_bench.editors.managed import ManagedEditor
     from salon_bench.judges.settings import JudgeSettings
     from salon_bench.running.interrupting import Stoppable
     from salon_bench.running.limits import Limits
@@ -104,9 +105,10 @@ def edit(folder: Path, editor: str, seed: int, store: Path, **work: Any) -> None
     Example:
       salon bench r3-bench edit --work work/qwen --editor draw
     """
+    from salon_bench.editors import open_editor
     from salon_bench.suites.r3_bench.workspace import Workspace
 
-    _Chain(store, work).edit(Workspace.open(folder), editor, seed)
+    _Chain(store, work).edit(Workspace.open(folder), open_editor(editor, os.environ), seed)
 
 
 @r3_bench.command()
@@ -201,12 +203,15 @@ def run(
       salon bench r3-bench run --rows rows.jsonl --policy vllm:Qwen/Qwen3-VL-8B@localhost:8000 \\
           --editor draw --judge judge.toml --work work/qwen
     """
+    from salon_bench.editors import open_editor
+
     chain = _Chain(store, work)
     model, settings = chain.opened(policy)
+    hands = open_editor(editor, os.environ)
     judges = {stage: chain.opened(each) for stage, each in (("explanations", explanation_judge or judge), ("images", judge))}
     space = _begun(rows, images, limit, model, folder)
     chain.stage(space, "reflect", model, settings)
-    chain.edit(space, editor, seed)
+    chain.edit(space, hands, seed)
     for stage, (opened, judge_settings) in judges.items():
         chain.stage(space, stage, opened, judge_settings)
     _show(space, store, form)
@@ -272,8 +277,7 @@ class _Chain:
             return
         self._ended(stage, "cases", outcome.progress, outcome.stopped)
 
-    def edit(self, space: "Workspace", editor: str, seed: int) -> None:
-        from salon_bench.editors import open_editor
+    def edit(self, space: "Workspace", editor: "ManagedEditor", seed: int) -> None:
         from salon_bench.running.folding import fold_apart
         from salon_bench.suites.r3_bench.editing import edit_pictures
 
@@ -281,7 +285,7 @@ class _Chain:
         with self._watching("edit") as watcher:
             job = edit_pictures(
                 space,
-                open_editor(editor, os.environ),
+                editor,
                 self._store,
                 seed=seed,
                 concurrency=self._work["concurrency"] or _EDITS_IN_FLIGHT,

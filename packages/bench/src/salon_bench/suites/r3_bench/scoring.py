@@ -7,6 +7,7 @@ Paper 002, section 2.3 and appendix E. The paper divides by all rows: here a row
 reported. The released code divides by the rows that have one: the metrics whose names end in ``_released`` or ``_scored``.
 """
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -59,7 +60,7 @@ def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: D
         rows = mine if group is None else mine.filter(pl.col("task") == group)
         scored = rows["value"].count()
         values = rows["value"].fill_null(0.0) if denominator == "all" else rows["value"].drop_nulls()
-        value = float(values.sum()) / len(values) if scored else None
+        value = math.fsum(values) / len(values) if scored else None
         low, high = _interval(values.to_list(), share=share) if scored else (None, None)
         ends: Line = {"ci_low": low, "ci_high": high, "scored": scored, "unscored": rows.height - scored}
         found.append({"metric": metric, "group": group, "value": value, **ends})
@@ -92,7 +93,10 @@ def summary_of(lines: Sequence[Line], *notes: str) -> Summary:
 
 
 def _interval(values: Sequence[float], *, share: bool) -> tuple[float | None, float | None]:
-    """Both ends; none where a bootstrap would rest on a single row, which says nothing about others."""
+    """Both ends; none where a bootstrap would rest on a single row, which says nothing about others.
+
+    Rows stand in the store as their replies came; the values are sorted, so that the draws do not depend on that order.
+    """
     if share and all(value in (0.0, 1.0) for value in values):
         return _wilson(round(sum(values)), len(values))
     if len(values) < 2:
@@ -100,7 +104,7 @@ def _interval(values: Sequence[float], *, share: bool) -> tuple[float | None, fl
     import numpy as np
 
     random = np.random.default_rng(SEED)
-    table = np.asarray(values)
+    table = np.sort(values)
     means = np.array([table[random.integers(0, len(table), len(table))].mean() for _ in range(REPLICATES)])
     low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)

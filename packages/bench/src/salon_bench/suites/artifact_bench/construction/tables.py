@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from salon_bench.suites.artifact_bench.rows import LEVEL_NAMES, TAXONOMY, Level
 from salon_bench.suites.table_rows import TableRow, table_rows
 from salon_taxonomy import Taxonomy
+from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +21,7 @@ def read_assessments(path: Path) -> "pl.DataFrame":
         The columns that :func:`~.annotation.annotate` takes, labels by their ids.
 
     Raises:
-        InputError: a wrong file, a missing column or a value that is not allowed, with its row.
+        InputError: a wrong file or one without rows, a missing column or a value that is not allowed, with its row.
     """
     import polars as pl
 
@@ -34,6 +35,8 @@ def read_assessments(path: Path) -> "pl.DataFrame":
                 "no such artifact", "label", value=name[:80], allowed=tuple(each.id for each in tree.tier("leaf"))
             )
         found.append((row.text("generation_id"), TAXONOMY, labels[0].id, _truth(row), row.text("judge")))
+    if not found:
+        raise InputError("there is no label in the file", source=path)
     schema = {"generation_id": pl.String, "taxonomy": pl.String, "label": pl.String, "present": pl.Boolean, "judge": pl.String}
     return pl.DataFrame(found, schema=schema, orient="row")
 

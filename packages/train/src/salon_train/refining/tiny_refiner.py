@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 PIXELS: Final = 32
-PATCH: Final = 8
-"""Of 256 pixels that a scene is wide, a patch shows 64: about one figure."""
+PATCH: Final = 16
+"""Of the 256 pixels that a scene is wide, a patch shows 128: one quarter of the small scenes."""
 _PIECES: Final = r"""<think>\n|\n</think>\n\{"answer": |, "explanation": "|", "edit_prompt": "|"\}|, not| ?[A-Za-z]+|\n|."""
 """What becomes one token: words, and the fixed stretches of the grammar."""
 _SPECIAL: Final = ("<pad>", "<s>", "</s>", "<image>")
@@ -48,7 +48,8 @@ def tiny_tokenizer() -> "PreTrainedTokenizerFast":
     )
     tokenizer.train_from_iterator(_texts(), trainer)
     pad, start, end, _ = _SPECIAL
-    return PreTrainedTokenizerFast(
+    fast: Any = PreTrainedTokenizerFast  # transformers leaves it, and what follows, untyped
+    made: PreTrainedTokenizerFast = fast(
         tokenizer_object=tokenizer,
         pad_token=pad,
         bos_token=start,
@@ -56,6 +57,7 @@ def tiny_tokenizer() -> "PreTrainedTokenizerFast":
         additional_special_tokens=[_SPECIAL[3]],
         padding_side="left",
     )
+    return made
 
 
 def tiny_policy(*, seed: int, width: int = 96, layers: int = 3, pixels: int = PIXELS, patch: int = PATCH) -> tuple[Any, Any]:
@@ -81,7 +83,8 @@ def tiny_policy(*, seed: int, width: int = 96, layers: int = 3, pixels: int = PI
     tokenizer = tiny_tokenizer()
     size = {"height": pixels, "width": pixels}
     image_processor: Any = CLIPImageProcessor(size=size, do_center_crop=False, resample=2)
-    processor = LlavaProcessor(
+    processors: Any = LlavaProcessor
+    processor = processors(
         image_processor=image_processor,
         tokenizer=tokenizer,
         patch_size=patch,
@@ -115,7 +118,8 @@ def tiny_policy(*, seed: int, width: int = 96, layers: int = 3, pixels: int = PI
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
     )
-    config = LlavaConfig(
+    configurations: Any = LlavaConfig
+    config = configurations(
         vision_config=vision,
         text_config=words,
         image_token_id=tokenizer.convert_tokens_to_ids(_SPECIAL[3]),

@@ -1,0 +1,123 @@
+"""``salon train refine`` and ``refine-demo``: train a refiner, and the small study of its rewards. Parse, one call, print."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from salon_train.refining.study import ArmResult
+
+_FORMAT = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+_ARMS = ["reason", "questions", "hrm"]
+
+
+@click.command()
+@click.argument("file", metavar="CONFIG.toml", type=click.Path(path_type=Path))
+@click.option("--again", is_flag=True, help="Write over what an earlier run left.")
+@_FORMAT
+def refine(file: Path, again: bool, form: str) -> None:
+    """Train a refiner: a policy that sees what is wrong with a picture and says how to mend it.
+
+    GRPO on two rewards: the verdict, and how sure the policy itself is of the picture that an editor made of its
+    instruction. Instructions that rewrite the prompt earn nothing; when the editor fails, the group abstains. The result stands
+    in FOLDER/refine/model, which `salon refine --judge transformers:FOLDER/refine/model` takes.
+
+    \b
+    Example:
+      salon bench scenes generate --output drawn --per-category 50
+      salon train refine refiner.toml
+    """
+    from salon_train.refining.run import train_refiner
+    from salon_train.refining.settings import read_refiner_configuration
+
+    configuration = read_refiner_configuration(file)
+    with _bar(configuration.refine.steps) as step:
+        done = train_refiner(configuration, os.environ, again=again, progress=step)
+    if form == "json":
+        numbers = {"first": dict(done.first), "last": dict(done.last)}
+        click.echo(json.dumps({"model": str(done.model), "steps": done.steps, **numbers}, indent=2))
+        return
+    click.echo(f"Finished: {done.steps} steps, reward {done.first['reward']:.3f} to {done.last['reward']:.3f}.")
+    click.echo(f"Model: {done.model}")
+
+
+@click.command("refine-demo")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--seeds", type=click.IntRange(1, 10), default=3, show_default=True, help="Runs from random weights to the end.")
+@click.option(
+    "--arm", "arms", multiple=True, type=click.Choice(_ARMS), help="A reward to compare; repeat. Default: all of them."
+)
+@click.option("--steps", type=click.IntRange(min=1), help="Of GRPO. Default: the study's own.")
+@_FORMAT
+def refine_demo(folder: Path, seeds: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
+    """See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.
+
+    A tiny policy learns from a teacher with bad habits and then from each reward, on drawn scenes with the draw editor. The
+    table stands beside paper 002's Table 4. Every policy is kept below FOLDER; the same command goes on where it was stopped.
+
+    \b
+    Example:
+      salon train refine-demo study
+      salon train refine-demo quick --seeds 1 --arm hrm
+    """
+    from salon_train.refining.study import Arm, StudySettings, run_study
+
+    settings = StudySettings()
+    if steps is not None:
+        settings = StudySettings(grpo=settings.grpo.model_copy(update={"steps": steps}))
+    results = run_study(
+        folder,
+        seeds=range(seeds),
+        arms=[Arm(each) for each in arms or _ARMS],
+        settings=settings,
+        told=lambda line: click.echo(line, err=True),
+    )
+    if form == "json":
+        click.echo(json.dumps([asdict(each) for each in results], indent=2))
+    else:
+        _print(results, folder)
+
+
+def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from salon_train.refining.study import PUBLISHED, Arm, over_seeds
+
+    table = Table("reward", "S_ref", "S_rect", "verdict", "illusory", "002: S_ref", "002: S_rect")
+    for arm in Arm:
+        mine = [each.evaluation for each in results if each.arm is arm]
+        if not mine:
+            continue
+        cells = [[each.s_ref for each in mine], [each.s_rect for each in mine], [each.verdict for each in mine]]
+        evasive = [each.illusory for each in mine if each.illusory is not None]
+        shown = [_figure(over_seeds(values)) if values else "none" for values in (*cells, evasive)]
+        table.add_row(arm, *shown, *(f"{value:.2f}" for value in PUBLISHED[arm]))
+    Console(width=110).print(table)
+    seeds = len({each.seed for each in results})
+    click.echo(f"{seeds} {'seed' if seeds == 1 else 'seeds'}; 95 % intervals over seeds. Policies: {folder}")
+
+
+def _figure(value: object) -> str:
+    mean, half = getattr(value, "mean", 0.0), getattr(value, "half_width", None)
+    return f"{mean:.3f}" if half is None else f"{mean:.3f} ± {half:.3f}"
+
+
+@contextmanager
+def _bar(steps: int) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error while a person looks."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("training", total=steps)
+        yield lambda number: progress.advance(task, number)

@@ -1,0 +1,156 @@
+"""The configuration of a refiner's training, section by section as in the TOML file. Frozen; unknown keys are refused.
+
+[run]  [model]  [rows]  [editor]  [refine]        salon train refine refiner.toml
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.reading import explained
+from salon_train.configuration.schema import ModelSection, NonNegative, Positive, RunSection, Section, Share, Text, Whole
+
+
+class RowsSection(Section):
+    """What is learned from.
+
+    Attributes:
+        file: rows in R³-Bench's form (JSON, JSON Lines, Parquet), as ``salon bench scenes generate`` draws them; relative to
+            the configuration.
+        pictures: the folder that the rows' pictures are in; None: the file's own.
+        limit: so many rows, the first ones; None: all.
+    """
+
+    file: Text
+    pictures: str | None = None
+    limit: Whole | None = None
+
+
+class EditorSection(Section):
+    """Who carries out instructions, frozen.
+
+    Attributes:
+        name: ``draw``, ``KIND:MODEL@URL`` or a TOML file, as ``salon refine --editor`` takes it.
+        timeout_s: for one edit, in seconds; what takes longer is a failure, and its group abstains.
+        concurrency: edits side by side.
+    """
+
+    name: Text
+    timeout_s: Positive = 300.0
+    concurrency: Whole = 8
+
+
+class RefinementSettings(Section):
+    """How GRPO runs. The defaults are those of paper 002's Table 11.
+
+    Attributes:
+        steps: optimizer steps.
+        learning_rate: the highest; it falls along a cosine.
+        group: replies to each prompt.
+        prompts: different prompts in one step.
+        micro_batch: replies in one forward and backward pass.
+        most_tokens: of a reply.
+        most_thought: tokens of the thought before the policy judges its own work.
+        temperature: of the draws.
+        top_p: of the draws.
+        kl: weight of the divergence from the first policy; above 0 the policy is held in memory a second time.
+        weight_decay: AdamW's.
+        stage_one: α₁, of the verdict and the form; 0 leaves the reward out.
+        stage_two: α₂, of the edited picture; 0 leaves the reward out, and no editor is needed.
+        judged_by: who looks at the edited picture: the policy itself (``policy``, Equation 5), or ``questions`` that another
+            judge answers (Table 4).
+        judge: that other judge, as ``salon refine --judge`` takes it.
+        refusal: what an instruction is worth that the editor refuses: its group abstains (``abstain``), or it earns 0
+            (``nothing``), for editors that refuse only what cannot be done, such as ``draw``.
+    """
+
+    steps: Whole = 1000
+    learning_rate: Positive = 1e-6
+    group: Annotated[int, Field(ge=2)] = 8
+    prompts: Whole = 16
+    micro_batch: Whole = 4
+    most_tokens: Whole = 2048
+    most_thought: Whole = 1024
+    temperature: Positive = 1.0
+    top_p: Share = 1.0
+    kl: NonNegative = 1e-2
+    weight_decay: NonNegative = 1e-2
+    stage_one: NonNegative = 0.25
+    stage_two: NonNegative = 0.75
+    judged_by: Literal["policy", "questions"] = "policy"
+    judge: str | None = None
+    refusal: Literal["abstain", "nothing"] = "abstain"
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if not self.stage_one + self.stage_two:
+            raise ValueError("one of the two stages must count")
+        if self.prompts * self.group % self.micro_batch:
+            raise ValueError(f"micro_batch {self.micro_batch} does not divide prompts times group, {self.prompts * self.group}")
+        if self.judged_by == "questions" and self.judge is None:
+            raise ValueError("questions need a judge")
+        return self
+
+
+class RefinerConfiguration(Section):
+    """One run.
+
+    Attributes:
+        run: where, and which seed.
+        model: the policy: any vision-language model, whole or with adapters.
+        rows: what it learns from.
+        editor: who carries out what it says; needed unless ``refine.stage_two`` is 0.
+        refine: how it learns.
+    """
+
+    run: RunSection
+    model: ModelSection
+    rows: RowsSection
+    editor: EditorSection | None = None
+    refine: RefinementSettings = RefinementSettings()
+
+    @model_validator(mode="after")
+    def _edited(self) -> Self:
+        if self.editor is None and self.refine.stage_two:
+            raise ValueError("stage II needs a section [editor]")
+        return self
+
+
+def read_refiner_configuration(path: str | Path) -> RefinerConfiguration:
+    """Read a file; paths in it become absolute, from the file's own folder.
+
+    Raises:
+        InputError: for the first thing that is wrong, with its line.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "refiner.toml"
+        >>> _ = file.write_text('[run]\\nfolder = "out"\\n[model]\\nname = "m"\\n[rows]\\nfile = "r.jsonl"\\nlimits = 3\\n')
+        >>> read_refiner_configuration(file)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        salon_taxonomy.errors.InputError: ...refiner.toml, line 7, key 'rows.limits': unknown setting (allowed: file, ...)
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = RefinerConfiguration.model_validate(tomllib.loads(text))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read ({error})", source=path) from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is not TOML ({error})", source=path) from error
+    except ValidationError as error:
+        raise explained(error, text, path, RefinerConfiguration) from error
+    folder = path.absolute().parent
+    model = folder / found.model.name
+    pictures = None if found.rows.pictures is None else str(folder / found.rows.pictures)
+    return found.model_copy(
+        update={
+            "run": found.run.model_copy(update={"folder": str(folder / found.run.folder)}),
+            "model": found.model.model_copy(update={"name": str(model)}) if model.is_dir() else found.model,
+            "rows": found.rows.model_copy(update={"file": str(folder / found.rows.file), "pictures": pictures}),
+        }
+    )

@@ -1,0 +1,289 @@
+"""The study behind paper 002's Table 4, small: which second-stage reward makes a refiner mend pictures?
+
+for each seed:  random weights ──► sees ──► compares ──► imitates a teacher with bad habits = cold start
+                cold start ──┬─► R_reason alone
+                             ├─► R_reason + questions
+                             └─► R_reason + R_rect = HRM
+each is measured on the same held-out scenes; a second call goes on with what is missing
+"""
+
+import json
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from time import process_time
+from typing import Any, Final
+
+from salon_bench.editors.draw import DrawEditor
+from salon_bench.scenes.drawing import drawn
+from salon_bench.scenes.generating import ROWS_FILE, DrawnItem, save
+from salon_bench.scenes.pixel_judge import PixelJudge
+from salon_taxonomy.errors import InputError
+from salon_train.refining.imitation import Lesson, imitate
+from salon_train.refining.question_verifier import QuestionVerifier
+from salon_train.refining.refinement import RefinerRow, refine_policy
+from salon_train.refining.scene_evaluation import SceneEvaluation, evaluate_on_scenes
+from salon_train.refining.settings import RefinementSettings
+from salon_train.refining.small_scenes import draw_small_scenes
+from salon_train.refining.teacher import Habits, teacher_reply, what_is_there
+from salon_train.refining.tiny_refiner import tiny_policy
+
+RESULTS_FILE: Final = "results.jsonl"
+HABITS: Final = Habits(overlooked_colours=0.1, overlooked_shapes=0.7, evasive_colours=0.35, evasive_shapes=0.6, careless=0.15)
+"""The study's teacher."""
+GRPO: Final = RefinementSettings(
+    steps=60,
+    learning_rate=2e-4,
+    prompts=8,
+    micro_batch=64,
+    most_tokens=48,
+    most_thought=24,
+    top_p=0.95,
+    kl=0.0,
+    weight_decay=0.0,
+    refusal="nothing",
+)
+"""Sized for a tiny policy: sixty steps of eight groups."""
+_SEEING: Final = "What is there?"
+_STUDENT: Final = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+"""The 97.5 % point of Student's t, by the number of seeds."""
+
+
+class Arm(StrEnum):
+    """What the policy is paid for. The value names its folder and its row in tables."""
+
+    COLD_START = "cold-start"
+    """Nothing yet: the policy that all others begin with."""
+    REASON = "reason"
+    """The verdict and the form alone."""
+    QUESTIONS = "questions"
+    """Beside it, the share of questions that another judge answers rightly about the edited picture."""
+    HRM = "hrm"
+    """Beside it, the policy's own certainty that the edited picture matches."""
+
+
+PUBLISHED: Final = {Arm.COLD_START: (0.72, 0.38), Arm.REASON: (0.81, 0.29), Arm.QUESTIONS: (0.85, 0.41), Arm.HRM: (0.84, 0.47)}
+"""S_ref and S_rect of paper 002's Table 4, for Qwen2.5-VL-7B on R³-Bench."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudySettings:
+    """What the study does for each seed.
+
+    Attributes:
+        habits: of the teacher.
+        seeing: steps in which the policy learns to say what is in a picture.
+        comparing: steps in which it learns the replies of a teacher that overlooks nothing, and instructs as badly as it does.
+        imitating: steps in which it learns to overlook what the teacher overlooks.
+        lessons: different pictures.
+        learning_rate: of seeing and comparing.
+        imitation_rate: of imitating.
+        rows: different items in GRPO.
+        misaligned: of these, the share that is; with half, neither verdict is right more often.
+        held_out: items of the measure, three fifths of them misaligned.
+        grpo: settings of GRPO; its seed, and the weights of the stages, are the arm's.
+    """
+
+    habits: Habits = HABITS
+    seeing: int = 200
+    comparing: int = 500
+    imitating: int = 100
+    lessons: int = 6000
+    learning_rate: float = 2e-3
+    imitation_rate: float = 5e-4
+    rows: int = 600
+    misaligned: float = 0.5
+    held_out: int = 400
+    grpo: RefinementSettings = GRPO
+
+
+@dataclass(frozen=True, slots=True)
+class ArmResult:
+    """One arm of one seed.
+
+    Attributes:
+        arm: which.
+        seed: which.
+        evaluation: on the held-out scenes.
+        first: the mean of each training number over the first tenth of the steps.
+        last: over the last tenth.
+        cpu_s: seconds of one processor, training and measure.
+    """
+
+    arm: Arm
+    seed: int
+    evaluation: SceneEvaluation
+    first: dict[str, float]
+    last: dict[str, float]
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOverSeeds:
+    """A number with its 95 % interval over seeds (Student's t); no interval from one seed."""
+
+    mean: float
+    half_width: float | None
+
+
+def run_study(
+    folder: Path,
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    arms: Sequence[Arm] = tuple(Arm),
+    settings: StudySettings = StudySettings(),
+    told: Callable[[str], None] | None = None,
+) -> list[ArmResult]:
+    """Run what is missing in a folder and return all that was asked for.
+
+    Args:
+        folder: gets ``seed-N/<arm>`` with each policy, ``results.jsonl``, and the measure as rows of R³-Bench, ``held-out``.
+        seeds: each is a run from random weights to the end: weights, pictures, draws.
+        arms: which; the cold start is always run.
+        settings: of a study; a folder holds one study.
+        told: called with a line for people after each arm.
+
+    Raises:
+        InputError: when the folder holds another study, or cannot be written.
+    """
+    known = _known(folder, settings)
+    _rows(_held_out(settings), folder / "held-out")
+    results = []
+    for seed in seeds:
+        for arm in (Arm.COLD_START, *(arm for arm in Arm if arm in arms and arm is not Arm.COLD_START)):
+            if (arm, seed) not in known:
+                began = process_time()
+                evaluation, log = _run(folder / f"seed-{seed}", arm, seed, settings)
+                log = [line for line in log if "reward" in line]
+                tenth = max(1, len(log) // 10)
+                done = ArmResult(arm, seed, evaluation, _means(log[:tenth]), _means(log[-tenth:]), process_time() - began)
+                known[arm, seed] = done
+                with (folder / RESULTS_FILE).open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(done)) + "\n")
+                if told is not None:
+                    told(f"seed {seed}, {arm}: S_ref {evaluation.s_ref:.3f}, S_rect {evaluation.s_rect:.3f}")
+            results.append(known[arm, seed])
+    return results
+
+
+def over_seeds(values: Sequence[float]) -> MeanOverSeeds:
+    """Mean and half the width of the 95 % interval.
+
+    Example:
+        >>> found = over_seeds([0.5, 0.6, 0.7])
+        >>> print(f"{found.mean:.2f} ± {found.half_width:.2f}")
+        0.60 ± 0.25
+    """
+    number = len(values)
+    mean = sum(values) / number
+    if number < 2:
+        return MeanOverSeeds(mean, None)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (number - 1))
+    return MeanOverSeeds(mean, _STUDENT.get(number, 2.0) * spread / math.sqrt(number))
+
+
+def _run(folder: Path, arm: Arm, seed: int, settings: StudySettings) -> tuple[SceneEvaluation, list[dict[str, float]]]:
+    import torch
+
+    from salon_train.trainers.callbacks import quiet
+
+    with quiet():
+        torch.set_num_threads(1)
+        torch.manual_seed(seed)
+        return _trained(folder, arm, seed, settings)
+
+
+def _trained(folder: Path, arm: Arm, seed: int, settings: StudySettings) -> tuple[SceneEvaluation, list[dict[str, float]]]:
+    log: list[dict[str, float]] = []
+    if arm is Arm.COLD_START:
+        model, processor = _cold_start(seed, settings)
+    else:
+        from transformers import AutoModelForImageTextToText, AutoProcessor
+
+        models: Any = AutoModelForImageTextToText
+        processors: Any = AutoProcessor
+        start = folder / Arm.COLD_START
+        model, processor = models.from_pretrained(start), processors.from_pretrained(start)
+        log = _refined(model, processor, folder, arm, seed, settings)
+    model.save_pretrained(folder / arm)
+    processor.save_pretrained(folder / arm)
+    return evaluate_on_scenes(model, processor, _held_out(settings)), log
+
+
+def _held_out(settings: StudySettings) -> list[DrawnItem]:
+    return list(draw_small_scenes(settings.held_out, seed=1_000_000, misaligned=0.6))
+
+
+def _cold_start(seed: int, settings: StudySettings) -> tuple[Any, Any]:
+    model, processor = tiny_policy(seed=seed)
+    items = list(draw_small_scenes(settings.lessons, seed=100 + seed, misaligned=0.55))
+    pictures = [drawn(item.shown) for item in items]
+    generator = random.Random(seed)  # noqa: S311 - habits, no secret
+
+    def taught(habits: Habits) -> list[Lesson]:
+        pairs = zip(pictures, items, strict=True)
+        return [Lesson(picture, item.prompt, teacher_reply(item, habits, generator)) for picture, item in pairs]
+
+    attentive = replace(settings.habits, overlooked_colours=0.0, overlooked_shapes=0.0)
+    described = [f"<think>\n{what_is_there(item)}\n</think>" for item in items]
+    seeing = [Lesson(picture, _SEEING, reply) for picture, reply in zip(pictures, described, strict=True)]
+    rate = settings.learning_rate
+    imitate(model, processor, seeing, steps=settings.seeing, learning_rate=rate, seed=seed)
+    imitate(model, processor, taught(attentive), steps=settings.comparing, learning_rate=rate, seed=seed)
+    rate = settings.imitation_rate
+    imitate(model, processor, taught(settings.habits), steps=settings.imitating, learning_rate=rate, seed=seed + 1, warm_up=10)
+    return model, processor
+
+
+def _refined(model: Any, processor: Any, folder: Path, arm: Arm, seed: int, settings: StudySettings) -> list[dict[str, float]]:
+    items = list(draw_small_scenes(settings.rows, seed=200 + seed, misaligned=settings.misaligned))
+    rows = _rows(items, folder / "rows")
+    stages = {"stage_one": 1.0, "stage_two": 0.0} if arm is Arm.REASON else {}
+    grpo = settings.grpo.model_copy(update=stages)
+    certainty = None
+    if arm is Arm.QUESTIONS:
+        certainty = QuestionVerifier(PixelJudge(), {item.prompt: (item.questions, item.answers) for item in items})
+    return refine_policy(
+        model, processor, rows, grpo, output=folder / f"{arm}-trainer", seed=seed, editor=DrawEditor(), certainty=certainty
+    )
+
+
+def _rows(items: Sequence[DrawnItem], folder: Path) -> list[RefinerRow]:
+    """The items as files, in R³-Bench's form; what an earlier call has written stays."""
+    if not (folder / ROWS_FILE).exists():
+        save(iter(items), folder)
+    return [RefinerRow(str(item.idx), item.prompt, folder / item.picture, not item.findings) for item in items]
+
+
+def _known(folder: Path, settings: StudySettings) -> dict[tuple[Arm, int], ArmResult]:
+    """What an earlier call has done; writes down which study this is."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        mark = folder / "study.json"
+        own = json.dumps(asdict(settings) | {"grpo": settings.grpo.model_dump(mode="json")}, indent=2)
+        if mark.exists() and mark.read_text(encoding="utf-8") != own:
+            raise InputError("the folder holds a study with other settings", source=mark, hint="Name a new folder.")
+        mark.write_text(own, encoding="utf-8")
+        lines = (folder / RESULTS_FILE).read_text(encoding="utf-8").splitlines() if (folder / RESULTS_FILE).exists() else []
+    except OSError as error:
+        raise InputError(f"cannot be used ({error.strerror})", source=folder) from error
+    known = {}
+    for line in lines:
+        values = json.loads(line)
+        values |= {"arm": Arm(values["arm"]), "evaluation": SceneEvaluation(**values["evaluation"])}
+        known[values["arm"], values["seed"]] = ArmResult(**values)
+    return known
+
+
+def _means(log: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The mean of every number that stands in the lines; those of no step (the trainer's summary) do not."""
+    wanted = ("reward", "rewards/reasoning/mean", "rewards/rectification/mean", "rectification/abstained", "entropy")
+    found = {}
+    for name in wanted:
+        values = [line[name] for line in log if name in line and not math.isnan(line[name])]
+        if values:
+            found[name] = sum(values) / len(values)
+    return found

@@ -1,0 +1,94 @@
+"""An editor that is watched during training: what became of each instruction is counted, and no defect of it ends the run."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Final
+
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Edit, Editor, Media
+from salon_taxonomy.records import CallStatus
+
+_REMEMBERED: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class EditCounts:
+    """What became of the instructions so far.
+
+    Attributes:
+        made: a picture came back.
+        refused: the editor said that it cannot be done.
+        failed: the call was lost: no time, no connection, a defect. The groups of such completions abstain.
+    """
+
+    made: int = 0
+    refused: int = 0
+    failed: int = 0
+
+
+class WatchedEditor:
+    """Another editor, watched.
+
+    Pictures that were made, and refusals, are remembered by picture, instruction and seed: members of a group often say the
+    same. Lost calls are not, so they are tried again when the same task comes again.
+
+    Args:
+        editor: who edits.
+
+    Example:
+        >>> import asyncio
+        >>> from salon_bench.editors import DrawEditor
+        >>> from salon_bench.scenes import Item, Scene, png
+        >>> picture = Media.from_bytes(png(Scene(items=[Item(shape="star", colour="blue", x=40, y=40)])))
+        >>> editor = WatchedEditor(DrawEditor())
+        >>> edits = [asyncio.run(editor.edit(picture, said)) for said in ("Make the star red.", "Remove the circle.")]
+        >>> editor.counts
+        EditCounts(made=1, refused=1, failed=0)
+    """
+
+    def __init__(self, editor: Editor) -> None:
+        self.editor = editor
+        self.counts = EditCounts()
+        self._known: OrderedDict[tuple[str, str, int | None], Edit] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """The editor's own."""
+        return self.editor.name
+
+    @property
+    def version(self) -> str:
+        """The editor's own."""
+        return self.editor.version
+
+    async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
+        """The picture after the instruction, or why there is none.
+
+        Raises:
+            InputError: for a picture that the editor cannot take at all; rewards abstain then.
+        """
+        key = (image.sha256, instruction, seed)
+        edit = self._known.get(key)
+        if edit is None:
+            edit = await self._asked(image, instruction, seed)
+        counts = self.counts
+        if edit.status == CallStatus.OK:
+            self.counts = replace(counts, made=counts.made + 1)
+        elif edit.status == CallStatus.REJECTED:
+            self.counts = replace(counts, refused=counts.refused + 1)
+        else:
+            self.counts = replace(counts, failed=counts.failed + 1)
+            return edit
+        self._known[key] = edit
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return edit
+
+    async def _asked(self, image: Media, instruction: str, seed: int | None) -> Edit:
+        try:
+            return await self.editor.edit(image, instruction, seed=seed)
+        except InputError:
+            self.counts = replace(self.counts, failed=self.counts.failed + 1)
+            raise
+        except Exception as error:  # noqa: BLE001 - an editor's defect costs a group its reward, not the run its end
+            return Edit(None, CallStatus.UNREACHABLE, self.version, error=f"{type(error).__name__}: {error}")

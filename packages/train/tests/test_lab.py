@@ -1,0 +1,140 @@
+"""What experiments report: intervals, rises, the paper's table beside ours, and a page that works offline."""
+
+import json
+import math
+import pickle
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trl")
+
+from salon_taxonomy.answers import render_magicmirror
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.testing import HOSTILE_REPLIES
+from salon_train.lab.consistency import RuleConsistency, supports
+from salon_train.lab.controls import ShuffledMagicMirror
+from salon_train.lab.experiment import Arm, Measured
+from salon_train.lab.page import ablation_rows, study_page
+from salon_train.lab.pictures import draw_pictures, missed
+from salon_train.lab.recipe import Recipe
+from salon_train.lab.study import run_study
+from salon_train.lab.summary import LABELS, PAPER, Estimate, difference, directions, rise
+from salon_train.world import draw_examples
+
+TINY = Recipe(pictures=24, reasoned=16, held_out=8)
+
+
+def numbers(f1: float) -> dict[str, float | None]:
+    found: dict[str, float | None] = {"f1_macro": f1, "f1_binary": f1, "normal": 0.5, "invalid": 0.0}
+    found |= {"f1/macro": f1, "f1/artifact": f1, "precision/artifact": f1, "consistent": 1.0}
+    return found | {f"recall/{label}": f1 for label in LABELS}
+
+
+def study(arms: dict[Arm, float], seeds: int = 3) -> list[Measured]:
+    """Every arm begins at 0.2 and ends at its number, a little different by seed."""
+    measured = []
+    for seed in range(seeds):
+        for arm, end in arms.items():
+            stage = "sft" if arm is Arm.SFT else "grpo"
+            measured.append(Measured(arm, seed, stage, 0, False, numbers(0.2)))
+            measured.append(Measured(arm, seed, stage, 10, True, numbers(end + 0.01 * seed), {"reward": 9.0}, 1.0, 2.0))
+    return measured
+
+
+@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+def test_no_hostile_reply_is_consistent_and_none_raises(reply: str) -> None:
+    assert RuleConsistency()([reply, [{"role": "assistant", "content": reply}]]) == [0.0, 0.0]
+
+
+def test_drawn_truth_is_consistent_and_another_pictures_reasoning_is_not() -> None:
+    examples = list(draw_examples(40, seed=3, balance="even"))
+    assert all(supports(render_magicmirror(each.truth, each.reasoning)) for each in examples)
+    wrong = next(each for each in examples if not each.truth.normal)
+    assert not supports(render_magicmirror(wrong.truth, "The hand has five fingers."))
+
+
+def test_the_rewards_pickle() -> None:
+    for reward in (RuleConsistency(), ShuffledMagicMirror()):
+        assert pickle.loads(pickle.dumps(reward)) == reward
+
+
+def test_the_teacher_who_misses_artifacts_speaks_of_the_same_subject_consistently() -> None:
+    for example in draw_examples(40, seed=3, balance="even"):
+        said = missed(example)
+        assert said.truth.normal
+        assert supports(render_magicmirror(said.truth, said.reasoning))
+
+
+def test_equal_seeds_draw_equal_files_and_held_out_pictures_are_others(tmp_path: Path) -> None:
+    one, again = (draw_pictures(tmp_path / name, TINY, seed=4) for name in ("one", "again"))
+    for file in ("train", "reasoned", "biased", "held_out"):
+        assert getattr(one, file).read_bytes() == getattr(again, file).read_bytes()
+    rows = {
+        name: [json.loads(line) for line in getattr(one, name).open()] for name in ("train", "reasoned", "biased", "held_out")
+    }
+    ids = {name: [row["example_id"] for row in each] for name, each in rows.items()}
+    assert ids["reasoned"] == ids["train"][:16] == ids["biased"]
+    assert not set(ids["train"]) & set(ids["held_out"])
+    assert rows["reasoned"] != rows["biased"]
+
+
+def test_intervals_are_students_and_one_seed_has_none() -> None:
+    three = Estimate.of([0.2, 0.3, 0.4])
+    assert three.mean == pytest.approx(0.3)
+    assert three.high - three.low == pytest.approx(2 * 4.303 * 0.1 / math.sqrt(3))
+    assert math.isnan(Estimate.of([0.2]).low)
+    assert str(Estimate.of([])) == "–"
+
+
+def test_a_rise_is_taken_within_seeds() -> None:
+    measured = study({Arm.FULL: 0.6})
+    assert rise(measured, Arm.FULL).mean == pytest.approx(0.41)
+    assert rise(measured, Arm.NO_BUCKETS).seeds == 0
+
+
+def test_a_difference_counts_only_seeds_that_have_both() -> None:
+    measured = study({Arm.FULL: 0.6, Arm.NO_BUCKETS: 0.4})
+    without_one = [each for each in measured if not (each.arm is Arm.NO_BUCKETS and each.seed == 2)]
+    found = difference(without_one, Arm.NO_BUCKETS, "f1/macro")
+    assert (found.seeds, round(found.mean, 6)) == (2, -0.2)
+
+
+def test_directions_say_same_other_or_unclear() -> None:
+    found = {(each.arm, each.metric): each.verdict for each in directions(study({Arm.FULL: 0.6, Arm.NO_BUCKETS: 0.4}))}
+    assert found[Arm.NO_BUCKETS, "f1/macro"] == "same"
+    assert found[Arm.NO_BUCKETS, "recall/L2: Abnormal Human Anatomy"] == "other"  # it rose in the paper
+    ends = enumerate((0.4, 0.7, 0.9))
+    noisy = [*study({Arm.FULL: 0.6}), *(Measured(Arm.SFT, seed, "sft", 1, True, numbers(end)) for seed, end in ends)]
+    assert {each.verdict for each in directions(noisy)} == {"unclear"}
+
+
+def test_the_papers_rows_are_those_of_tables_4_and_6() -> None:
+    assert PAPER[Arm.FULL]["f1/macro"] == 0.5261
+    assert PAPER[Arm.NO_BUCKETS]["recall/L2: Irrational Element Interaction"] == 0.0097
+    rows = ablation_rows(study(dict.fromkeys(PAPER, 0.5)))
+    assert [row[1] for row in rows] == ["here", "paper"] * 5
+
+
+def test_the_page_carries_everything_and_leaves_out_arms_that_were_not_run() -> None:
+    measured = study({Arm.SFT: 0.2, Arm.FULL: 0.6, Arm.IMPROVE: 0.3})
+    page = study_page(measured, Recipe(), title="Learning")
+    assert "undoes a biased cold start" in page and "after the best cold start" in page
+    assert "Ablations" not in page
+    assert "http-equiv" in page and "https://cdn" not in page
+    whole = study_page(study(dict.fromkeys(PAPER, 0.5)), Recipe(), title="Learning")
+    assert "without multi-bucket sampling" in whole and "0.4177" in whole
+
+
+@pytest.mark.parametrize(("seeds", "processes", "column"), [((), 1, "seeds"), ((1, 1), 1, "seeds"), ((1,), 0, "processes")])
+def test_a_study_without_seeds_or_processes_is_refused(
+    seeds: tuple[int, ...], processes: int, column: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=column):
+        run_study(tmp_path / "study", Recipe(), seeds=seeds, arms=(Arm.FULL,), processes=processes)
+    assert not (tmp_path / "study").exists()
+
+
+def test_more_pictures_with_reasoning_than_pictures_are_refused() -> None:
+    with pytest.raises(InputError, match="reasoned"):
+        Recipe(pictures=5, reasoned=6)

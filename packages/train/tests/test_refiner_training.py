@@ -1,0 +1,111 @@
+"""A refiner's training from the command line: refusals, a run of two steps, and the policy at work in ``salon refine``."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from salon_bench.refining.cli import refine as refine_pictures
+from salon_bench.scenes.generating import save
+from salon_taxonomy.errors import InputError
+from salon_train.refining import StudySettings, draw_small_scenes, read_refiner_configuration, run_study, tiny_policy
+from salon_train.refining.cli import refine
+from salon_train.refining.study import Arm
+
+CONFIGURATION = """
+[run]
+folder = "run"
+threads = 1
+[model]
+name = "policy"
+[rows]
+file = "rows/rows.jsonl"
+[editor]
+name = "draw"
+[refine]
+steps = 2
+group = 2
+prompts = 2
+micro_batch = 4
+most_tokens = 24
+most_thought = 8
+kl = 0.0
+learning_rate = 1e-4
+refusal = "nothing"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    model, processor = tiny_policy(seed=0)
+    model.save_pretrained(tmp_path / "policy")
+    processor.save_pretrained(tmp_path / "policy")
+    save(draw_small_scenes(8, seed=4), tmp_path / "rows")
+    (tmp_path / "refiner.toml").write_text(CONFIGURATION)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("group = 2", "group = 1", "line 13, key 'refine.group'"),
+        ("steps = 2", "step = 2", "line 12, key 'refine.step': unknown setting"),
+        ('refusal = "nothing"', 'refusal = "half"', "(allowed: abstain, nothing)"),
+        ("micro_batch = 4", "micro_batch = 3", "micro_batch 3 does not divide"),
+        ('[editor]\nname = "draw"', "", "stage II needs a section [editor]"),
+        ("kl = 0.0", 'judged_by = "questions"', "questions need a judge"),
+        ("steps = 2", "stage_one = 0\nstage_two = 0", "one of the two stages must count"),
+    ],
+    ids=["group", "unknown", "refusal", "micro_batch", "editor", "judge", "stages"],
+)
+def test_a_wrong_setting_is_named_where_it_stands(tmp_path, old, new, said):
+    file = tmp_path / "refiner.toml"
+    file.write_text(CONFIGURATION.replace(old, new))
+    with pytest.raises(InputError) as caught:
+        read_refiner_configuration(file)
+    assert said in str(caught.value)
+
+
+def test_two_steps_give_a_policy_that_salon_refine_takes_for_a_judge(folder):
+    run = CliRunner().invoke(refine, [str(folder / "refiner.toml"), "--format", "json"], catch_exceptions=False)
+    done = json.loads(run.stdout)
+    assert done["steps"] == 2
+    assert 0 <= done["last"]["rewards/reasoning/mean"] <= 1
+    assert done["last"]["rectification/abstained"] == 0
+    with pytest.raises(InputError, match="holds a run already"):
+        CliRunner().invoke(refine, [str(folder / "refiner.toml")], catch_exceptions=False)
+    judge = folder / "judge.toml"
+    judge.write_text(f'kind = "transformers"\nmodel = "{done["model"]}"\ndtype = "float32"\n[decoding]\nmax_tokens = 16\n')
+    options = ["--items", str(folder / "rows/rows.jsonl"), "--judge", str(judge), "--editor", "draw", "--format", "json"]
+    options += ["--output", str(folder / "refined"), "--store", str(folder / "store"), "--allow-incomplete"]
+    refined = CliRunner().invoke(refine_pictures, options, catch_exceptions=False)
+    assert json.loads(refined.stdout)["items"] == 8
+
+
+def test_a_missing_picture_is_named_before_anything_is_loaded(folder):
+    next((folder / "rows/pictures").iterdir()).unlink()
+    with pytest.raises(InputError, match="no such picture"):
+        CliRunner().invoke(refine, [str(folder / "refiner.toml")], catch_exceptions=False)
+
+
+def test_a_study_goes_on_where_it_was_stopped_and_refuses_another_ones_folder(tmp_path):
+    small = StudySettings(seeing=1, comparing=1, imitating=1, lessons=40, rows=8, held_out=6)
+    small = replace(small, grpo=small.grpo.model_copy(update={"steps": 1, "prompts": 2, "micro_batch": 16, "most_tokens": 8}))
+    told: list[str] = []
+    first = run_study(tmp_path, seeds=[0], arms=[Arm.REASON], settings=small, told=told.append)
+    again = run_study(tmp_path, seeds=[0], arms=[Arm.REASON], settings=small, told=told.append)
+    assert first == again
+    assert len(told) == 2
+    assert [each.arm for each in again] == [Arm.COLD_START, Arm.REASON]
+    with pytest.raises(InputError, match="other settings"):
+        run_study(tmp_path, seeds=[0], settings=replace(small, lessons=50))
+
+
+@pytest.mark.slow
+def test_the_hierarchical_reward_teaches_a_policy_to_mend_what_it_evaded(tmp_path: Path):
+    cold, hrm = run_study(tmp_path, seeds=[0], arms=[Arm.HRM])
+    assert hrm.last["reward"] > hrm.first["reward"]
+    assert hrm.evaluation.s_ref > cold.evaluation.s_ref + 0.1
+    assert hrm.evaluation.s_rect > cold.evaluation.s_rect + 0.1
