@@ -55,7 +55,7 @@ def dry_run(configuration: RefinerConfiguration, environment: Mapping[str, str])
     parameters, learning = parameters_of(configuration.model, config)
     tokens = _tokens(configuration, rows)
     judges = () if settings.judge is None or prepared.certainty is None else (settings.judge,)
-    notes = () if own_files else (NOT_HERE,)
+    notes: tuple[str, ...] = () if own_files else (NOT_HERE,)
     notes += tuple(str(problem).replace("\n", ". ") for problem in missing(configuration, STAGE))
     editor, about = (None, ()) if prepared.editor is None else _edited(configuration, environment, rows)
     paid = {"reasoning": settings.stage_one, "rectification": settings.stage_two}
