@@ -74,8 +74,9 @@ def test_two_steps_give_a_policy_that_salon_refine_takes_for_a_judge(folder):
     assert done["steps"] == 2
     assert 0 <= done["last"]["rewards/reasoning/mean"] <= 1
     assert done["last"]["rectification/abstained"] == 0
-    with pytest.raises(InputError, match="holds a run already"):
-        CliRunner().invoke(refine, [str(folder / "refiner.toml")], catch_exceptions=False)
+    again = CliRunner().invoke(refine, [str(folder / "refiner.toml"), "--format", "json"], catch_exceptions=False)
+    assert json.loads(again.stdout) == {**done, "already_finished": True}
+    assert "Finished before: 2 steps" in CliRunner().invoke(refine, [str(folder / "refiner.toml")]).stdout
     judge = folder / "judge.toml"
     judge.write_text(f'kind = "transformers"\nmodel = "{done["model"]}"\ndtype = "float32"\n[decoding]\nmax_tokens = 16\n')
     options = ["--items", str(folder / "rows/rows.jsonl"), "--judge", str(judge), "--editor", "draw", "--format", "json"]

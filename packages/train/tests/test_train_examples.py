@@ -26,7 +26,7 @@ ALL = list(examples(train))
 
 
 def test_every_command_has_an_example():
-    assert {words[1] for words in ALL} == set(train.list_commands(click.Context(train)))
+    assert {words[1] for words in ALL if words[0] == "train"} == set(train.list_commands(click.Context(train)))
 
 
 @pytest.mark.parametrize("words", [words for words in ALL if words[1] in train.commands], ids=" ".join)

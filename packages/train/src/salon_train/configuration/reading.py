@@ -57,7 +57,7 @@ def parsed(text: str, *, source: Path, changes: Mapping[str, object] | None = No
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"is not TOML ({error})", source=source) from error
     for key, value in (changes or {}).items():
-        _set(values, key, value)
+        put(values, key, value)
     try:
         configuration = Configuration.model_validate(values)
     except ValidationError as error:
@@ -65,7 +65,7 @@ def parsed(text: str, *, source: Path, changes: Mapping[str, object] | None = No
     return _absolute(configuration, source.absolute().parent)
 
 
-def _set(values: dict[str, Any], key: str, value: object) -> None:
+def put(values: dict[str, Any], key: str, value: object) -> None:
     """Put one value at a dotted key."""
     *sections, name = key.split(".")
     for section in sections:

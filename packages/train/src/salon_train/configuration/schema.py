@@ -363,8 +363,26 @@ class StoreSection(Section):
     completions: Whole | None = 16
 
 
-class Configuration(Section):
-    """A whole training run.
+class StageConfiguration(Section):
+    """What every run is told, whatever it learns.
+
+    Attributes:
+        run: where, and which seed.
+        model: which one learns.
+        checkpoints: what a killed run goes on from.
+        degeneration: when a run is given up.
+        log: what is told, and to whom.
+    """
+
+    run: RunSection
+    model: ModelSection
+    checkpoints: CheckpointSection = CheckpointSection()
+    degeneration: DegenerationSection = DegenerationSection()
+    log: LogSection = LogSection()
+
+
+class Configuration(StageConfiguration):
+    """A whole training run of an assessor.
 
     Example:
         >>> Configuration.model_validate(
@@ -373,16 +391,11 @@ class Configuration(Section):
         32
     """
 
-    run: RunSection
-    model: ModelSection
     data: DataSection
     sampling: SamplingSection = SamplingSection()
     reward: tuple[RewardSection, ...] = (RewardSection(name="magicmirror"),)
     sft: SftSection | None = None
     grpo: GrpoSection | None = None
     evaluation: EvaluationSection = EvaluationSection()
-    checkpoints: CheckpointSection = CheckpointSection()
-    degeneration: DegenerationSection = DegenerationSection()
     monitors: MonitorsSection = MonitorsSection()
-    log: LogSection = LogSection()
     store: StoreSection = StoreSection()

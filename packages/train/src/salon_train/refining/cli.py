@@ -2,8 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,31 +20,55 @@ _ARMS = ["reason", "questions", "hrm"]
 
 @click.command()
 @click.argument("file", metavar="CONFIG.toml", type=click.Path(path_type=Path))
-@click.option("--again", is_flag=True, help="Write over what an earlier run left.")
+@click.option(
+    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="A setting in place of the file's: refine.steps=10. Repeat."
+)
+@click.option("--again", is_flag=True, help="Remove what an earlier run left, and begin anew.")
+@click.option("--dry-run", is_flag=True, help="Check everything, print the plan, and train nothing.")
 @_FORMAT
-def refine(file: Path, again: bool, form: str) -> None:
+def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form: str) -> None:
     """Train a refiner: a policy that sees what is wrong with a picture and says how to mend it.
 
     GRPO on two rewards: the verdict, and how sure the policy itself is of the picture that an editor made of its
-    instruction. Instructions that rewrite the prompt earn nothing; when the editor fails, the group abstains. The result stands
-    in FOLDER/refine/model, which `salon refine --judge transformers:FOLDER/refine/model` takes.
+    instruction. Instructions that rewrite the prompt earn nothing; when the editor fails, the group abstains.
+
+    A second call goes on from the last checkpoint. A run that degenerates (all rewards equal, no reply readable, no edit any
+    more, a number that is none) is ended with exit code 1 and the reason. The result stands in FOLDER/refine/model, which
+    `salon refine --judge transformers:FOLDER/refine/model` takes.
 
     \b
     Example:
       salon bench scenes generate --output drawn --per-category 50
+      salon train preset r3-refiner-7b > refiner.toml
+      salon train refine refiner.toml --dry-run
       salon train refine refiner.toml
     """
-    from salon_train.refining.run import train_refiner
     from salon_train.refining.settings import read_refiner_configuration
+    from salon_train.trainers.cli import changes_of, show_plan
 
-    configuration = read_refiner_configuration(file)
-    with _bar(configuration.refine.steps) as step:
-        done = train_refiner(configuration, os.environ, again=again, progress=step)
-    if form == "json":
-        numbers = {"first": dict(done.first), "last": dict(done.last)}
-        click.echo(json.dumps({"model": str(done.model), "steps": done.steps, **numbers}, indent=2))
+    configuration = read_refiner_configuration(file, changes=changes_of(changes))
+    if dry_run:
+        from salon_train.refining import dry_run as planning
+        from salon_train.trainers.callbacks import quiet
+
+        with quiet():
+            plan = planning.dry_run(configuration, os.environ)
+        show_plan(plan, form)
         return
-    click.echo(f"Finished: {done.steps} steps, reward {done.first['reward']:.3f} to {done.last['reward']:.3f}.")
+    from rich.console import Console
+
+    from salon_train.refining.run import train_refiner
+    from salon_train.trainers.display import ConsoleWatcher
+
+    with ConsoleWatcher(Console(stderr=True)) as watcher:
+        done = train_refiner(configuration, os.environ, watcher=watcher, again=again)
+    if form == "json":
+        told = {"model": str(done.model), "steps": done.steps, "resumed_from": done.resumed_from}
+        numbers = {"already_finished": done.already, "first": dict(done.first), "last": dict(done.last)}
+        click.echo(json.dumps({**told, **numbers}, indent=2))
+        return
+    word = "Finished before" if done.already else "Finished"
+    click.echo(f"{word}: {done.steps} steps, reward {done.first['reward']:.3f} to {done.last['reward']:.3f}.")
     click.echo(f"Model: {done.model}")
 
 
@@ -109,15 +132,3 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
 def _figure(value: object) -> str:
     mean, half = getattr(value, "mean", 0.0), getattr(value, "half_width", None)
     return f"{mean:.3f}" if half is None else f"{mean:.3f} ± {half:.3f}"
-
-
-@contextmanager
-def _bar(steps: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error while a person looks."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("training", total=steps)
-        yield lambda number: progress.advance(task, number)

@@ -81,38 +81,27 @@ def refine_policy(
     from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.grpo_trainer import GRPOTrainer
 
-    rewards: list[Any] = []
-    weights: list[float] = []
-    if settings.stage_one > 0:
-        rewards.append(ReasoningReward())
-        weights.append(settings.stage_one)
-    if settings.stage_two > 0:
-        if editor is None:
-            raise InputError("stage II needs an editor", column="editor", value=None)
-        own = PolicyVerifier(model, processor, most_thought=settings.most_thought, batch=settings.micro_batch)
-        watched = WatchedEditor(editor)
-        rewards.append(
-            RectificationReward(
-                watched,
-                certainty or own,
-                image="picture",
-                seed=seed,
-                concurrency=concurrency,
-                timeout_s=edit_timeout_s,
-                refusal=settings.refusal,
-                group_size=settings.group,
-            )
-        )
-        weights.append(settings.stage_two)
+    rewards = refining_rewards(
+        model,
+        processor,
+        settings,
+        editor=editor,
+        certainty=certainty,
+        seed=seed,
+        edit_timeout_s=edit_timeout_s,
+        concurrency=concurrency,
+    )
     batch = settings.prompts * settings.group
     import torch
 
     config = GRPOConfig(
         output_dir=str(output),
-        max_steps=settings.steps,
+        max_steps=settings.steps_for(len(rows)),
         learning_rate=settings.learning_rate,
         lr_scheduler_type="cosine",
         weight_decay=settings.weight_decay,
+        adam_beta1=settings.beta1,
+        adam_beta2=settings.beta2,
         per_device_train_batch_size=settings.micro_batch,
         gradient_accumulation_steps=batch // settings.micro_batch,
         num_generations=settings.group,
@@ -120,11 +109,11 @@ def refine_policy(
         temperature=settings.temperature,
         top_p=settings.top_p,
         beta=settings.kl,
-        epsilon=0.2,
-        epsilon_high=0.28,
-        loss_type="dapo",
-        reward_weights=weights,
-        generation_kwargs=_suppressed(model),
+        epsilon=settings.clip_low,
+        epsilon_high=settings.clip_high,
+        loss_type=settings.loss,
+        reward_weights=weights_of(settings),
+        generation_kwargs={"suppress_tokens": forbidden} if (forbidden := forbidden_tokens(model)) else {},
         seed=seed,
         use_cpu=not torch.cuda.is_available(),
         logging_steps=1,
@@ -140,7 +129,7 @@ def refine_policy(
         model=model,
         reward_funcs=rewards,
         args=config,
-        train_dataset=_dataset(rows),
+        train_dataset=refining_dataset(rows),
         processing_class=processor,
         callbacks=[*callbacks, _recorder(progress)],
     )
@@ -151,7 +140,51 @@ def refine_policy(
     ]
 
 
-def _dataset(rows: Sequence[RefinerRow]) -> Any:
+def refining_rewards(
+    model: Any,
+    processor: Any,
+    settings: RefinementSettings,
+    *,
+    editor: Editor | None,
+    certainty: Certainty | None,
+    seed: int,
+    edit_timeout_s: float,
+    concurrency: int,
+) -> list[Any]:
+    """What the policy is paid by, as TRL calls it: R_reason, R_rect, or both; the arguments are :func:`refine_policy`'s.
+
+    Raises:
+        InputError: for a second stage without an editor.
+    """
+    rewards: list[Any] = []
+    if settings.stage_one > 0:
+        rewards.append(ReasoningReward())
+    if settings.stage_two > 0:
+        if editor is None:
+            raise InputError("stage II needs an editor", column="editor", value=None)
+        own = PolicyVerifier(model, processor, most_thought=settings.most_thought, batch=settings.micro_batch)
+        rewards.append(
+            RectificationReward(
+                WatchedEditor(editor),
+                certainty or own,
+                image="picture",
+                seed=seed,
+                concurrency=concurrency,
+                timeout_s=edit_timeout_s,
+                refusal=settings.refusal,
+                group_size=settings.group,
+            )
+        )
+    return rewards
+
+
+def weights_of(settings: RefinementSettings) -> list[float]:
+    """The weights of :func:`refining_rewards`, in their order."""
+    return [weight for weight in (settings.stage_one, settings.stage_two) if weight > 0]
+
+
+def refining_dataset(rows: Sequence[RefinerRow]) -> Any:
+    """Rows for TRL: the question, its picture, and the columns that rewards are given."""
     from datasets import Dataset, Image, List
 
     words = templates()
@@ -162,15 +195,15 @@ def _dataset(rows: Sequence[RefinerRow]) -> Any:
         "text_prompt": [row.prompt for row in rows],
         "picture": [str(row.picture) for row in rows],
         "matches": [row.matches for row in rows],
+        "bucket": ["aligned" if row.matches else "misaligned" for row in rows],
     }
     return Dataset.from_dict(columns).cast_column("images", List(Image()))
 
 
-def _suppressed(model: Any) -> dict[str, Any]:
-    """A policy that writes the token of a picture breaks its own forward pass."""
+def forbidden_tokens(model: Any) -> list[int]:
+    """Tokens that are never sampled: a policy that writes the token of a picture breaks its own forward pass."""
     names = ("image_token_id", "image_token_index", "video_token_id", "vision_start_token_id", "vision_end_token_id")
-    found = sorted({each for name in names if isinstance(each := getattr(model.config, name, None), int)})
-    return {"suppress_tokens": found} if found else {}
+    return sorted({each for name in names if isinstance(each := getattr(model.config, name, None), int)})
 
 
 def _recorder(progress: Callable[[int], None] | None) -> Any:

@@ -1,22 +1,33 @@
-"""``salon train refine``: from a configuration to the weights of a refiner, in FOLDER/refine/model."""
+"""``salon train refine``: from a configuration to the weights of a refiner, in FOLDER/refine/model.
 
-import json
-from collections.abc import Callable, Mapping
+rows, editor, judge ──► model ──► PolicyTrainer on R_reason and R_rect ──► checkpoints, log ──► FOLDER/refine/model
+The frame is that of every stage (``salon_train.trainers.stages.run_stage``): a killed run goes on from its last checkpoint.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from salon_bench.editors import open_editor
-from salon_bench.judges import open_judge
-from salon_bench.suites.r3_bench.rows import Item, read_items
-from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Editor
-from salon_train.refining.question_verifier import QuestionVerifier
-from salon_train.refining.refinement import RefinerRow, refine_policy
+from salon_train.refining.lost_edits import LostEdits
+from salon_train.refining.preparing import Prepared, prepare
+from salon_train.refining.refinement import forbidden_tokens, refining_dataset, refining_rewards, weights_of
 from salon_train.refining.settings import RefinerConfiguration
+from salon_train.trainers.degeneration import Hints
+from salon_train.trainers.events import NOBODY, TrainingWatcher, read_log
+from salon_train.trainers.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from salon_train.trainers.policy import PolicyTrainer
+    from salon_train.trainers.stages import Setting
 
 STAGE: Final = "refine"
-LOG_FILE: Final = "log.jsonl"
+HINTS: Final = Hints(
+    "Begin with a model that follows the format, or allow longer replies (refine.most_tokens).",
+    "Look at the editor and at refine.judge; log.jsonl counts what the rewards abstained from.",
+    "Raise refine.temperature or refine.group, or begin with a model that errs in more than one way.",
+)
+_NO_NUMBERS: Final = ("step", "steps", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,104 +36,105 @@ class Refined:
 
     Attributes:
         model: the folder of weights or adapters, with the processor: ``--judge transformers:FOLDER`` takes it.
-        steps: optimizer steps.
-        first: the training numbers of the first step.
+        steps: optimizer steps of the whole run.
+        first: the training numbers of the first step that was logged.
         last: of the last one.
+        resumed_from: the step that this call went on from; None when it began.
+        already: the run had been finished before this call, which did nothing.
     """
 
     model: Path
     steps: int
     first: Mapping[str, float]
     last: Mapping[str, float]
+    resumed_from: int | None = None
+    already: bool = False
 
 
 def train_refiner(
     configuration: RefinerConfiguration,
     environment: Mapping[str, str],
     *,
+    watcher: TrainingWatcher = NOBODY,
     again: bool = False,
-    progress: Callable[[int], None] | None = None,
 ) -> Refined:
-    """Train a refiner from beginning to end.
+    """Train a refiner to its end, from the beginning or from its last checkpoint.
 
     Args:
         configuration: what and how.
-        environment: where editors and judges find their secrets.
-        again: write over an earlier run.
-        progress: called with 1 after each step.
+        environment: where editors and judges find their secrets, and how many processes train together.
+        watcher: told what happens, beside the log file.
+        again: remove an earlier run, and begin anew.
 
     Raises:
-        InputError: for rows, model, editor or judge that do not work, before the first step; and for a folder that holds a
-            finished run.
+        InputError: for rows, model, editor or judge that do not work, before the first step; and for settings that are not
+            those that the run was begun with.
+        DegeneratedError: when nothing good can come of it any more.
     """
-    folder = Path(configuration.run.folder) / STAGE
-    if (folder / "model").exists() and not again:
-        raise InputError("the folder holds a run already", source=folder, hint="--again writes over it; or name another.")
-    items = read_items(
-        Path(configuration.rows.file), None if configuration.rows.pictures is None else Path(configuration.rows.pictures)
+    from salon_train.trainers.stages import run_stage
+
+    prepared = prepare(configuration, environment)
+    folder = RunFolder.of(configuration, STAGE)
+    if again:
+        with folder:
+            folder.clear()
+    done = run_stage(
+        configuration,
+        STAGE,
+        watcher,
+        lambda setting: _trainer(setting, configuration, prepared),
+        hints=HINTS,
+        environment=environment,
     )
-    items = items[: configuration.rows.limit]
-    missing = next((item.picture for item in items if not item.picture.is_file()), None)
-    if missing is not None:
-        raise InputError("there is no such picture", source=configuration.rows.file, column="bad_image", value=missing)
-    settings = configuration.refine
-    editor: Editor | None = None
-    if settings.stage_two and configuration.editor is not None:
-        editor = open_editor(configuration.editor.name, environment)
-    certainty = _questions(configuration, items, environment)
-    import torch
-
-    from salon_train.models.loading import load_model
-    from salon_train.trainers.callbacks import quiet
-
-    if configuration.run.threads is not None:
-        torch.set_num_threads(configuration.run.threads)
-    torch.manual_seed(configuration.run.seed)
-    with quiet():
-        loaded = load_model(configuration.model)
-        return _refined(loaded, configuration, items, editor, certainty, folder, progress)
-
-
-def _refined(
-    loaded: Any,
-    configuration: RefinerConfiguration,
-    items: list[Item],
-    editor: Editor | None,
-    certainty: Any,
-    folder: Path,
-    progress: Callable[[int], None] | None,
-) -> Refined:
-    import torch
-
-    settings = configuration.refine
-    half = torch.cuda.is_available() and configuration.model.compute in ("auto", "bfloat16")
-    log = refine_policy(
-        loaded.model,
-        loaded.processor,
-        [RefinerRow(item.idx, item.prompt, item.picture, item.aligned) for item in items],
-        settings,
-        output=folder / "trainer",
-        seed=configuration.run.seed,
-        arguments={"bf16": half, "gradient_checkpointing": configuration.model.activation_checkpointing},
-        editor=editor,
-        certainty=certainty,
-        edit_timeout_s=configuration.editor.timeout_s if configuration.editor else 300.0,
-        concurrency=configuration.editor.concurrency if configuration.editor else 8,
-        progress=progress,
+    learned = [row for row in read_log(folder.log) if row["what"] == "learned" and "reward" in row]
+    first, last = (
+        {name: value for name, value in row.items() if isinstance(value, int | float) and name not in _NO_NUMBERS}
+        for row in (learned[0], learned[-1])
     )
-    loaded.model.save_pretrained(folder / "model")
-    loaded.processor.save_pretrained(folder / "model")
-    (folder / LOG_FILE).write_text("".join(json.dumps(line) + "\n" for line in log), encoding="utf-8")
-    steps = [line for line in log if "reward" in line]
-    return Refined(folder / "model", settings.steps, steps[0], steps[-1])
+    return Refined(done.model, done.steps, first, last, done.resumed_from, done.already)
 
 
-def _questions(configuration: RefinerConfiguration, items: list[Item], environment: Mapping[str, str]) -> Any:
-    settings = configuration.refine
-    if settings.judged_by != "questions" or settings.judge is None:
-        return None
-    bare = next((item.idx for item in items if not item.questions), None)
-    if bare is not None:
-        raise InputError("a row has no questions", source=configuration.rows.file, column="generated_qa", value=bare)
-    questions = {item.prompt: (item.questions, item.answers) for item in items}
-    return QuestionVerifier(open_judge(settings.judge, environment), questions)
+def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: Prepared) -> "PolicyTrainer":
+    from salon_train.trainers import arguments, learning_data
+    from salon_train.trainers.plan import PlannedSampler, shuffled_plan
+    from salon_train.trainers.policy import PolicyTrainer
+    from salon_train.trainers.reading import read_refinement
+
+    settings, editing = configuration.refine, configuration.editor
+    model, processor, seed = setting.loaded.model, setting.loaded.processor, configuration.run.seed
+    section = settings.grpo(len(prepared.rows))
+    rows = refining_dataset(prepared.rows)
+    learning_data.check_lengths(processor, rows, settings.longest_prompt)
+    steps = settings.steps_for(len(prepared.rows))
+    trainer = PolicyTrainer(
+        model=model,
+        reward_funcs=refining_rewards(
+            model,
+            processor,
+            settings,
+            editor=prepared.editor,
+            certainty=prepared.certainty,
+            seed=seed,
+            edit_timeout_s=editing.timeout_s if editing else 300.0,
+            concurrency=editing.concurrency if editing else 8,
+        ),
+        args=arguments.grpo_arguments(
+            configuration,
+            section,
+            setting.folder.path,
+            weights=weights_of(settings),
+            steps=steps,
+            world=arguments.devices(setting.environment),
+            forbidden=forbidden_tokens(model),
+        ),
+        train_dataset=rows,
+        processing_class=processor,
+    )
+    plan = shuffled_plan(range(len(rows)), settings.prompts * steps, seed=seed)
+    repeats = trainer.args.steps_per_generation
+    trainer.sampling(
+        lambda _: PlannedSampler(plan, chunk=settings.prompts, together=settings.group, repeats=repeats),
+        read_refinement,
+        [*setting.listeners, LostEdits(configuration.degeneration.unscored)],
+    )
+    return trainer

@@ -1,17 +1,27 @@
 """The configuration of a refiner's training, section by section as in the TOML file. Frozen; unknown keys are refused.
 
-[run]  [model]  [rows]  [editor]  [refine]        salon train refine refiner.toml
+[run]  [model]  [rows]  [editor]  [refine]  [checkpoints]  [degeneration]  [log]        salon train refine refiner.toml
 """
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from salon_taxonomy.errors import InputError
-from salon_train.configuration.reading import explained
-from salon_train.configuration.schema import ModelSection, NonNegative, Positive, RunSection, Section, Share, Text, Whole
+from salon_train.configuration.reading import explained, put
+from salon_train.configuration.schema import (
+    GrpoSection,
+    NonNegative,
+    Positive,
+    Section,
+    Share,
+    StageConfiguration,
+    Text,
+    Whole,
+)
 
 
 class RowsSection(Section):
@@ -47,17 +57,21 @@ class RefinementSettings(Section):
     """How GRPO runs. The defaults are those of paper 002's Table 11.
 
     Attributes:
-        steps: optimizer steps.
+        steps: optimizer steps, unless ``epochs`` is given.
+        epochs: passes over the rows, in place of ``steps``.
         learning_rate: the highest; it falls along a cosine.
         group: replies to each prompt.
         prompts: different prompts in one step.
         micro_batch: replies in one forward and backward pass.
+        longest_prompt: tokens of a question, picture included; a longer row is an error before training. None: no limit.
         most_tokens: of a reply.
         most_thought: tokens of the thought before the policy judges its own work.
         temperature: of the draws.
         top_p: of the draws.
         kl: weight of the divergence from the first policy; above 0 the policy is held in memory a second time.
-        weight_decay: AdamW's.
+        loss: as TRL calls it.
+        clip_low, clip_high: how far the probability ratio may move, below and above 1.
+        weight_decay, beta1, beta2: AdamW's.
         stage_one: α₁, of the verdict and the form; 0 leaves the reward out.
         stage_two: α₂, of the edited picture; 0 leaves the reward out, and no editor is needed.
         judged_by: who looks at the edited picture: the policy itself (``policy``, Equation 5), or ``questions`` that another
@@ -68,16 +82,23 @@ class RefinementSettings(Section):
     """
 
     steps: Whole = 1000
+    epochs: Positive | None = None
     learning_rate: Positive = 1e-6
     group: Annotated[int, Field(ge=2)] = 8
     prompts: Whole = 16
     micro_batch: Whole = 4
+    longest_prompt: Whole | None = None
     most_tokens: Whole = 2048
     most_thought: Whole = 1024
     temperature: Positive = 1.0
     top_p: Share = 1.0
     kl: NonNegative = 1e-2
+    loss: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "dapo"
+    clip_low: Positive = 0.2
+    clip_high: Positive = 0.28
     weight_decay: NonNegative = 1e-2
+    beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999
     stage_one: NonNegative = 0.25
     stage_two: NonNegative = 0.75
     judged_by: Literal["policy", "questions"] = "policy"
@@ -92,22 +113,51 @@ class RefinementSettings(Section):
             raise ValueError(f"micro_batch {self.micro_batch} does not divide prompts times group, {self.prompts * self.group}")
         if self.judged_by == "questions" and self.judge is None:
             raise ValueError("questions need a judge")
+        if self.epochs is not None and "steps" in self.model_fields_set:
+            raise ValueError("give either steps or epochs")
         return self
 
+    def steps_for(self, rows: int) -> int:
+        """Optimizer steps that are made with so many rows.
 
-class RefinerConfiguration(Section):
-    """One run.
+        Example:
+            >>> RefinementSettings(epochs=5).steps_for(24_925), RefinementSettings(steps=7).steps_for(24_925)
+            (7790, 7)
+        """
+        return self.steps if self.epochs is None else max(1, -int(-(self.epochs * rows) // self.prompts))
+
+    def grpo(self, rows: int) -> GrpoSection:
+        """The same in the words of ``salon train grpo``."""
+        return GrpoSection(
+            steps=self.steps_for(rows),
+            batch=self.prompts * self.group,
+            device_batch=self.micro_batch,
+            generations=self.group,
+            learning_rate=self.learning_rate,
+            schedule="cosine",
+            weight_decay=self.weight_decay,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            longest_prompt=self.longest_prompt,
+            longest=self.most_tokens,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            loss=self.loss,
+            clip_low=self.clip_low,
+            clip_high=self.clip_high,
+            kl=self.kl,
+        )
+
+
+class RefinerConfiguration(StageConfiguration):
+    """One run; the model is the policy: any vision-language model, whole or with adapters.
 
     Attributes:
-        run: where, and which seed.
-        model: the policy: any vision-language model, whole or with adapters.
         rows: what it learns from.
         editor: who carries out what it says; needed unless ``refine.stage_two`` is 0.
         refine: how it learns.
     """
 
-    run: RunSection
-    model: ModelSection
     rows: RowsSection
     editor: EditorSection | None = None
     refine: RefinementSettings = RefinementSettings()
@@ -119,8 +169,12 @@ class RefinerConfiguration(Section):
         return self
 
 
-def read_refiner_configuration(path: str | Path) -> RefinerConfiguration:
+def read_refiner_configuration(path: str | Path, *, changes: Mapping[str, object] | None = None) -> RefinerConfiguration:
     """Read a file; paths in it become absolute, from the file's own folder.
+
+    Args:
+        path: the TOML file.
+        changes: settings in place of the file's, by dotted key: ``{"refine.steps": 10}``.
 
     Raises:
         InputError: for the first thing that is wrong, with its line.
@@ -137,7 +191,13 @@ def read_refiner_configuration(path: str | Path) -> RefinerConfiguration:
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
-        found = RefinerConfiguration.model_validate(tomllib.loads(text))
+        values: dict[str, Any] = tomllib.loads(text)
+        for key, value in (changes or {}).items():
+            put(values, key, value)
+        found = RefinerConfiguration.model_validate(values)
+    except FileNotFoundError as error:
+        hint = "`salon train preset r3-refiner-7b > refiner.toml` writes one to begin with."
+        raise InputError("there is no such file", source=path, hint=hint) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", source=path) from error
     except tomllib.TOMLDecodeError as error:

@@ -1,13 +1,13 @@
 """A configuration in the words of TRL: ``SFTConfig`` and ``GRPOConfig``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from salon_taxonomy.errors import InputError
-from salon_train.configuration.schema import Configuration, GrpoSection, LearningSection
+from salon_train.configuration.schema import Configuration, GrpoSection, LearningSection, StageConfiguration
 
 
 def sft_arguments(configuration: Configuration, folder: Path, *, steps: int, world: int) -> Any:
@@ -23,11 +23,19 @@ def sft_arguments(configuration: Configuration, folder: Path, *, steps: int, wor
     )
 
 
-def grpo_arguments(configuration: Configuration, folder: Path, *, steps: int, world: int, forbidden: tuple[int, ...]) -> Any:
-    """TRL's settings for GRPO; ``forbidden`` are tokens that are never sampled."""
+def grpo_arguments(
+    configuration: StageConfiguration,
+    section: GrpoSection,
+    folder: Path,
+    *,
+    weights: Sequence[float],
+    steps: int,
+    world: int,
+    forbidden: Sequence[int],
+) -> Any:
+    """TRL's settings for GRPO; ``weights`` are the rewards', ``forbidden`` are tokens that are never sampled."""
     from trl.trainer.grpo_config import GRPOConfig
 
-    section = _given(configuration.grpo, "grpo")
     return GRPOConfig(
         **_shared(configuration, section, folder, steps=steps, batch=section.batch, world=world),
         num_generations=section.generations,
@@ -43,7 +51,7 @@ def grpo_arguments(configuration: Configuration, folder: Path, *, steps: int, wo
         beta=section.kl,
         scale_rewards=section.scale,
         multi_objective_aggregation=section.aggregation,
-        reward_weights=[reward.weight for reward in configuration.reward],
+        reward_weights=list(weights),
         generation_kwargs={"suppress_tokens": list(forbidden)} if section.rollouts == "transformers" and forbidden else None,
         **_vllm(section),
     )
@@ -72,7 +80,7 @@ def device_batch(section: LearningSection, batch: int, *, world: int) -> tuple[i
 
 
 def _shared(
-    configuration: Configuration, section: LearningSection, folder: Path, *, steps: int, batch: int, world: int
+    configuration: StageConfiguration, section: LearningSection, folder: Path, *, steps: int, batch: int, world: int
 ) -> dict[str, Any]:
     own, accumulated = device_batch(section, batch, world=world)
     on_cpu = configuration.model.device == "cpu" or not torch.cuda.is_available()

@@ -13,6 +13,7 @@ from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
     from salon_train.configuration import Configuration
+    from salon_train.trainers.dry_run import DryRun
 
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
@@ -168,7 +169,12 @@ def preset(name: str, launching: bool) -> None:
 def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_run: bool, form: str) -> None:
     configuration = _read(file, changes)
     if dry_run:
-        _plan(configuration, stage, form)
+        from salon_train.trainers import dry_run as planning
+        from salon_train.trainers.callbacks import quiet
+
+        with quiet():
+            plan = planning.dry_run(configuration, stage, os.environ)  # type: ignore[arg-type]
+        show_plan(plan, form)
         return
     from rich.console import Console
 
@@ -198,13 +204,8 @@ def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_ru
     click.echo(f"{'Finished before' if trained.already else 'Finished'}: {trained.steps} steps. Model: {trained.model}")
 
 
-def _plan(configuration: "Configuration", stage: str, form: str) -> None:
-    """Print what a stage would do."""
-    from salon_train.trainers.callbacks import quiet
-    from salon_train.trainers.dry_run import dry_run
-
-    with quiet():
-        plan = dry_run(configuration, stage, os.environ)  # type: ignore[arg-type]
+def show_plan(plan: "DryRun", form: str) -> None:
+    """Print what a stage would do, as a table or as JSON."""
     if form == "json":
         _print_json(plan.as_dict())
         return
@@ -234,6 +235,8 @@ def _plan(configuration: "Configuration", stage: str, form: str) -> None:
         click.echo("rewards: " + ", ".join(f"{name} × {weight:g}" for name, weight in plan.rewards.items()))
     for judge in plan.judges:
         click.echo(f"judge answers: {judge}")
+    if plan.editor:
+        click.echo(f"editor: {plan.editor}")
     for note in plan.notes:
         click.echo(f"note: {note}", err=True)
 
@@ -241,10 +244,10 @@ def _plan(configuration: "Configuration", stage: str, form: str) -> None:
 def _read(file: Path, changes: tuple[str, ...]) -> "Configuration":
     from salon_train.configuration import read_configuration
 
-    return read_configuration(file, changes=_changes(changes))
+    return read_configuration(file, changes=changes_of(changes))
 
 
-def _changes(given: tuple[str, ...]) -> Mapping[str, Any]:
+def changes_of(given: tuple[str, ...]) -> Mapping[str, Any]:
     """``grpo.steps=10`` as a key and a TOML value; a word that is no TOML is a text."""
     import tomllib
 

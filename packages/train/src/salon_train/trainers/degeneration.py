@@ -7,6 +7,7 @@ saved before stays.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from salon_taxonomy.errors import IncompleteError
 from salon_train.configuration.schema import DegenerationSection
@@ -54,11 +55,28 @@ class SampledBatch:
         return sum(len({value for value in group if not math.isnan(value)}) < 2 for group in self.groups)
 
 
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What to do about each way to degenerate, in the words of the command that ran."""
+
+    invalid_answers: str
+    unscored: str
+    equal_rewards: str
+
+
+ASSESSOR_HINTS: Final = Hints(
+    "Train longer with `salon train sft` first, or allow longer completions (grpo.longest).",
+    "Look at the judge that the rewards ask; log.jsonl counts what they abstained from.",
+    "Raise grpo.temperature or grpo.generations, or begin with a model that errs in more than one way.",
+)
+
+
 class DegenerationMonitor:
     """Counts bad generation batches in a row.
 
     Args:
         limits: how many are too many.
+        hints: that stand in the message.
 
     Example:
         >>> monitor = DegenerationMonitor(DegenerationSection(equal_rewards=2))
@@ -69,8 +87,9 @@ class DegenerationMonitor:
         salon_train.trainers.degeneration.DegeneratedError: ended at step 8: for 2 generation batches in a row ...
     """
 
-    def __init__(self, limits: DegenerationSection) -> None:
+    def __init__(self, limits: DegenerationSection, hints: Hints = ASSESSOR_HINTS) -> None:
         self._limits = limits
+        self._hints = hints
         self._equal = 0
         self._invalid = 0
         self._unscored = 0
@@ -87,19 +106,19 @@ class DegenerationMonitor:
         self._invalid = self._invalid + 1 if not batch.readable else 0
         limits = self._limits
         if limits.invalid_answers and self._invalid >= limits.invalid_answers:
-            raise _degenerated(
+            raise degenerated(
                 "invalid_answers", step, self._invalid, "no completion could be read as an answer",
-                "Train longer with `salon train sft` first, or allow longer completions (grpo.longest).",
+                self._hints.invalid_answers,
             )  # fmt: skip
         if limits.unscored and self._unscored >= limits.unscored:
-            raise _degenerated(
+            raise degenerated(
                 "unscored", step, self._unscored, "no reward scored any completion",
-                "Look at the judge that the rewards ask; log.jsonl counts what they abstained from.",
+                self._hints.unscored,
             )  # fmt: skip
         if limits.equal_rewards and self._equal >= limits.equal_rewards:
-            raise _degenerated(
+            raise degenerated(
                 "equal_rewards", step, self._equal, "the completions of every group earned the same, so nothing is learned",
-                "Raise grpo.temperature or grpo.generations, or begin with a model that errs in more than one way.",
+                self._hints.equal_rewards,
             )  # fmt: skip
 
     def loss(self, value: float, *, step: int) -> None:
@@ -127,5 +146,6 @@ def _finite(what: str, value: float, step: int) -> None:
         )  # fmt: skip
 
 
-def _degenerated(reason: str, step: int, batches: int, what: str, hint: str) -> DegeneratedError:
+def degenerated(reason: str, step: int, batches: int, what: str, hint: str) -> DegeneratedError:
+    """The error of a run in which, for so many generation batches in a row, something went wrong."""
     return DegeneratedError(reason, step, f"ended at step {step}: for {batches} generation batches in a row {what}.\n{hint}")

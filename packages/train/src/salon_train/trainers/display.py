@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _SHOWN = {
-    "learned": ("loss", "reward", "answers/invalid", "answers/normal"),
+    "learned": ("loss", "reward", "answers/invalid", "answers/normal", "answers/matches"),
     "evaluated": ("f1_macro", "f1_micro", "f1_binary", "normal", "invalid"),
     "warned": ("monitor", "verdict", "value", "detail"),
     "degenerated": ("reason",),

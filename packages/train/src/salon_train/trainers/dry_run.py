@@ -15,7 +15,7 @@ from typing import Any, Final
 from salon_taxonomy.answers import magicmirror_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Question
-from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
+from salon_train.configuration.schema import Configuration, GrpoSection, ModelSection, SftSection
 from salon_train.data import TrainingExample
 from salon_train.models.parts import PARTS, part_of
 from salon_train.models.shapes import config_of, without_weights
@@ -30,6 +30,7 @@ from salon_train.trainers.stages import steps_of
 
 _PICTURES_TRIED: Final = 32
 _TRIED: Final = ("", "The picture looks fine to me.", r'\boxed{{"Whether Normal": fal')
+NOT_HERE: Final = "The model is not on this machine: sizes are those that its configuration is known to have."
 _UNKNOWN_TOKENS: Final = 1024
 """Tokens of a question and picture where the processor is not here to count them."""
 
@@ -58,6 +59,7 @@ class DryRun:
         tokens: of the longest question that was counted, picture included; None where the processor is not here.
         rewards: names and weights.
         judges: that answered.
+        editor: that carries instructions out; None where nothing is edited.
         notes: what a reader should know.
     """
 
@@ -80,6 +82,7 @@ class DryRun:
     tokens: int | None
     rewards: Mapping[str, float] = field(default_factory=dict)
     judges: tuple[str, ...] = ()
+    editor: str | None = None
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -120,18 +123,16 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
         rewards = open_rewards(configuration.reward, environment, reasoning=configuration.data.reasoning)
         paid = {name_of(reward): each.weight for reward, each in zip(rewards, configuration.reward, strict=True)}
         _try(rewards, examples[0])
-        judges = _asked(judges_of(configuration.reward), environment)
+        judges = ask_judges(judges_of(configuration.reward), environment)
     if isinstance(section, GrpoSection) or configuration.sampling.sft:
         quota = _quota(configuration, prompts, examples)
     seen = steps * section.batch
     if isinstance(section, GrpoSection):
         seen = seen // section.generations // section.iterations
     config, own_files = config_of(configuration.model.name, configuration.model.revision)
-    parameters, learning = _parameters(configuration, config)
+    parameters, learning = parameters_of(configuration.model, config)
     tokens = _tokens(configuration, examples)
-    notes += (
-        () if own_files else ("The model is not on this machine: sizes are those that its configuration is known to have.",)
-    )
+    notes += () if own_files else (NOT_HERE,)
     notes += tuple(str(problem).replace("\n", ". ") for problem in missing(configuration, stage))
     start = RunFolder.of(configuration, "sft")
     if isinstance(section, GrpoSection) and section.start == "sft" and start.finished is None:
@@ -142,7 +143,7 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
         own_configuration=own_files,
         parameters=parameters,
         learning=learning,
-        memory=_memory(configuration, section, config, parameters, learning, own, tokens),
+        memory=memory_of(configuration.model, section, config, parameters, learning, own, tokens),
         devices=world,
         steps=steps,
         batch=section.batch,
@@ -209,8 +210,8 @@ def _try(rewards: Sequence[Any], example: TrainingExample) -> None:
             raise InputError("the reward does not give one number or None for each completion", value=name_of(reward))
 
 
-def _asked(judges: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Ask every judge one question.
+def ask_judges(judges: Sequence[str], environment: Mapping[str, str], *, key: str = "reward.options.judge") -> tuple[str, ...]:
+    """Ask every judge one question; ``key`` is the setting that names them.
 
     Raises:
         InputError: for one that does not answer.
@@ -225,17 +226,16 @@ def _asked(judges: Sequence[str], environment: Mapping[str, str]) -> tuple[str, 
     for specification in judges:
         problem = asyncio.run(ask(specification))
         if problem is not None:
-            raise InputError(f"the judge does not answer ({problem}):", key="reward.options.judge", value=specification)
+            raise InputError(f"the judge does not answer ({problem}):", key=key, value=specification)
     return tuple(judges)
 
 
-def _parameters(configuration: Configuration, config: Any) -> tuple[dict[str, int], dict[str, int]]:
-    """Parameters by part, and those that learn."""
+def parameters_of(section: ModelSection, config: Any) -> tuple[dict[str, int], dict[str, int]]:
+    """Parameters by part, and those that learn; ``config`` is the model's own."""
     import torch
 
     from salon_train.models.loading import with_adapters
 
-    section = configuration.model
     model = without_weights(config)
     parameters: dict[str, int] = dict.fromkeys(PARTS, 0)
     for name, parameter in model.named_parameters():
@@ -262,8 +262,8 @@ def _tokens(configuration: Configuration, examples: Sequence[TrainingExample]) -
     return learning_data.check_lengths(processor, rows, configuration.grpo.longest_prompt if configuration.grpo else None)
 
 
-def _memory(
-    configuration: Configuration,
+def memory_of(
+    model: ModelSection,
     section: SftSection | GrpoSection,
     config: Any,
     parameters: Mapping[str, int],
@@ -271,7 +271,7 @@ def _memory(
     sequences: int,
     tokens: int | None,
 ) -> MemoryEstimate:
-    model = configuration.model
+    """The estimate for a stage; ``sequences`` are computed at once, ``tokens`` are a question's (None: not counted)."""
     width, layers, vocabulary = shape_of(config)
     full = model.training == "full"
     chosen = {"auto": "float32" if full else "bfloat16"}.get(model.dtype, model.dtype)

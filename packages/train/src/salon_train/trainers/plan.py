@@ -30,8 +30,7 @@ def prompt_plan(
         [0, 1, 2, 3]
     """
     if sampling.strategy == "shuffled":
-        pool = _Pool(_weighted(examples, range(len(examples)), sampling), f"{seed} shuffled")
-        return [next(pool) for _ in range(chunk * chunks)]
+        return shuffled_plan(_weighted(examples, range(len(examples)), sampling), chunk * chunks, seed=seed)
     quotas(sampling, chunk)
     drawn = MultiBucketPlan.of(
         [example.buckets for example in examples],
@@ -43,6 +42,17 @@ def prompt_plan(
         positive_factor=sampling.hard_positives,
     )
     return [place for some in drawn.chunks(epoch=0) for place in some]
+
+
+def shuffled_plan(places: Sequence[int], count: int, *, seed: int) -> list[int]:
+    """``count`` of the places in random order, again and again; each once before any comes twice.
+
+    Example:
+        >>> [sorted(shuffled_plan(range(3), 6, seed=0)[half : half + 3]) for half in (0, 3)]
+        [[0, 1, 2], [0, 1, 2]]
+    """
+    pool = _Pool(places, f"{seed} shuffled")
+    return [next(pool) for _ in range(count)]
 
 
 def ratio_of(sampling: SamplingSection) -> Ratio:

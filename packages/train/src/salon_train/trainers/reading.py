@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from salon_taxonomy.answers import Parsed, parse_magicmirror
+from salon_taxonomy.answers import Parsed, parse_magicmirror, parse_r3
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +11,7 @@ class Reading:
 
     Attributes:
         readable: it follows the grammar.
-        verdict: a word to count it by (``normal``, ``artifact``); None when it is not readable.
+        verdict: a word to count it by (``normal``, ``artifact``; ``matches``, ``differs``); None when it is not readable.
     """
 
     readable: bool
@@ -29,3 +29,16 @@ def read_assessment(text: str) -> Reading:
     if not isinstance(outcome, Parsed):
         return Reading(False)
     return Reading(True, "normal" if outcome.answer.normal else "artifact")
+
+
+def read_refinement(text: str) -> Reading:
+    """A completion in R³-Refiner's grammar.
+
+    Example:
+        >>> read_refinement('{"answer": true}'), read_refinement("fine")
+        (Reading(readable=True, verdict='matches'), Reading(readable=False, verdict=None))
+    """
+    outcome = parse_r3(text)
+    if not isinstance(outcome, Parsed):
+        return Reading(False)
+    return Reading(True, "matches" if outcome.answer.matches else "differs")

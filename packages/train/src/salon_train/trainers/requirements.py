@@ -3,13 +3,13 @@
 from importlib.util import find_spec
 
 from salon_taxonomy.errors import InputError
-from salon_train.configuration.schema import Configuration
+from salon_train.configuration.schema import Configuration, StageConfiguration
 from salon_train.trainers.run_folder import Stage
 
 _LOGS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
 
 
-def missing(configuration: Configuration, stage: Stage) -> list[InputError]:
+def missing(configuration: StageConfiguration, stage: Stage) -> list[InputError]:
     """What has to be installed first, each with the command that does; nothing when all is there.
 
     Example:
@@ -22,7 +22,7 @@ def missing(configuration: Configuration, stage: Stage) -> list[InputError]:
     if log in _LOGS and not any(find_spec(name) for name in _LOGS[log]):
         hint = f'pip install {_LOGS[log][0]}, or set log.to to "none"; log.jsonl is written in any case.'
         found.append(InputError("is not installed:", key="log.to", value=log, hint=hint))
-    grpo = configuration.grpo
+    grpo = configuration.grpo if isinstance(configuration, Configuration) else None
     if stage != "sft" and grpo is not None and grpo.rollouts == "vllm" and find_spec("vllm") is None:
         hint = "pip install 'trl[vllm]', or set grpo.rollouts to \"transformers\"."
         found.append(InputError("is not installed:", key="grpo.rollouts", value="vllm", hint=hint))

@@ -1,6 +1,6 @@
 """Where the files of one stage of a run lie, and who may write there.
 
-FOLDER/sft/          and FOLDER/grpo/
+FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
   configuration.json   what the stage was told; a second call with another one is refused
   log.jsonl            what happened, one line each
   completions.jsonl    some of what GRPO sampled, as `salon reward audit` reads it
@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from salon_taxonomy.errors import InputError
-from salon_train.configuration.schema import Configuration
+from salon_train.configuration.schema import StageConfiguration
 from salon_train.trainers.resuming import Checkpoint, whole_checkpoints
 
 Stage: TypeAlias = Literal["sft", "grpo", "refine"]
@@ -42,7 +42,7 @@ class RunFolder:
     _lock: int | None = None
 
     @classmethod
-    def of(cls, configuration: Configuration, stage: Stage) -> Self:
+    def of(cls, configuration: StageConfiguration, stage: Stage) -> Self:
         """The folder of a stage of a configured run; nothing is written."""
         return cls(Path(configuration.run.folder) / stage, stage)
 
@@ -70,7 +70,7 @@ class RunFolder:
         """What a killed run goes on from."""
         return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
 
-    def begin(self, configuration: Configuration) -> None:
+    def begin(self, configuration: StageConfiguration) -> None:
         """Note what the stage is told, or hold it against what it was told before.
 
         Raises:
@@ -121,10 +121,10 @@ class RunFolder:
             self._lock = None
 
 
-def _told(configuration: Configuration, stage: Stage) -> dict[str, Any]:
+def _told(configuration: StageConfiguration, stage: Stage) -> dict[str, Any]:
     """What shapes the weights of a stage, by dotted key."""
     sections = configuration.model_dump(mode="json")
-    others = {"sft", "grpo", "refine"} - {stage}
+    others = {"sft", "grpo"} - {stage}
     kept = {name: value for name, value in sections.items() if name not in (*_FREE, *others, "run")}
     return {"stage": stage, **_flat({**kept, "run": {"seed": configuration.run.seed}})}
 

@@ -15,13 +15,13 @@ from transformers import PrinterCallback, set_seed
 
 from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import IncompleteError, InputError
-from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
+from salon_train.configuration.schema import Configuration, GrpoSection, SftSection, StageConfiguration
 from salon_train.data import TrainingExample
 from salon_train.models.loading import LoadedModel, load_model
 from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
 from salon_train.trainers.completions import CompletionsFile
-from salon_train.trainers.degeneration import DegeneratedError, DegenerationMonitor
+from salon_train.trainers.degeneration import ASSESSOR_HINTS, DegeneratedError, DegenerationMonitor, Hints
 from salon_train.trainers.evaluation import held_out_answers
 from salon_train.trainers.events import NOBODY, LogFile, TrainingEvent, TrainingWatcher, Watchers
 from salon_train.trainers.plan import PlannedSampler, prompt_plan
@@ -72,7 +72,14 @@ def train_sft(
     section = configuration.sft
     if section is None:
         raise InputError("the configuration has no section [sft]", key="sft")
-    return run_stage(configuration, "sft", watcher, lambda setting: _sft_trainer(setting, section), environment=environment)
+    return run_stage(
+        configuration,
+        "sft",
+        watcher,
+        lambda setting: _sft_trainer(setting, configuration, section),
+        evaluated=configuration,
+        environment=environment,
+    )
 
 
 def train_grpo(
@@ -97,8 +104,9 @@ def train_grpo(
         configuration,
         "grpo",
         watcher,
-        lambda setting: _grpo_trainer(setting, section),
+        lambda setting: _grpo_trainer(setting, configuration, section),
         start=start_of(configuration),
+        evaluated=configuration,
         environment=environment,
     )
 
@@ -132,7 +140,7 @@ class Setting:
         environment: where judges find their secrets.
     """
 
-    configuration: Configuration
+    configuration: StageConfiguration
     folder: RunFolder
     loaded: LoadedModel
     watcher: TrainingWatcher
@@ -142,12 +150,14 @@ class Setting:
 
 
 def run_stage(
-    configuration: Configuration,
+    configuration: StageConfiguration,
     stage: Stage,
     watcher: TrainingWatcher,
     make: Callable[[Setting], "Learning"],
     *,
     start: Path | None = None,
+    evaluated: Configuration | None = None,
+    hints: Hints = ASSESSOR_HINTS,
     environment: Mapping[str, str] | None = None,
 ) -> Trained:
     """Run one stage from its beginning or its last checkpoint to its end.
@@ -158,6 +168,8 @@ def run_stage(
         watcher: told what happens, beside the log file.
         make: the trainer, not yet begun.
         start: a folder of weights in place of the configured model's.
+        evaluated: whose held-out pictures are answered in between; None: there is no evaluation.
+        hints: what to do about a run that degenerated.
         environment: where judges find their secrets.
     """
     if configuration.run.threads is not None:
@@ -172,17 +184,18 @@ def run_stage(
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
         for problem in missing(configuration, stage):
             raise problem
-        held_out = learning_data.held_out_rows(configuration).examples
+        held_out = () if evaluated is None else learning_data.held_out_rows(evaluated).examples
         set_seed(configuration.run.seed)  # adapters begin at random
         loaded = load_model(configuration.model, start=start)
         checkpoint = folder.last_checkpoint()
         everyone = Watchers((LogFile(folder.log), watcher))
         setting = Setting(configuration, folder, loaded, everyone, [], [], environment or {})
         trainer = make(setting)
-        trainer.salon(DegenerationMonitor(configuration.degeneration), configuration.checkpoints.keep)
+        trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
-        evaluation = _evaluation(configuration, loaded, trainer, held_out, Watchers((everyone, *setting.evaluations)))
+        heard = Watchers((everyone, *setting.evaluations))
+        evaluation = None if evaluated is None else _evaluation(evaluated, loaded, trainer, held_out, heard)
         if evaluation is not None:
             trainer.add_callback(evaluation)
         try:
@@ -214,10 +227,9 @@ def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
     return max(1, -int(-(section.epochs or 0) * examples // together) * again)
 
 
-def _sft_trainer(setting: Setting, section: SftSection) -> "Learning":
+def _sft_trainer(setting: Setting, configuration: Configuration, section: SftSection) -> "Learning":
     from salon_train.trainers.imitation import ImitationTrainer
 
-    configuration = setting.configuration
     data = configuration.data
     examples = learning_data.stage_rows(configuration, "sft").examples
     rows = learning_data.imitation_dataset(examples, data)
@@ -239,11 +251,10 @@ def _sft_trainer(setting: Setting, section: SftSection) -> "Learning":
     return trainer
 
 
-def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
+def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoSection) -> "Learning":
     from salon_train.trainers.policy import PolicyTrainer
 
-    configuration, loaded = setting.configuration, setting.loaded
-    data = configuration.data
+    loaded, data = setting.loaded, configuration.data
     examples = learning_data.stage_rows(configuration, "grpo").examples
     rewards = open_rewards(configuration.reward, setting.environment, reasoning=data.reasoning)
     board = board_of(configuration.monitors, Grammar.MAGICMIRROR)
@@ -256,13 +267,19 @@ def _grpo_trainer(setting: Setting, section: GrpoSection) -> "Learning":
     learning_data.check_lengths(loaded.processor, rows, section.longest_prompt)
     world = arguments.devices(setting.environment)
     settings = arguments.grpo_arguments(
-        configuration, setting.folder.path, steps=steps, world=world, forbidden=loaded.image_token_ids
+        configuration,
+        section,
+        setting.folder.path,
+        weights=[reward.weight for reward in configuration.reward],
+        steps=steps,
+        world=world,
+        forbidden=loaded.image_token_ids,
     )
     trainer = PolicyTrainer(
         model=loaded.model, reward_funcs=rewards, args=settings, train_dataset=rows, processing_class=loaded.processor
     )
     repeats = settings.steps_per_generation * section.iterations
-    setting.listeners += recorders(setting, steps)
+    setting.listeners += recorders(setting, configuration)
     watch = None if board is None else RunWatch(board, configuration.monitors, setting.watcher, steps=steps)
     if arguments.rank(setting.environment) == 0:
         _keep_completions(setting)
@@ -287,11 +304,10 @@ def _keep_completions(setting: Setting) -> None:
         setting.evaluations.append(file)
 
 
-def recorders(setting: Setting, steps: int) -> Sequence[Callable[[SampledCompletions], None]]:
+def recorders(setting: Setting, configuration: Configuration) -> Sequence[Callable[[SampledCompletions], None]]:
     """Who keeps completions in the store, where there is one."""
     from salon_taxonomy.digest import digest
 
-    configuration = setting.configuration
     if configuration.store.folder is None:
         return []
     from importlib.metadata import version

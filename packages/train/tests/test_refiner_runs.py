@@ -1,0 +1,212 @@
+"""A refiner's training goes on after a kill, is given up when it degenerates, and is planned before anything heavy."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from salon_bench.scenes.generating import save
+from salon_taxonomy.cli import main
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.testing import HOSTILE_REPLIES
+from salon_train.configuration import preset
+from salon_train.refining import draw_small_scenes, read_refiner_configuration, tiny_policy, train_refiner
+from salon_train.refining.lost_edits import LostEdits
+from salon_train.trainers.degeneration import DegeneratedError
+from salon_train.trainers.events import read_log
+from salon_train.trainers.policy import SampledCompletion, SampledCompletions
+from salon_train.trainers.reading import Reading, read_refinement
+from salon_train.trainers.resuming import whole_checkpoints
+
+CONFIGURATION = """
+[run]
+folder = "{run}"
+threads = 1
+[model]
+name = "policy"
+device = "cpu"
+[rows]
+file = "rows/rows.jsonl"
+[editor]
+name = "draw"
+[refine]
+steps = 4
+group = 4
+prompts = 2
+micro_batch = 4
+most_tokens = 12
+most_thought = 4
+kl = 0.0
+learning_rate = 1e-3
+stage_one = 0.5
+refusal = "nothing"
+[checkpoints]
+every = 1
+keep = 2
+[degeneration]
+invalid_answers = 0
+equal_rewards = 0
+"""
+COMMAND = (sys.executable, "-c", "from salon_taxonomy.cli import main; main()", "train", "refine")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a policy that has half learned the form of replies, and rows."""
+    from salon_bench.scenes.drawing import drawn
+    from salon_train.refining.imitation import Lesson, imitate
+
+    folder = tmp_path_factory.mktemp("refiner-ground")
+    model, processor = tiny_policy(seed=0)
+    items = list(draw_small_scenes(8, seed=4))
+    replies = ['{"answer": true}', '{"answer": false, "explanation": "", "edit_prompt": ""}']
+    lessons = [Lesson(drawn(item.shown), item.prompt, replies[place % 2]) for place, item in enumerate(items)]
+    imitate(model, processor, lessons, steps=25, learning_rate=3e-3, seed=0)
+    model.save_pretrained(folder / "policy")
+    processor.save_pretrained(folder / "policy")
+    save(draw_small_scenes(8, seed=4), folder / "rows")
+    return folder
+
+
+def written(ground: Path, run: str) -> Path:
+    path = ground / f"{run}.toml"
+    path.write_text(CONFIGURATION.format(run=run), encoding="utf-8")
+    return path
+
+
+def weights(run: Path) -> dict[str, object]:
+    from safetensors.torch import load_file
+
+    return dict(load_file(run / "model.safetensors"))
+
+
+def numbers(run: Path) -> dict[object, tuple[object, ...]]:
+    """What every step was told; what was done twice counts as it was done last."""
+    names = ("loss", "grad_norm", "reward", "rewards/reasoning/mean", "rewards/rectification/mean", "answers/matches")
+    rows = [row for row in read_log(run / "refine/log.jsonl") if row["what"] == "learned"]
+    return {row["step"]: tuple(row.get(name) for name in names) for row in rows}
+
+
+@pytest.mark.timeout(280)
+def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(ground: Path) -> None:
+    import torch
+
+    whole, killed = (written(ground, run) for run in ("unbroken", "broken"))
+    unbroken = train_refiner(read_refiner_configuration(whole), {})
+    assert (unbroken.steps, unbroken.resumed_from) == (4, None)
+    log = ground / "broken/refine/log.jsonl"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    child = subprocess.Popen([*COMMAND, str(killed)], env=environment, stdout=subprocess.DEVNULL)
+    try:
+        while child.poll() is None and not (log.exists() and '"learned", "step": 2,' in log.read_text()):
+            time.sleep(0.001)
+    finally:
+        child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL, "the run ended before it could be killed"
+    saved = [checkpoint.step for checkpoint in whole_checkpoints(log.parent)]
+    assert saved
+    assert saved[-1] in (1, 2, 3)
+    on = train_refiner(read_refiner_configuration(killed), {})
+
+    assert on.resumed_from == saved[-1]
+    start, first, second = (weights(ground / run) for run in ("policy", "unbroken/refine/model", "broken/refine/model"))
+    assert any(not torch.equal(first[name], start[name]) for name in first)  # it learned something
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        assert torch.equal(value, second[name]), name
+    assert numbers(ground / "unbroken") == numbers(ground / "broken")
+    assert [row["what"] for row in read_log(log)].count("resumed") == 1
+    with pytest.raises(InputError, match=r"key 'refine.group': this run was begun with 4"):
+        train_refiner(read_refiner_configuration(killed, changes={"refine.group": 2}), {})
+
+
+def test_replies_that_cannot_be_read_end_a_run_with_exit_code_1(ground: Path) -> None:
+    file = written(ground, "unreadable")
+    changes = ("degeneration.invalid_answers=2", "refine.most_tokens=1")
+    settings = [word for change in changes for word in ("--set", change)]
+    ended = CliRunner().invoke(main, ["train", "refine", str(file), *settings])
+    assert ended.exit_code == 1
+    assert "for 2 generation batches in a row no completion could be read as an answer" in ended.stderr
+    assert "refine.most_tokens" in ended.stderr
+    assert read_log(ground / "unreadable/refine/log.jsonl")[-1]["reason"] == "invalid_answers"
+    assert not (ground / "unreadable/refine/model").exists()
+
+
+def batch(*paid: float | None) -> SampledCompletions:
+    made = [SampledCompletion("1", "", 0, "", 1, Reading(False), {"rectification": each}, each) for each in paid]
+    return SampledCompletions(7, tuple(made), {"rectification": sum(each is None for each in paid)})
+
+
+def test_a_run_whose_edits_are_all_lost_is_given_up_though_verdicts_are_paid() -> None:
+    watch = LostEdits(2)
+    for sampled in (batch(None, 0.0), batch(None, 0.3), batch(0.0, 0.0), batch(None, None)):
+        watch(sampled)
+    with pytest.raises(DegeneratedError, match="for 2 generation batches in a row the reward of stage II") as error:
+        watch(batch(None, 0.0))
+    assert (error.value.reason, error.value.step) == ("unscored", 7)
+    for _ in range(5):
+        LostEdits(0)(batch(None))
+
+
+@pytest.mark.parametrize("place", range(len(HOSTILE_REPLIES)))
+def test_hostile_replies_are_counted_and_never_raise(place: int) -> None:
+    read = read_refinement(HOSTILE_REPLIES[place])
+    assert read.readable == (read.verdict in ("matches", "differs"))
+
+
+def test_a_plan_is_printed_before_anything_is_written(ground: Path) -> None:
+    file = written(ground, "planned")
+    printed = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run", "--format", "json"])
+    assert printed.exit_code == 0, printed.output
+    plan = json.loads(printed.stdout)
+    assert (plan["steps"], plan["batch"], plan["device_batch"], plan["accumulated"], plan["prompts"]) == (4, 8, 4, 2, 2)
+    assert plan["epochs"] == 1.0  # four steps of two prompts over eight rows
+    assert sum(plan["examples"].values()) == 8
+    assert plan["rewards"] == {"reasoning": 0.5, "rectification": 0.75}
+    assert plan["editor"] == "draw answers"
+    assert plan["tokens"] > 8
+    assert not (ground / "planned").exists()
+    shown = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run", "--set", "editor.name=diffusers:m"])
+    assert "editor: diffusers:m (not tried)" in shown.stdout
+    assert "was not tried" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"editor.name": "vllm:m@127.0.0.1:9", "editor.timeout_s": 0.3}, "the editor does not answer"),
+        ({"editor.name": "pencil"}, "no such editor"),
+        ({"rows.file": "nowhere.jsonl"}, "nowhere.jsonl"),
+        ({"model.name": "nobody/nothing"}, "the model cannot be found"),
+        ({"refine.longest_prompt": 4}, "at most 4 are allowed"),
+        ({"refine.epochs": 2}, "give either steps or epochs"),
+        ({"refine.judged_by": "questions", "refine.judge": "vllm:m@127.0.0.1:9"}, "key 'refine.judge': the judge does not"),
+    ],
+    ids=["editor", "kind", "rows", "model", "length", "epochs", "judge"],
+)
+def test_what_cannot_work_is_refused(ground: Path, changes: dict[str, object], said: str) -> None:
+    from salon_train.refining.dry_run import dry_run
+
+    with pytest.raises(InputError) as error:
+        dry_run(read_refiner_configuration(written(ground, "checked"), changes=changes), {})
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["r3-refiner-7b", "r3-refiner-8b"])
+def test_a_preset_is_planned_offline_once_its_rows_are_there(ground: Path, name: str) -> None:
+    file = ground / f"{name}.toml"
+    file.write_text(preset(name), encoding="utf-8")
+    bare = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run"])
+    assert bare.exit_code == 2
+    assert "r3_train.jsonl" in bare.stderr
+    planned = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run", "--set", "rows.file=rows/rows.jsonl"])
+    assert planned.exit_code == 0, planned.output
+    assert "3 steps of 128 sequences (4 at once on each of 1 devices, 32 passes), 16 prompts at once" in planned.stdout
