@@ -1,6 +1,7 @@
 """Every setting of a training run, section by section as in the TOML file. Frozen; unknown keys are refused.
 
-    [run]  [model]  [data]  [sampling]  [[reward]]  [sft]  [grpo]  [evaluation]  [checkpoints]  [degeneration]  [log]  [store]
+    [run]  [model]  [data]  [sampling]  [[reward]]  [sft]  [grpo]  [evaluation]  [checkpoints]  [degeneration]  [monitors]
+    [log]  [store]
 
 Defaults are those of a small run on one machine; the published recipes stand in ``presets/``.
 """
@@ -312,15 +313,39 @@ class DegenerationSection(Section):
     unscored: Counted = 3
 
 
+class MonitorsSection(Section):
+    """Monitors of policies that game their reward (``docs/monitors.md``), shown every generation batch of GRPO.
+
+    Attributes:
+        on: whether anything is watched.
+        which: their names; None: all that say something about the run's answers.
+        thresholds: a pair for each monitor that is to have others than its own: from where on it warns, from where on it says
+            stop; ``inf`` never does. ``unreadable`` by itself never does here: ``degeneration.invalid_answers`` ends such runs.
+        on_warn: what a warning does: stand in the log, or end the run.
+        on_stop: what a stop does.
+    """
+
+    on: bool = True
+    which: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    thresholds: dict[str, tuple[Annotated[float, Field(allow_inf_nan=False)], Annotated[float, Field(allow_inf_nan=True)]]] = (
+        Field(default_factory=dict)
+    )
+    on_warn: Literal["log", "stop"] = "log"
+    on_stop: Literal["log", "stop"] = "stop"
+
+
 class LogSection(Section):
     """What is told, and to whom; ``log.jsonl`` in the run folder is always written.
 
     Attributes:
+        completions: of each generation batch of GRPO, drawn evenly, that ``completions.jsonl`` keeps (``salon reward audit``
+            reads it); 0: no such file.
         every: optimizer steps.
         to: a further reader of the same numbers.
         project: what Weights & Biases calls the project.
     """
 
+    completions: Counted = 16
     every: Whole = 1
     to: Literal["none", "tensorboard", "wandb"] = "none"
     project: str = "salon"
@@ -372,4 +397,5 @@ class Configuration(StageConfiguration):
     sft: SftSection | None = None
     grpo: GrpoSection | None = None
     evaluation: EvaluationSection = EvaluationSection()
+    monitors: MonitorsSection = MonitorsSection()
     store: StoreSection = StoreSection()

@@ -180,6 +180,7 @@ class _Run:
                 "data": {"train": [str(data)], "held_out": [str(self.pictures.held_out)], "question": QUESTION},
                 "evaluation": {"every": max(recipe.every, steps // 8), "batch": 100, "longest": 24},
                 "checkpoints": {"every": 10 * steps, "keep": 1},
+                "monitors": {"on_stop": "log"},  # an arm that goes wrong is what the experiment is there to show
                 "log": {"every": max(1, min(5, steps // 6))},
                 **sections,
             }

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _SHOWN = {
     "learned": ("loss", "reward", "answers/invalid", "answers/normal", "answers/matches"),
     "evaluated": ("f1_macro", "f1_micro", "f1_binary", "normal", "invalid"),
+    "warned": ("monitor", "verdict", "value", "detail"),
     "degenerated": ("reason",),
 }
 
@@ -42,7 +43,7 @@ class ConsoleWatcher:
         if event.what == "learned":
             self._bar.update(self._task, completed=event.step, total=event.steps, facts=facts)
             return
-        if event.what != "saved":
+        if event.what not in ("saved", "watched"):
             line = f"{event.what} {event.step}/{event.steps}  {facts}"
             self._console.print(line.rstrip(), markup=False, highlight=False, soft_wrap=True)
 

@@ -17,7 +17,8 @@ class TrainingEvent:
 
     Attributes:
         what: ``started``, ``resumed``, ``learned`` (numbers of the steps since the last such event), ``evaluated``,
-            ``saved``, ``degenerated`` or ``finished``.
+            ``saved``, ``watched`` (what the monitors say of a generation batch), ``warned`` (one of them begins to),
+            ``degenerated`` or ``finished``.
         step: optimizer steps done.
         steps: of the whole run.
         facts: numbers and words by name; None where there is no number.

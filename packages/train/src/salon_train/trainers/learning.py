@@ -56,6 +56,7 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
         own = folder / f"checkpoint-{self.state.global_step}"
         micro_steps, waiting = self._sampled_so_far()
         save_sampling(own, self.args.process_index, micro_steps=micro_steps, completions=waiting)
+        self._keep_beside(own)
         self.accelerator.wait_for_everyone()
         if self.accelerator.is_main_process:
             declare_whole(own, self.state.global_step, keep=self.checkpoints_kept)
@@ -82,6 +83,8 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
         kept = None if checkpoint is None else load_sampling(Path(checkpoint), self.args.process_index)
         if kept is not None:
             self._go_on_sampling(*kept)
+        if checkpoint is not None:
+            self._go_on_from(Path(checkpoint))
 
     def _sampled_so_far(self) -> tuple[int, Any]:
         """TRL's counter of micro-steps and the completions that wait; nothing for trainers that do not sample."""
@@ -89,6 +92,12 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
 
     def _go_on_sampling(self, micro_steps: int, waiting: Any) -> None:
         """Restore them."""
+
+    def _keep_beside(self, checkpoint: Path) -> None:
+        """Keep in a checkpoint what else this trainer goes on from."""
+
+    def _go_on_from(self, checkpoint: Path) -> None:
+        """Restore it."""
 
     # ---- silence
 

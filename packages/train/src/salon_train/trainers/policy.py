@@ -8,15 +8,17 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils.data import Sampler
 from trl.trainer.grpo_trainer import GRPOTrainer
 
-from salon_train.trainers.degeneration import SampledBatch
+from salon_train.trainers.degeneration import DegeneratedError, SampledBatch
 from salon_train.trainers.learning import Learning
 from salon_train.trainers.reading import Reading
+from salon_train.trainers.watching import RunWatch
 
 _GrpoTrainer: Any = GRPOTrainer  # its own annotations do not hold together under strict rules
 
@@ -34,6 +36,7 @@ class SampledCompletion:
         reading: by the grammar.
         rewards: by name; None: the reward abstained for the whole group.
         total: weighted sum; None when every reward abstained.
+        truth: JSON text of what is right; None where the data do not say.
     """
 
     example_id: str
@@ -44,6 +47,7 @@ class SampledCompletion:
     reading: Reading
     rewards: Mapping[str, float | None]
     total: float | None
+    truth: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +101,24 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
     prompts: Callable[[Any], Sampler[int]]
     read: Callable[[str], Reading]
     listeners: Sequence[Callable[[SampledCompletions], None]]
+    watch: RunWatch | None
 
     def sampling(
         self,
         prompts: Callable[[Any], Sampler[int]],
         read: Callable[[str], Reading],
         listeners: Sequence[Callable[[SampledCompletions], None]],
+        watch: RunWatch | None = None,
     ) -> None:
-        """Say which prompts come up, how completions are read, and who is shown them (on the main process only)."""
+        """Say which prompts come up, how completions are read, and who is shown them (on the main process only).
+
+        A listener ends the run, on every process, by raising :class:`DegeneratedError`; ``watch`` is one that is kept in
+        checkpoints.
+        """
         self.prompts = prompts
         self.read = read
-        self.listeners = listeners
+        self.listeners = listeners if watch is None else [*listeners, watch.sampled]
+        self.watch = watch
 
     def _get_train_sampler(self, dataset: Any = None) -> Sampler[int]:
         """Salon's sampler in place of TRL's; it keeps the contract of TRL's ``RepeatSampler``."""
@@ -125,18 +136,30 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
         sampled = self._sampled(inputs, completions, completion_ids_list, rewards, missing)
         for name, value in sampled.metrics().items():
             self._metrics["train"][name].append(value)
-        if self.accelerator.is_main_process:
-            for listener in self.listeners:
-                listener(sampled)
+        self._show(sampled)
         self.monitor.sampled(sampled.batch(), step=self.state.global_step)
         return rewards
+
+    def _show(self, sampled: SampledCompletions) -> None:
+        """Show the listeners what was sampled; where one of them ends the run, every process does."""
+        ended: DegeneratedError | None = None
+        if self.accelerator.is_main_process:
+            try:
+                for listener in self.listeners:
+                    listener(sampled)
+            except DegeneratedError as error:
+                ended = error
+        said = [None if ended is None else (ended.reason, ended.step, str(ended))]
+        (told,) = import_module("accelerate.utils").broadcast_object_list(said)
+        if told is not None:
+            raise DegeneratedError(*told)
 
     def _sampled(
         self, inputs: Any, completions: Any, tokens: Any, rewards: torch.Tensor, missing: torch.Tensor
     ) -> SampledCompletions:
         texts = [each if isinstance(each, str) else each[-1]["content"] for each in completions]
         own = [
-            (row.get("example_id", ""), row.get("bucket", ""), text, len(ids))
+            (row.get("example_id", ""), row.get("bucket", ""), row.get("truth"), text, len(ids))
             for row, text, ids in zip(inputs, texts, tokens, strict=True)
         ]
         everyone = import_module("accelerate.utils").gather_object(own)
@@ -152,13 +175,22 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
                 self.read(text),
                 {name: _number(value) for name, value in zip(self.reward_func_names, values, strict=True)},
                 None if all(map(math.isnan, values)) else total,
+                truth,
             )
-            for place, ((example_id, bucket, text, length), values, total) in enumerate(rows)
+            for place, ((example_id, bucket, truth, text, length), values, total) in enumerate(rows)
         )
         abstained = missing.sum(dim=0).tolist()
         return SampledCompletions(
             self.state.global_step, sampled, dict(zip(self.reward_func_names, map(int, abstained), strict=True))
         )
+
+    def _keep_beside(self, checkpoint: Path) -> None:
+        if self.watch is not None and self.accelerator.is_main_process:
+            self.watch.save(checkpoint)
+
+    def _go_on_from(self, checkpoint: Path) -> None:
+        if self.watch is not None:
+            self.watch.load(checkpoint)
 
     def _sampled_so_far(self) -> tuple[int, Any]:
         every = self.args.steps_per_generation * self.num_iterations

@@ -3,6 +3,7 @@
 FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
   configuration.json   what the stage was told; a second call with another one is refused
   log.jsonl            what happened, one line each
+  completions.jsonl    some of what GRPO sampled, as `salon reward audit` reads it
   checkpoint-N/        what a killed run goes on from
   model/               the result: weights or adapters, and the processor
   finished.json        written last
@@ -23,7 +24,7 @@ from salon_train.configuration.schema import StageConfiguration
 from salon_train.trainers.resuming import Checkpoint, whole_checkpoints
 
 Stage: TypeAlias = Literal["sft", "grpo", "refine"]
-_FREE: Final = ("log", "store", "evaluation", "checkpoints", "degeneration")
+_FREE: Final = ("log", "store", "evaluation", "checkpoints", "degeneration", "monitors")
 """Sections that do not change which weights come out, and may be changed between two calls."""
 
 

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import PrinterCallback, set_seed
 
+from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection, StageConfiguration
 from salon_train.data import TrainingExample
 from salon_train.models.loading import LoadedModel, load_model
 from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
+from salon_train.trainers.completions import CompletionsFile
 from salon_train.trainers.degeneration import ASSESSOR_HINTS, DegeneratedError, DegenerationMonitor, Hints
 from salon_train.trainers.evaluation import held_out_answers
 from salon_train.trainers.events import NOBODY, LogFile, TrainingEvent, TrainingWatcher, Watchers
@@ -28,6 +30,7 @@ from salon_train.trainers.reading import read_assessment
 from salon_train.trainers.requirements import missing
 from salon_train.trainers.rewards import open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
+from salon_train.trainers.watching import RunWatch, board_of
 
 if TYPE_CHECKING:
     from salon_train.trainers.learning import Learning
@@ -133,6 +136,7 @@ class Setting:
         loaded: the model that learns.
         watcher: who is told.
         listeners: who is shown what was sampled.
+        evaluations: who is told of evaluations, beside ``watcher``.
         environment: where judges find their secrets.
     """
 
@@ -141,6 +145,7 @@ class Setting:
     loaded: LoadedModel
     watcher: TrainingWatcher
     listeners: list[Callable[[SampledCompletions], None]]
+    evaluations: list[TrainingWatcher]
     environment: Mapping[str, str]
 
 
@@ -184,11 +189,13 @@ def run_stage(
         loaded = load_model(configuration.model, start=start)
         checkpoint = folder.last_checkpoint()
         everyone = Watchers((LogFile(folder.log), watcher))
-        trainer = make(Setting(configuration, folder, loaded, everyone, [], environment or {}))
+        setting = Setting(configuration, folder, loaded, everyone, [], [], environment or {})
+        trainer = make(setting)
         trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
-        evaluation = None if evaluated is None else _evaluation(evaluated, loaded, trainer, held_out, everyone)
+        told = Watchers((everyone, *setting.evaluations))
+        evaluation = None if evaluated is None else _evaluation(evaluated, loaded, trainer, held_out, told)
         if evaluation is not None:
             trainer.add_callback(evaluation)
         try:
@@ -250,6 +257,7 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     loaded, data = setting.loaded, configuration.data
     examples = learning_data.stage_rows(configuration, "grpo").examples
     rewards = open_rewards(configuration.reward, setting.environment, reasoning=data.reasoning)
+    board = board_of(configuration.monitors, Grammar.MAGICMIRROR)
     rows = learning_data.policy_dataset(examples, data)
     steps = steps_of(section, len(examples))
     made = section.generation_batch or section.batch
@@ -272,12 +280,28 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     )
     repeats = settings.steps_per_generation * section.iterations
     setting.listeners += recorders(setting, configuration)
+    watch = None if board is None else RunWatch(board, configuration.monitors, setting.watcher, steps=steps)
+    if arguments.rank(setting.environment) == 0:
+        keep_completions(setting)
+        setting.evaluations += [] if watch is None else [watch]
     trainer.sampling(
         lambda _: PlannedSampler(plan, chunk=chunk, together=section.generations, repeats=repeats),
         read_assessment,
         setting.listeners,
+        watch,
     )
     return trainer
+
+
+def keep_completions(setting: Setting) -> None:
+    """Write some completions and every evaluation into ``completions.jsonl``, unless the configuration wants none."""
+    most = setting.configuration.log.completions
+    if most:
+        checkpoint = setting.folder.last_checkpoint()
+        resumed = None if checkpoint is None else checkpoint.step
+        file = CompletionsFile(setting.folder.path / "completions.jsonl", most=most, resumed=resumed)
+        setting.listeners.append(file.keep)
+        setting.evaluations.append(file)
 
 
 def recorders(setting: Setting, configuration: Configuration) -> Sequence[Callable[[SampledCompletions], None]]:
@@ -290,7 +314,7 @@ def recorders(setting: Setting, configuration: Configuration) -> Sequence[Callab
 
     from salon_train.trainers.rollouts import RolloutRecorder
 
-    told = configuration.model_dump_json(exclude={"log", "store"})
+    told = configuration.model_dump_json(exclude={"log", "store", "monitors"})
     recorder = RolloutRecorder(
         Path(configuration.store.folder),
         run_id=digest("training run", {"folder": configuration.run.folder, "told": told, "stage": setting.folder.stage}),

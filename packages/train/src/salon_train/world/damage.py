@@ -83,7 +83,7 @@ def _ellipse(height: int, width: int, spot: Spot, radii: Spot) -> tuple[npt.NDAr
 
 def _blended(
     pixels: Pixels,
-    other: npt.NDArray[np.uint8] | npt.NDArray[np.float64],
+    other: npt.NDArray[np.uint8] | npt.NDArray[np.floating],
     mask: npt.NDArray[np.float64],
     box: tuple[int, int, int, int],
 ) -> Pixels:
