@@ -99,6 +99,7 @@ def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: 
     from salon_train.trainers.plan import PlannedSampler, shuffled_plan
     from salon_train.trainers.policy import PolicyTrainer
     from salon_train.trainers.reading import read_refinement
+    from salon_train.trainers.stages import keep_completions
 
     settings, editing = configuration.refine, configuration.editor
     model, processor, seed = setting.loaded.model, setting.loaded.processor, configuration.run.seed
@@ -132,6 +133,8 @@ def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: 
     )
     plan = shuffled_plan(range(len(rows)), settings.prompts * steps, seed=seed)
     repeats = trainer.args.steps_per_generation
+    if arguments.rank(setting.environment) == 0:
+        keep_completions(setting)
     trainer.sampling(
         lambda _: PlannedSampler(plan, chunk=settings.prompts, together=settings.group, repeats=repeats),
         read_refinement,

@@ -194,8 +194,13 @@ def run_stage(
         trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
+<<<<<<< HEAD
         heard = Watchers((everyone, *setting.evaluations))
         evaluation = None if evaluated is None else _evaluation(evaluated, loaded, trainer, held_out, heard)
+=======
+        told = Watchers((everyone, *setting.evaluations))
+        evaluation = None if evaluated is None else _evaluation(evaluated, loaded, trainer, held_out, told)
+>>>>>>> wt-stage
         if evaluation is not None:
             trainer.add_callback(evaluation)
         try:
@@ -282,7 +287,7 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     setting.listeners += recorders(setting, configuration)
     watch = None if board is None else RunWatch(board, configuration.monitors, setting.watcher, steps=steps)
     if arguments.rank(setting.environment) == 0:
-        _keep_completions(setting)
+        keep_completions(setting)
         setting.evaluations += [] if watch is None else [watch]
     trainer.sampling(
         lambda _: PlannedSampler(plan, chunk=chunk, together=section.generations, repeats=repeats),
@@ -293,7 +298,11 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     return trainer
 
 
+<<<<<<< HEAD
 def _keep_completions(setting: Setting) -> None:
+=======
+def keep_completions(setting: Setting) -> None:
+>>>>>>> wt-stage
     """Write some completions and every evaluation into ``completions.jsonl``, unless the configuration wants none."""
     most = setting.configuration.log.completions
     if most:
