@@ -194,13 +194,8 @@ def run_stage(
         trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
-<<<<<<< HEAD
-        heard = Watchers((everyone, *setting.evaluations))
-        evaluation = None if evaluated is None else _evaluation(evaluated, loaded, trainer, held_out, heard)
-=======
         told = Watchers((everyone, *setting.evaluations))
         evaluation = None if evaluated is None else _evaluation(evaluated, loaded, trainer, held_out, told)
->>>>>>> wt-stage
         if evaluation is not None:
             trainer.add_callback(evaluation)
         try:
@@ -298,11 +293,7 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     return trainer
 
 
-<<<<<<< HEAD
-def _keep_completions(setting: Setting) -> None:
-=======
 def keep_completions(setting: Setting) -> None:
->>>>>>> wt-stage
     """Write some completions and every evaluation into ``completions.jsonl``, unless the configuration wants none."""
     most = setting.configuration.log.completions
     if most:
