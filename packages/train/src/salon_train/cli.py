@@ -20,6 +20,7 @@ _COMMANDS: dict[str, str] = {
     "presets": "salon_train.trainers.cli:presets",
     "refine": "salon_train.refining.cli:refine",
     "refine-demo": "salon_train.refining.cli:refine_demo",
+    "report": "salon_train.report.cli:report",
     "sft": "salon_train.trainers.cli:sft",
     "tiny": "salon_train.models.cli:tiny",
     "world": "salon_train.world.cli:world",
