@@ -15,6 +15,12 @@ _SHORT: Final = {
     "Abnormal Object Morphology": "Object",
 }
 """The four main labels of MagicMirror, as the paper's tables shorten them."""
+_VERDICTS: Final = ("normal", "artifact", "matches", "differs", "unreadable")
+_COLOURS: Final = {
+    "normal": 0, "artifact": 1, "matches": 0, "differs": 1, "unreadable": 5,
+    "Interaction": 2, "Human": 3, "Animal": 4, "Object": 7, "all groups": 6, "aligned": 0, "misaligned": 1,
+}  # fmt: skip
+"""Words that have one colour in all charts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,19 @@ def label_text(name: str) -> str:
     return _SHORT.get(name.removeprefix("L2: "), name)
 
 
+def colours(labels: Collection[str]) -> list[int]:
+    """A colour for each label of a chart, 0 to 7; verdicts and main labels have their own in all charts.
+
+    Example:
+        >>> colours(["normal", "own", "unreadable"]), colours(["macro", "micro"])
+        ([0, 1, 5], [0, 1])
+    """
+    taken = {_COLOURS[label] for label in labels if label in _COLOURS}
+    free = [colour for colour in range(8) if colour not in taken] or list(range(8))
+    others = [label for label in labels if label not in _COLOURS]
+    return [_COLOURS[label] if label in _COLOURS else free[others.index(label) % len(free)] for label in labels]
+
+
 def _all(names: Collection[str]) -> Iterable[CurveGroup]:
     held = "Held-out pictures"
     f1 = {f"{HELD_OUT}f1_macro": "macro", f"{HELD_OUT}f1_micro": "micro", f"{HELD_OUT}f1_binary": "artifact or not"}
@@ -69,7 +88,7 @@ def _all(names: Collection[str]) -> Iterable[CurveGroup]:
     yield _group(held, "F1", _present(names, f1), share=True)
     yield _group(held, "F1 by label", _begin(names, f"{HELD_OUT}f1/", label_text), share=True)
     yield _group(held, "Share of answers", _present(names, verdicts), share=True)
-    yield _group(held, "Mean tokens of answers", _begin(names, f"{HELD_OUT}length_"))
+    yield _group(held, "Mean tokens of answers", _in_order(_begin(names, f"{HELD_OUT}length_", _verdict)))
     known = {*f1, *verdicts}
     for name in _others(names, HELD_OUT, known, (f"{HELD_OUT}f1/", f"{HELD_OUT}length_")):
         yield _group(held, name.removeprefix(HELD_OUT), {name: name.removeprefix(HELD_OUT)})
@@ -84,8 +103,8 @@ def _all(names: Collection[str]) -> Iterable[CurveGroup]:
     yield _group(paid, "Share of completions that a reward abstained from", abstained, share=True, quiet=True)
 
     sampled = "Sampled completions"
-    said = _begin(names, "answers/")
-    shares = {name: "unreadable" if called == "invalid" else called for name, called in said.items() if "length_" not in called}
+    said = _begin(names, "answers/", _verdict)
+    shares = _in_order({name: called for name, called in said.items() if not called.startswith("length_")})
     yield _group(sampled, "Share of completions by verdict", shares, share=True)
     lengths = {
         "completions/mean_length": "mean",
@@ -93,12 +112,11 @@ def _all(names: Collection[str]) -> Iterable[CurveGroup]:
         "completions/max_length": "longest",
     }
     yield _group(sampled, "Tokens of completions", _present(names, lengths))
-    by_verdict = _begin(names, "answers/length_", lambda called: "unreadable" if called == "invalid" else called)
-    yield _group(sampled, "Mean tokens by verdict", by_verdict)
+    yield _group(sampled, "Mean tokens by verdict", _in_order(_begin(names, "answers/length_", _verdict)))
     cut = _present(names, {"completions/clipped_ratio": "cut off"})
     yield _group(sampled, "Share of completions cut off at the longest length", cut, share=True, quiet=True)
     equal = _present(names, {"frac_reward_zero_std": "all groups"})
-    equal |= _begin(names, "groups/zero_variance/", label_text)
+    equal |= _begin(names, "groups/zero_variance/", label_text)  # a bucket is absent where the batch had none of it
     yield _group(sampled, "Share of groups whose rewards are all equal, by bucket", equal, share=True, quiet=True)
 
     learning = "Optimizer"
@@ -117,9 +135,7 @@ def _all(names: Collection[str]) -> Iterable[CurveGroup]:
         yield _group("Monitors", called, {name: called})
 
 
-def _group(
-    heading: str, title: str, names: dict[str, str], *, share: bool = False, quiet: bool = False
-) -> CurveGroup:
+def _group(heading: str, title: str, names: dict[str, str], *, share: bool = False, quiet: bool = False) -> CurveGroup:
     kept = dict(list(names.items())[:MOST_LINES])
     return CurveGroup(heading, title, kept, share, quiet, len(names) - len(kept))
 
@@ -130,6 +146,16 @@ def _present(names: Collection[str], wanted: dict[str, str]) -> dict[str, str]:
 
 def _begin(names: Collection[str], prefix: str, called: Callable[[str], str] = str) -> dict[str, str]:
     return {name: called(name.removeprefix(prefix)) for name in names if name.startswith(prefix) and name != prefix}
+
+
+def _verdict(called: str) -> str:
+    return "unreadable" if called == "invalid" else called
+
+
+def _in_order(found: dict[str, str]) -> dict[str, str]:
+    """Verdicts as they are known, then others: logs name them as they first came up."""
+    known = sorted(found, key=lambda name: _VERDICTS.index(found[name]) if found[name] in _VERDICTS else len(_VERDICTS))
+    return {name: found[name] for name in known}
 
 
 def _some(found: dict[str, str]) -> list[tuple[str, str]]:

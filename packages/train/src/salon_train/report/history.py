@@ -233,11 +233,11 @@ def _begun(history: History, what: str, step: int) -> None:
     for name, curve in history.curves.items():
         # At a checkpoint's step it was learned, evaluated, saved; completions of that step are sampled, and watched, after it.
         last = step - 1 if name.startswith(MONITOR) else step
-        for done in [each for each in curve if each > last]:
-            del curve[done]
+        for lost in [each for each in curve if each > last]:
+            del curve[lost]
     history.curves = {name: curve for name, curve in history.curves.items() if curve}
     history.alarms = {
-        name: {at: verdict for at, verdict in steps.items() if at < step} for name, steps in history.alarms.items()
+        name: {at: verdict for at, verdict in verdicts.items() if at < step} for name, verdicts in history.alarms.items()
     }
     history.warned = [each for each in history.warned if each.step < step]
     history.moments = [each for each in history.moments if each.what != "resumed" or each.step <= step]

@@ -10,19 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any, Final
 
 import jinja2
 
 from salon_bench.report.gallery import plain
 
-WIDTH: Final = 400
-HEIGHT: Final = 200
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50, 10, 10, 26
+WIDTH: Final = 340
+HEIGHT: Final = 190
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 10, 26
 _MOST_POINTS: Final = 300
 _MOST_STRIPS: Final = 120
 _MOST_ROWS: Final = 40
 _MOST_DOTS: Final = 40
+_LONGEST_TICK: Final = 6
 _FARTHEST: Final = 1e150
 """What is beyond is drawn here: differences of two such numbers are still numbers."""
 
@@ -53,12 +55,10 @@ class Level:
     Attributes:
         value: finite.
         kind: ``warn`` or ``stop``.
-        label: how it is named.
     """
 
     value: float
     kind: str
-    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,22 @@ class Upright:
 
 
 @dataclass(frozen=True, slots=True)
+class Key:
+    """One entry of the legend: what a colour means, or a dash (without a colour), or both."""
+
+    label: str
+    colour: int | None
+    dash: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LineChart:
     """A chart.
 
     Attributes:
         title: what is drawn.
         lines: at least one.
+        keys: the legend; it may be empty for a line that the title names.
         levels: thresholds.
         uprights: moments.
         steps: the first and the last step of the axis.
@@ -91,10 +101,21 @@ class LineChart:
 
     title: str
     lines: Sequence[Line]
+    keys: Sequence[Key] = ()
     levels: Sequence[Level] = ()
     uprights: Sequence[Upright] = ()
     steps: tuple[int, int] = (0, 1)
     note: str = ""
+
+
+def shown(text: str, most: int = 120) -> str:
+    """Words of strangers, so many characters of them, without what acts unseen.
+
+    Example:
+        >>> shown("a" * 10, 4)
+        'aaa…'
+    """
+    return plain(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def value_text(value: float | None) -> str:
@@ -122,17 +143,19 @@ def ticks(low: float, high: float, *, most: int = 5, whole: bool = False) -> lis
         [3.0, 4.0]
     """
     low, high = (max(-_FARTHEST, min(_FARTHEST, value)) for value in (low, high))
+    if whole:
+        low, high = math.floor(low), max(math.ceil(high), math.floor(low) + 1)
     room = max(abs(low), abs(high)) * 1e-9
     if high - low <= max(room, 1e-290):
         grown = max(abs(low) * 0.1, 1e-12)
-        low, high = (low, low + 1) if whole else (low - grown, high + grown)
+        low, high = low - grown, high + grown
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * 0.999)
     if whole:
         step = max(1.0, step)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [float(f"{place * step:.12g}") for place in range(first, last + 1)]
+    return [float(f"{place * step:.15g}") for place in range(first, last + 1)]
 
 
 def drawn(chart: LineChart) -> str:
@@ -149,8 +172,8 @@ def drawn(chart: LineChart) -> str:
     x_ticks = ticks(chart.steps[0], max(chart.steps[1], chart.steps[0] + 1), most=6, whole=True)
     place = _Place((float(chart.steps[0]), float(max(chart.steps[1], chart.steps[0] + 1))), (y_ticks[0], y_ticks[-1]))
     html: str = _template().render(
-        title=plain(chart.title),
-        note=plain(chart.note),
+        title=shown(chart.title),
+        note=shown(chart.note),
         said=" ".join(_said(line) for line in chart.lines),
         width=WIDTH,
         height=HEIGHT,
@@ -158,19 +181,19 @@ def drawn(chart: LineChart) -> str:
         right=WIDTH - _RIGHT,
         top=_TOP,
         bottom=HEIGHT - _BOTTOM,
-        y_ticks=[(place.y(value), _tick_text(value)) for value in y_ticks],
+        y_ticks=list(zip(map(place.y, y_ticks), _tick_texts(y_ticks), strict=True)),
         x_ticks=[(place.x(value), f"{value:,.0f}") for value in x_ticks if value <= place.steps[1]],
         lines=[_line(line, points, place) for line, points in lines],
-        levels=[{"y": place.y(level.value), "kind": level.kind} for level in levels],
-        legend_levels=[
-            {"kind": each.kind, "label": plain(each.label) + ("" if each in levels else " (beyond the chart)")}
-            for each in chart.levels
+        keys=[
+            {"label": shown(key.label), "colour": "own" if key.colour is None else f"c{key.colour % 8}", "dash": key.dash % 4}
+            for key in chart.keys
         ],
-        uprights=[{"x": place.x(each.step), "kind": each.kind, "label": plain(each.label)} for each in chart.uprights],
+        levels=[{"y": place.y(level.value), "kind": level.kind} for level in levels],
+        level_keys=_level_keys(chart.levels, levels),
+        uprights=[{"x": place.x(each.step), "kind": each.kind, "label": shown(each.label)} for each in chart.uprights],
         strips=_strips(chart.lines, place),
-        columns=[plain(line.label) for line in chart.lines],
+        columns=[shown(line.label) for line in chart.lines],
         rows=_rows(chart.lines),
-        one=len(chart.lines) == 1,
     )
     return html
 
@@ -221,13 +244,15 @@ def _line(line: Line, points: Sequence[tuple[int, float | None]], place: _Place)
     dots = [(place.x(step), place.y(value)) for step, value in known]
     alarms = [(step, kind, line.points.get(step)) for step, kind in sorted(line.alarms.items())]
     return {
-        "label": plain(line.label),
+        "label": shown(line.label),
         "colour": line.colour % 8,
         "dash": line.dash % 4,
         "path": " ".join("M" + " L".join(part) for part in parts if len(part) > 1),
         "dots": dots if len(known) <= _MOST_DOTS else [dot for dot in dots if f"{dot[0]},{dot[1]}" in alone],
         "alarms": [
-            {"x": place.x(step), "y": place.y(value), "kind": kind} for step, kind, value in alarms[-_MOST_STRIPS:] if value is not None
+            {"x": place.x(step), "y": place.y(value), "kind": kind}
+            for step, kind, value in alarms[-_MOST_STRIPS:]
+            if value is not None
         ],
     }
 
@@ -253,7 +278,7 @@ def _strips(lines: Sequence[Line], place: _Place) -> list[dict[str, Any]]:
     """Upright strips, one a step or for some of them; the browser shows a strip's words while the pointer is in it."""
     steps = _evenly(sorted({step for line in lines for step in line.points}), _MOST_STRIPS)
     middles = [place.x(step) for step in steps]
-    edges = [_LEFT, *((one + other) / 2 for one, other in zip(middles, middles[1:], strict=False)), WIDTH - _RIGHT]
+    edges = [_LEFT, *((one + other) / 2 for one, other in pairwise(middles)), WIDTH - _RIGHT]
     return [
         {
             "x": round(edges[number], 1),
@@ -268,7 +293,7 @@ def _at(lines: Sequence[Line], step: int) -> Iterable[str]:
     for line in lines:
         if step in line.points:
             alarm = f" ({line.alarms[step]})" if step in line.alarms else ""
-            yield f"{plain(line.label)}: {value_text(line.points[step])}{alarm}"
+            yield f"{shown(line.label)}: {value_text(line.points[step])}{alarm}"
 
 
 def _rows(lines: Sequence[Line]) -> list[list[str]]:
@@ -287,20 +312,38 @@ def _said(line: Line) -> str:
     """A line in a sentence."""
     known = [(step, value) for step, value in sorted(line.points.items()) if value is not None]
     if not known:
-        return f"{plain(line.label)}: no number."
+        return f"{shown(line.label)}: no number."
     (first_step, first), (last_step, last) = known[0], known[-1]
     lowest, highest = min(value for _, value in known), max(value for _, value in known)
     ends = f"{value_text(first)} at step {first_step:,}"
     if len(known) > 1:
         ends += f", {value_text(last)} at step {last_step:,}, between {value_text(lowest)} and {value_text(highest)}"
     loud = f", {len(line.alarms)} alarms" if line.alarms else ""
-    return f"{plain(line.label)}: {ends}{loud}."
+    return f"{shown(line.label)}: {ends}{loud}."
 
 
-def _tick_text(value: float) -> str:
-    if value and not 1e-3 <= abs(value) < 1e5:
-        return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e") if f"{value:.0e}" == f"{value:e}" else f"{value:.3g}"
-    return f"{value:,.6g}"
+def _level_keys(levels: Sequence[Level], shown: Sequence[Level]) -> list[dict[str, str]]:
+    """The legend of thresholds: one entry for each kind, with all its numbers."""
+    keys = []
+    for kind, words in (("warn", "warns at"), ("stop", "stops at")):
+        of = [level for level in levels if level.kind == kind]
+        numbers = [value_text(level.value) + ("" if level in shown else " (beyond the chart)") for level in of]
+        keys += [{"kind": kind, "label": f"{words} {' and '.join(dict.fromkeys(numbers))}"}] if of else []
+    return keys
+
+
+def _tick_texts(values: Sequence[float]) -> list[str]:
+    """The numbers of an axis, all written in one way: plainly where that is short enough."""
+    texts = [f"{value:,.6g}" for value in values]
+    if max(map(len, texts)) <= _LONGEST_TICK:
+        return texts
+    return [_short(value) for value in values]
+
+
+def _short(value: float) -> str:
+    """As 1.5e-4."""
+    mantissa, _, exponent = f"{value:e}".partition("e")
+    return f"{float(mantissa):g}e{int(exponent)}" if value else "0"
 
 
 @cache

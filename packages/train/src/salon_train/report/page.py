@@ -4,27 +4,28 @@ Runs stand side by side: one chart holds all of them, on one axis. Words of logs
 templates escape them, and what acts unseen is made visible.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 import jinja2
 
-from salon_bench.report.gallery import plain
 from salon_ranking.report.page import Block, Fragment, Section, Table, render_page
 from salon_train.report import line_chart
-from salon_train.report.curve_table import CurveGroup, curve_groups
+from salon_train.report.curve_table import CurveGroup, colours, curve_groups
 from salon_train.report.folders import STAGES, Run, StageRun
 from salon_train.report.history import HELD_OUT, MONITOR, History, last_value
-from salon_train.report.line_chart import Level, Line, LineChart, Upright, value_text
+from salon_train.report.line_chart import Key, Level, Line, LineChart, Upright, shown, value_text
 from salon_train.report.samples import Sample, read_samples
 from salon_train.report.settings import is_usual, setting_text, settings_of
 from salon_train.report.thresholds import drawn_levels, thresholds_of
 
 _MOST_WARNINGS: Final = 60
 _MOST_UPRIGHTS: Final = 12
+_MOST_REWARDS: Final = 20
 _LONGEST_TEXT: Final = 3000
+_LONGEST_SENTENCE: Final = 1000
 _LEAD: Final = (
     "What was trained, how it went, and what it wrote. A rising reward is no evidence that a model gets better: look at F1 on "
     "held-out pictures, at the share of answers that say normal, and at their lengths."
@@ -41,18 +42,22 @@ def training_page(runs: Sequence[Run], *, title: str = "") -> str:
     Raises:
         InputError: as :func:`~.samples.read_samples` and :func:`~.thresholds.thresholds_of`.
     """
-    names = ", ".join(plain(run.name) for run in runs)
+    names = ", ".join(shown(run.name) for run in runs)
     sections = [
         Section("In short", tuple(_in_short(runs))),
         Section("Settings", tuple(_settings(runs))),
-        *(Section(f"{heading} ({stage})", tuple(_curves(runs, stage))) for stage, heading in STAGES.items() if _of(runs, stage)),
+        *(
+            Section(f"{heading} ({stage})", tuple(_curves(runs, stage)))
+            for stage, heading in STAGES.items()
+            if _of(runs, stage)
+        ),
     ]
     samples = list(_samples(runs))
     if samples:
         sections.append(Section("What the policy wrote", tuple(samples)))
     sections.append(Section("Last numbers", tuple(_last_numbers(runs))))
-    facts = [("Run" if len(runs) == 1 else plain(run.name), plain(str(run.folder))) for run in runs]
-    return render_page(plain(title) or f"Training: {names}", lead=_LEAD, facts=facts, sections=sections)
+    facts = [("Folder" if len(runs) == 1 else shown(run.name), shown(str(run.folder), _LONGEST_SENTENCE)) for run in runs]
+    return render_page(shown(title) or f"Training: {names}", lead=_LEAD, facts=facts, sections=sections)
 
 
 def _of(runs: Sequence[Run], stage: str) -> list[tuple[int, Run, StageRun]]:
@@ -61,7 +66,7 @@ def _of(runs: Sequence[Run], stage: str) -> list[tuple[int, Run, StageRun]]:
 
 
 def _name(runs: Sequence[Run], run: Run, stage: str) -> str:
-    return f"{plain(run.name)}, {stage}" if len(runs) > 1 else stage
+    return f"{shown(run.name)}, {stage}" if len(runs) > 1 else stage
 
 
 def _in_short(runs: Sequence[Run]) -> Iterator[Block]:
@@ -69,16 +74,16 @@ def _in_short(runs: Sequence[Run]) -> Iterator[Block]:
     for run in runs:
         for stage, of in run.stages.items():
             history = of.history
-            more = [moment.words for moment in history.moments if moment.words != history.sentence]
+            more = [f"F1 macro on held-out pictures: {first} → {last}." for first, last in _held_out(history)]
+            more += [moment.words for moment in history.moments if moment.words != history.sentence]
             more += [_spent(history)] if history.seconds else []
             more += [f"Line {number:,} of its log was cut off, and is left out." for number in history.torn]
-            more += [f"F1 macro on held-out pictures: {first} → {last}." for first, last in _held_out(history)]
             standing.append(
                 {
-                    "name": f"{plain(run.name)}: {stage}" if len(runs) > 1 else stage,
+                    "name": f"{shown(run.name)}: {stage}" if len(runs) > 1 else stage,
                     "state": str(history.state),
-                    "words": plain(history.sentence),
-                    "more": [plain(words) for words in more],
+                    "words": shown(history.sentence, _LONGEST_SENTENCE),
+                    "more": [shown(words, _LONGEST_SENTENCE) for words in more],
                 }
             )
     yield _fragment("standing", standing)
@@ -91,11 +96,11 @@ def _in_short(runs: Sequence[Run]) -> Iterator[Block]:
         [
             _name(runs, run, stage),
             f"{each.step:,}",
-            plain(each.monitor),
-            plain(each.verdict),
+            shown(each.monitor),
+            shown(each.verdict),
             value_text(each.value),
             value_text(each.threshold),
-            plain(each.detail),
+            shown(each.detail, _LONGEST_SENTENCE),
         ]
         for run, stage, each in warned[:_MOST_WARNINGS]
     ]
@@ -123,25 +128,24 @@ def _settings(runs: Sequence[Run]) -> Iterator[Block]:
         yield "The folders do not say what the runs were told."
         return
     keys = sorted({key for settings in told for key in settings})
-    names = tuple(plain(run.name) for run in runs) if len(runs) > 1 else ("Value",)
 
-    def row(key: str) -> list[str]:
-        return [plain(key), *(plain(setting_text(each[key])) if key in each else "not told" for each in told)]
+    def row(key: str, of: Sequence[Mapping[str, object]]) -> list[str]:
+        return [shown(key), *(shown(setting_text(each[key]), _LONGEST_SENTENCE) if key in each else "not told" for each in of)]
 
     other = [key for key in keys if len({setting_text(each[key]) if key in each else "" for each in told}) > 1]
     changed = [key for key in keys if key not in other and not all(is_usual(key, each[key]) for each in told if key in each)]
     usual = [key for key in keys if key not in other and key not in changed]
-    columns = ("Setting", *(f"{name} " if name == "Setting" else name for name in names))
-    if len(runs) > 1:
-        if other:
-            yield Table(columns, [row(key) for key in other], caption="Settings that differ between these runs")
-        else:
-            yield "These runs were told the same."
+    if len(runs) > 1 and other:
+        columns = ("Setting", *(f"{shown(run.name)} " for run in runs))  # the space: a run may be called Setting
+        yield Table(columns, [row(key, told) for key in other], caption="Settings that differ between these runs")
+    elif len(runs) > 1:
+        yield "These runs were told the same."
+    columns = ("Setting", "Value")
     if changed:
         caption = "Settings that are not the usual ones" + (", the same in all runs" if len(runs) > 1 else "")
-        yield Table(columns, [row(key) for key in changed], caption=caption)
+        yield Table(columns, [row(key, told[:1]) for key in changed], caption=caption)
     if usual:
-        yield _fragment("folded", f"{len(usual)} settings as usual", columns, [row(key) for key in usual])
+        yield _fragment("folded", f"{len(usual)} settings as usual", columns, [row(key, told[:1]) for key in usual])
 
 
 def _curves(runs: Sequence[Run], stage: str) -> Iterator[Block]:
@@ -154,10 +158,12 @@ def _curves(runs: Sequence[Run], stage: str) -> Iterator[Block]:
         for _, run, of in present
         for moment in of.history.moments
     ]
+    across = "Across: optimizer steps done."
     if uprights:
-        words = "; ".join(upright.label.rstrip(".") for upright in uprights[:_MOST_UPRIGHTS])
+        words = "; ".join(shown(upright.label.rstrip("."), 240) for upright in uprights[:_MOST_UPRIGHTS])
         more = f"; and {len(uprights) - _MOST_UPRIGHTS} more" if len(uprights) > _MOST_UPRIGHTS else ""
-        yield f"Upright lines: {plain(words.splitlines()[0] if words else '')}{more}."
+        across += f" Upright lines: {words}{more}."
+    yield across
     heading, charts, quiet, said = "", [], [], False
     for group in curve_groups(names):
         if group.heading != heading:
@@ -167,9 +173,9 @@ def _curves(runs: Sequence[Run], stage: str) -> Iterator[Block]:
         values = [value for history in histories for name in group.names for value in history.curves.get(name, {}).values()]
         known = [value for value in values if value is not None]
         if not known:
-            quiet.append(f"{plain(group.title)}: no number yet.")
+            quiet.append(f"{shown(group.title)}: no number yet.")
         elif group.quiet and not any(known):
-            quiet.append(f"{plain(group.title)}: 0 throughout.")
+            quiet.append(f"{shown(group.title)}: 0 throughout.")
         else:
             charts.append(line_chart.drawn(_chart(runs, present, group, reach, uprights)))
         said = True
@@ -192,27 +198,28 @@ def _chart(
     uprights: Sequence[Upright],
 ) -> LineChart:
     """One group of curves: of one name, runs have colours; of several, names have colours and runs have dashes."""
+    several, one = len(runs) > 1, len(group.names) == 1
+    colour_of = dict(zip(group.names, colours(group.names.values()), strict=True))
     lines = []
-    several = len(runs) > 1
     for place, run, of in present:
         for number, (name, called) in enumerate(group.names.items()):
-            curve = of.history.curves.get(name)
-            if curve:
-                label = called if not several else run.name if len(group.names) == 1 else f"{called}, {run.name}"
-                colour, dash = (place, 0) if len(group.names) == 1 else (number, place + number // 8)
+            if curve := of.history.curves.get(name):
+                label = called if not several else run.name if one else f"{called}, {run.name}"
                 alarms = of.history.alarms.get(name.removeprefix(MONITOR), {}) if name.startswith(MONITOR) else {}
-                lines.append(Line(label, curve, colour, dash, alarms))
+                lines.append(Line(label, curve, place if one else colour_of[name], 0 if one else place + number // 8, alarms))
+    keys = (
+        [] if one else [Key(called, colour_of[name], number // 8) for number, (name, called) in enumerate(group.names.items())]
+    )
+    if several:
+        keys += [Key(run.name, place, 0) if one else Key(run.name, None, place) for place, run, _ in present]
     levels: list[Level] = []
     if group.heading == "Monitors":
         (monitor,) = group.names.values()
-        for _, run, of in present:
-            held = thresholds_of(of).get(monitor)
-            for kind, value in [] if held is None else drawn_levels(monitor, held):
-                level = Level(value, kind, f"{'warns at' if kind == 'warn' else 'stops at'} {value_text(value)}")
-                if level not in levels:
-                    levels.append(level)
+        held = [thresholds_of(of).get(monitor) for _, _, of in present]
+        found = (Level(value, kind) for each in held if each for kind, value in drawn_levels(monitor, each))
+        levels = list(dict.fromkeys(found))
     left_out = f"{group.left_out} more stand under the last numbers." if group.left_out else ""
-    return LineChart(group.title, lines, levels, uprights, (0, max(1, reach)), left_out)
+    return LineChart(group.title, lines, keys, levels, uprights, (0, max(1, reach)), left_out)
 
 
 def _samples(runs: Sequence[Run]) -> Iterator[Block]:
@@ -228,13 +235,13 @@ def _samples(runs: Sequence[Run]) -> Iterator[Block]:
 def _card(sample: Sample) -> dict[str, Any]:
     cut = len(sample.text) - _LONGEST_TEXT
     return {
-        "bucket": plain(sample.bucket),
+        "bucket": shown(sample.bucket),
         "reward": value_text(sample.reward),
         "tokens": sample.tokens,
-        "text": plain(sample.text[:_LONGEST_TEXT]),
+        "text": shown(sample.text[:_LONGEST_TEXT], _LONGEST_TEXT),
         "cut": f"… {cut:,} more characters" if cut > 0 else "",
-        "truth": plain(sample.truth[:_LONGEST_TEXT]),
-        "rewards": [(plain(name), value_text(value)) for name, value in sample.rewards.items()],
+        "truth": shown(sample.truth, _LONGEST_TEXT),
+        "rewards": [(shown(name), value_text(value)) for name, value in list(sample.rewards.items())[:_MOST_REWARDS]],
     }
 
 
@@ -248,13 +255,13 @@ def _last_numbers(runs: Sequence[Run]) -> Iterable[Block]:
         names.sort(key=lambda name: (not name.startswith(HELD_OUT), "reward" not in name, name.startswith(MONITOR)))
         columns = ["Number"]
         for _, run, _ in present:
-            before = f"{plain(run.name)}: " if len(runs) > 1 else ""
+            before = f"{shown(run.name)}: " if len(runs) > 1 else ""
             columns += [f"{before}first", f"{before}last"]
         if len(runs) == 1:
             columns += ["lowest", "highest"]
         rows = []
         for name in names:
-            cells = [plain(name)]
+            cells = [shown(name)]
             for _, _, of in present:
                 known = [value for _, value in sorted(of.history.curves.get(name, {}).items()) if value is not None]
                 cells += [value_text(known[0] if known else None), value_text(last_value(of.history.curves.get(name, {})))]

@@ -11,7 +11,7 @@ from salon_train.report.thresholds import thresholds_of
 
 
 def summary(runs: Sequence[Run]) -> dict[str, Any]:
-    """All that the page shows, and every number of every curve; JSON has no infinity, so a threshold that is never reached is null.
+    """All that the page shows, and every number of every curve; a threshold that is never reached is null.
 
     Raises:
         InputError: as :func:`~.samples.read_samples` and :func:`~.thresholds.thresholds_of`.
