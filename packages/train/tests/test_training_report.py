@@ -98,10 +98,7 @@ def test_a_run_that_was_given_up_shows_its_own_sentence_or_what_an_older_log_kno
     loud = row("watched", 3, verdict="stop", always_normal=0.95, **{"always_normal/verdict": "stop"})
     named = row("degenerated", 3, reason="monitor always_normal", said="ended at step 3: the monitor says stop.\nChange it.")
     folder = write(tmp_path / "own", [*rows, loud, named])
-    assert (
-        said(folder)
-        == "Given up after 3 of 9 steps (2026-11-22 10:00 UTC): ended at step 3: the monitor says stop.\nChange it."
-    )
+    assert said(folder) == "Given up after 3 of 9 steps (2026-11-22 10:00 UTC): the monitor says stop.\nChange it."
     older = write(tmp_path / "older", [*rows, loud, row("degenerated", 3, reason="monitor always_normal")])
     assert said(older).endswith("the monitor always_normal says stop at 0.95.")
     equal = write(tmp_path / "equal", [*rows, row("degenerated", 3, reason="equal_rewards")])
@@ -312,6 +309,16 @@ def test_two_runs_share_their_charts_and_what_differs_in_their_settings_comes_fi
     assert "1 settings as usual" in page
     assert page.count('role="img" aria-label="Loss. a/run: 0.5 at step 1') == 1
     assert settings_of(runs[1])["grpo.temperature"] == 0.7
+
+
+def test_a_setting_that_one_run_was_told_and_the_other_was_not_differs_unless_its_folder_cannot_say(tmp_path: Path) -> None:
+    one, other = (write(tmp_path / name, whole()) for name in ("a", "b"))
+    for folder in (one, other):
+        (folder / "grpo" / "configuration.json").write_text('{"stage": "grpo", "grpo.batch": 16}')
+    (one / "grpo" / "changeable.json").write_text('{"monitors.thresholds.length_drift": [2, 3]}')
+    assert "These runs were told the same." in training_page(read_runs([one, other]))
+    (other / "grpo" / "changeable.json").write_text('{"monitors.on": true}')
+    assert "<td>monitors.thresholds.length_drift</td><td>2, 3</td><td>not told</td>" in training_page(read_runs([one, other]))
 
 
 def test_thresholds_are_the_runs_own_or_those_that_its_warnings_name_or_the_monitors(tmp_path: Path) -> None:

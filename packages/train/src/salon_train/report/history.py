@@ -4,6 +4,7 @@ After a kill, rows of steps that were done again stand twice in the log; only th
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ _REASONS: Final = {
     "loss": "the loss was no number",
     "gradient": "the gradient was no number",
 }
+_ENDED: Final = re.compile(r"^ended at step \d+: ")
+"""How a run's own sentence begins; the steps stand before it here."""
 
 
 class State(StrEnum):
@@ -120,7 +123,7 @@ class History:
         if self.state is State.FINISHED:
             return f"Finished: {of} steps{when}."
         if self.state is State.ENDED:
-            return f"Given up after {of} steps{when}: {self.words or self._why()}"
+            return f"Given up after {of} steps{when}: {_ENDED.sub('', self.words) or self._why()}"
         if self.state is State.EMPTY:
             return "Nothing is logged yet."
         return f"Not finished: {of} steps{when}. It is still running, or was killed; then the same command goes on."

@@ -18,7 +18,7 @@ from salon_train.report.folders import STAGES, Run, StageRun
 from salon_train.report.history import HELD_OUT, MONITOR, History, last_value
 from salon_train.report.line_chart import Key, Level, Line, LineChart, Upright, shown, value_text
 from salon_train.report.samples import Sample, read_samples
-from salon_train.report.settings import is_usual, setting_text, settings_of
+from salon_train.report.settings import is_usual, says, setting_text, settings_of
 from salon_train.report.thresholds import drawn_levels, thresholds_of
 
 _MOST_WARNINGS: Final = 60
@@ -132,7 +132,7 @@ def _settings(runs: Sequence[Run]) -> Iterator[Block]:
     def row(key: str, of: Sequence[Mapping[str, object]]) -> list[str]:
         return [shown(key), *(shown(setting_text(each[key]), _LONGEST_SENTENCE) if key in each else "not told" for each in of)]
 
-    other = [key for key in keys if len({setting_text(each[key]) if key in each else "" for each in told}) > 1]
+    other = [key for key in keys if _differs(key, runs, told)]
     changed = [key for key in keys if key not in other and not all(is_usual(key, each[key]) for each in told if key in each)]
     usual = [key for key in keys if key not in other and key not in changed]
     if len(runs) > 1 and other:
@@ -143,9 +143,20 @@ def _settings(runs: Sequence[Run]) -> Iterator[Block]:
     columns = ("Setting", "Value")
     if changed:
         caption = "Settings that are not the usual ones" + (", the same in all runs" if len(runs) > 1 else "")
-        yield Table(columns, [row(key, told[:1]) for key in changed], caption=caption)
+        yield Table(columns, [row(key, [_known(key, told)]) for key in changed], caption=caption)
     if usual:
-        yield _fragment("folded", f"{len(usual)} settings as usual", columns, [row(key, told[:1]) for key in usual])
+        yield _fragment("folded", f"{len(usual)} settings as usual", columns, [row(key, [_known(key, told)]) for key in usual])
+
+
+def _differs(key: str, runs: Sequence[Run], told: Sequence[Mapping[str, object]]) -> bool:
+    """Whether runs that can say were told different things; to be told nothing is different too."""
+    said = [setting_text(each[key]) if key in each else None for each in told]
+    return len({text for run, text in zip(runs, said, strict=True) if text is not None or says(run, key)}) > 1
+
+
+def _known(key: str, told: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
+    """The settings of the first run that was told this one."""
+    return next(each for each in told if key in each)
 
 
 def _curves(runs: Sequence[Run], stage: str) -> Iterator[Block]:

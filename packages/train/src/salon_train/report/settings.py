@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from salon_train.report.folders import Run, StageRun
+from salon_train.report.folders import STAGES, Run, StageRun
 
+CHANGEABLE = frozenset({"log", "store", "evaluation", "checkpoints", "degeneration", "monitors"})
+"""Sections that may be told otherwise in a later call; they stand in ``changeable.json``."""
 _LONGEST = 400
 
 
@@ -26,6 +28,17 @@ def settings_of(run: Run) -> dict[str, object]:
     return merged
 
 
+def says(run: Run, key: str) -> bool:
+    """Whether a run's folder would tell of a setting: it has the setting's stage, or the file of changeable sections."""
+    stage, colon, rest = key.partition(": ")
+    section = (rest if colon and stage in STAGES else key).partition(".")[0]
+    if section in STAGES:
+        return section in run.stages
+    if section in CHANGEABLE:
+        return any(stage.besides is not None for stage in run.stages.values())
+    return any(stage.told is not None for stage in run.stages.values())
+
+
 def is_usual(key: str, value: object) -> bool:
     """Whether a setting is as the schema has it when the file says nothing.
 
@@ -33,7 +46,8 @@ def is_usual(key: str, value: object) -> bool:
         >>> is_usual("grpo.temperature", 1.0), is_usual("grpo.temperature", 0.7), is_usual("model.name", "tiny")
         (True, False, False)
     """
-    key = key.rpartition(": ")[2] if key.partition(": ")[0] in ("sft", "grpo", "refine") else key
+    stage, colon, rest = key.partition(": ")
+    key = rest if colon and stage in STAGES else key
     usual = _usual()
     return key in usual and setting_text(usual[key]) == setting_text(value)
 
