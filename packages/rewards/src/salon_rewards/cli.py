@@ -15,6 +15,7 @@ from salon_rewards.catalog import REWARDS, source_names
 from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorReward, magicmirror_reward
 from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed, parse_magicmirror
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _FORMAT = click.option(
@@ -28,32 +29,19 @@ _CONSISTENCY: dict[str, Verdict[bool]] = {
 
 
 _ASKED = {"judge": "a judge", "editor": "an editor"}
-_COMMANDS: dict[str, str] = {
-    "audit": "salon_rewards.monitors.cli:audit_command",
-    "score": "salon_rewards.scoring_command:score",
+_COMMANDS = {
+    "audit": LazyCommand(
+        "salon_rewards.monitors.cli:audit_command",
+        "Look through the log of a training run for a policy that games its reward; exit with 1 where a monitor says stop.",
+    ),
+    "score": LazyCommand(
+        "salon_rewards.scoring_command:score", "Score a file of completions with one or several rewards by rule."
+    ),
 }
-"""Commands that stand in a file of their own (``module:attribute``); imported when they are called."""
+"""Commands that stand in a file of their own; imported when they are called."""
 
 
-class RewardGroup(click.RichGroup):
-    """A group that imports some of its commands only when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in alphabetical order."""
-        return sorted({*super().list_commands(ctx), *_COMMANDS})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command; None for an unknown name."""
-        if cmd_name in _COMMANDS:
-            from importlib import import_module
-
-            module, _, name = _COMMANDS[cmd_name].partition(":")
-            command: click.Command = getattr(import_module(module), name)
-            return command
-        return super().get_command(ctx, cmd_name)
-
-
-@click.group(cls=RewardGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 def reward() -> None:
     """Score answers the way a trainer pays for them.
 
