@@ -67,7 +67,7 @@ class DiffusersEditor:
         return digest("editor", {"kind": "diffusers", **model, "dtype": self._dtype, "options": self._options})
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
-        """The pipeline's picture as PNG; ``REJECTED`` with the reason where the pipeline fails.
+        """The pipeline's picture as PNG; ``REJECTED`` with the reason where the pipeline fails, ``UNREACHABLE`` without memory.
 
         Raises:
             InputError: for a video or a picture that cannot be decoded, and when the pipeline cannot be loaded.
@@ -102,7 +102,9 @@ class DiffusersEditor:
             made = pipeline(image=picture, prompt=instruction, **options).images[0]
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:  # what pipelines raise on bad calls
             failed = f"the pipeline failed ({type(error).__name__}: {str(error)[:200]})"
-            return Edit(None, CallStatus.REJECTED, self.version, (perf_counter() - began) * 1000, failed)
+            full = isinstance(error, torch.OutOfMemoryError)  # says nothing of the picture or the instruction
+            status = CallStatus.UNREACHABLE if full else CallStatus.REJECTED
+            return Edit(None, status, self.version, (perf_counter() - began) * 1000, failed)
         stream = BytesIO()
         made.convert("RGB").save(stream, "PNG")
         return Edit(Media.from_bytes(stream.getvalue()), version=self.version, latency_ms=(perf_counter() - began) * 1000)

@@ -26,6 +26,8 @@ from salon_taxonomy.records import CallStatus, Finish, MediaKind
 
 PROTOCOL = "images-edits-1"
 """Raised when the same settings begin to make other requests, or replies to be read otherwise."""
+_REFUSALS: Final = (400, 413, 415, 422, 451)
+"""What a server answers that looked at the request; other failures are about keys, models, quotas and the server itself."""
 _MOST_REPLY_BYTES: Final = 64 << 20
 _BOUNDARY: Final = "salon-part-6f1d2c9e5b7a4380"
 
@@ -97,13 +99,18 @@ class OpenAICompatibleEditor:
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
         """The server's picture; every failure is an :class:`~salon_taxonomy.protocols.Edit` that says so.
 
+        ``REJECTED`` is what the server says of the picture or the instruction. A wrong key, an unknown model or a server
+        that is too busy says nothing of them: ``UNREACHABLE``, so that a later start asks again.
+
         Raises:
             InputError: for a video, a file that cannot be read, or one that is no picture.
         """
         body = await asyncio.to_thread(self._body, image, instruction, seed)
         reply = await self._calls.reply(body)
         if reply.status != CallStatus.OK:
-            return Edit(None, reply.status, self.version, reply.latency_ms, reply.error)
+            turned_away = reply.status == CallStatus.REJECTED and reply.http_status not in _REFUSALS
+            status = CallStatus.UNREACHABLE if turned_away else reply.status
+            return Edit(None, status, self.version, reply.latency_ms, reply.error)
         picture = Media.from_bytes(base64.b64decode(reply.text))
         return Edit(picture, version=self.version, latency_ms=reply.latency_ms)
 

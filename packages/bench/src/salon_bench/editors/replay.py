@@ -40,7 +40,7 @@ class ReplayEditor:
         self.version = digest("editor", {"kind": "replay", "edits": file_sha256(self._folder / EDITS_FILE)})
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
-        """The recorded edit; ``REJECTED`` where there is none, or where its picture is not what was recorded."""
+        """The recorded edit; ``REJECTED`` where there is none, ``UNREACHABLE`` where its picture is not what was recorded."""
         row = self._rows.get(edit_key(image, instruction, seed))
         if row is None:
             return Edit(None, CallStatus.REJECTED, self.version, error="no such edit was recorded")
@@ -49,10 +49,10 @@ class ReplayEditor:
         try:
             data = await asyncio.to_thread((self._folder / f"{row['picture']}.png").read_bytes)
         except OSError as error:
-            return Edit(None, CallStatus.REJECTED, self.version, error=f"the recorded picture is gone ({error.strerror})")
+            return Edit(None, CallStatus.UNREACHABLE, self.version, error=f"the recorded picture is gone ({error.strerror})")
         found = Media.from_bytes(data)
         if found.sha256 != row["picture"]:
-            return Edit(None, CallStatus.REJECTED, self.version, error="the recorded picture was changed")
+            return Edit(None, CallStatus.UNREACHABLE, self.version, error="the recorded picture was changed")
         return Edit(found, version=self.version)
 
     async def close(self) -> None:
