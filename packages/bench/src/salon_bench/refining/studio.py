@@ -89,9 +89,9 @@ class Studio:
         """Make one picture, unless an earlier start of the run has.
 
         Returns:
-            The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``ABSTAINED`` where the editor could not be told, ``BAD_MEDIA`` for a source or a result that is no
-            picture, else how the editor failed. A later start makes calls that failed again, but tells nobody again what was
-            refused.
+            The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``ABSTAINED`` where the editor could not be told,
+            ``BAD_MEDIA`` for a source or a result that is no picture, else how the editor failed. A later start makes calls
+            that failed again, but tells nobody again what was refused.
 
         Raises:
             StopAskingError: when a limit of the run was reached.
