@@ -203,7 +203,7 @@ def test_a_row_that_is_none_is_named_with_its_column(tmp_path, row, message):
 
 
 def test_a_row_beyond_the_first_chunk_is_counted_from_the_beginning(tmp_path, monkeypatch):
-    monkeypatch.setattr("salon_rewards.scoring._CHUNK", 2)
+    monkeypatch.setattr("salon_rewards.scoring.scored._CHUNK", 2)
     rows = [{"completion": REPLY, "truth": NORMAL}] * 5
     assert salon("score", file(tmp_path, rows), "--reward", "l1", "--format", "json").stdout.count('"l1": 1.0') == 5
     done = salon("score", file(tmp_path, [*rows, {"completion": REPLY, "truth": "?"}]), "--reward", "l1")

@@ -34,9 +34,7 @@ _COMMANDS = {
         "salon_rewards.monitors.cli:audit_command",
         "Look through the log of a training run for a policy that games its reward; exit with 1 where a monitor says stop.",
     ),
-    "score": LazyCommand(
-        "salon_rewards.scoring_command:score", "Score a file of completions with one or several rewards by rule."
-    ),
+    "score": LazyCommand("salon_rewards.scoring.cli:score", "Score a file of completions with one or several rewards by rule."),
 }
 """Commands that stand in a file of their own; imported when they are called."""
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from salon_rewards.abstaining import Abstention, Paid
+from salon_rewards.abstaining import Abstention, Paid, abstention_of
 from salon_rewards.asking import Answers
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
@@ -140,17 +140,6 @@ def read_consistency(text: str) -> Verdict[bool]:
     if verdict is True or verdict is False:
         return Scored(verdict)
     return Unscored(Reason.OFF_MENU, "'consistent' is neither true nor false", text)
-
-
-def abstention_of(given: Abstention | str) -> Abstention:
-    """Who abstains, also by name.
-
-    Raises:
-        InputError: for another name.
-    """
-    if given not in tuple(Abstention):
-        raise InputError("unknown abstention", column="abstention", value=given, allowed=Abstention)
-    return Abstention(given)
 
 
 def _r3(answer: R3Answer) -> str:

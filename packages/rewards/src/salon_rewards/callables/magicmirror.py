@@ -7,10 +7,10 @@ rules; here they meet a trainer.
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from salon_rewards.abstaining import Abstention, Paid
+from salon_rewards.abstaining import NO_TRUTH, Abstention, Paid, abstention_of
 from salon_rewards.batch import Batch, Levels
-from salon_rewards.callables.consistency import ConsistencyReward, abstention_of
-from salon_rewards.callables.levels import NO_TRUTH, levels_of
+from salon_rewards.callables.consistency import ConsistencyReward
+from salon_rewards.callables.levels import levels_of
 from salon_rewards.callables.reward import AskingReward, RuleReward
 from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorWeights
 from salon_taxonomy.errors import InputError

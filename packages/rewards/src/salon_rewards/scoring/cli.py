@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from salon_rewards.catalog import REWARDS, make_reward
-from salon_rewards.completions_file import read_completions
 from salon_rewards.composition import Part
-from salon_rewards.scoring import ScoredCompletions, label_counts, score_completions
+from salon_rewards.scoring.completions_file import read_completions
+from salon_rewards.scoring.scored import ScoredCompletions, label_counts, score_completions
 from salon_taxonomy.errors import InputError
 
 _BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}

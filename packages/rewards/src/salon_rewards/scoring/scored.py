@@ -7,9 +7,9 @@ from typing import Any
 
 from salon_rewards.abstaining import Paid
 from salon_rewards.batch import Batch
-from salon_rewards.completions_file import COMPLETION
 from salon_rewards.composition import TOTAL, ComposedReward, Part, compose
 from salon_rewards.illusory_edits import illusory
+from salon_rewards.scoring.completions_file import COMPLETION
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
