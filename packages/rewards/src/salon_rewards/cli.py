@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from salon_rewards.batch import labels_of
-from salon_rewards.catalog import REWARDS, source_names
+from salon_rewards.catalog import ASKED, REWARDS, source_names
 from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorReward, magicmirror_reward
 from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed, parse_magicmirror
 from salon_taxonomy.errors import InputError
@@ -28,7 +28,6 @@ _CONSISTENCY: dict[str, Verdict[bool]] = {
 }
 
 
-_ASKED = {"judge": "a judge", "editor": "an editor"}
 _COMMANDS = {
     "audit": LazyCommand(
         "salon_rewards.monitors.cli:audit_command",
@@ -65,10 +64,8 @@ def list_(output: str) -> None:
         return
     table = Table("reward", "pays for", "range", "needs", box=None, padding=(0, 2, 0, 0))
     for entry in REWARDS:
-        needs = ", ".join(
-            (*entry.columns, *([f"a {entry.asks}"] if entry.asks == "judge" else ["an editor"] if entry.asks else []))
-        )
-        table.add_row(entry.name, entry.summary, f"{entry.lowest:g} to {entry.highest:g}", needs, entry.source)
+        needs = [*entry.columns, *([ASKED[entry.asks]] if entry.asks else [])]
+        table.add_row(entry.name, entry.summary, f"{entry.lowest:g} to {entry.highest:g}", ", ".join(needs))
     Console().print(table)
     for source in source_names():
         click.echo(f"{source}:NAME  rewards that another package brings", err=True)
