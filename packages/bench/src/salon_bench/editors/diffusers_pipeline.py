@@ -7,9 +7,9 @@ from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
+from salon_bench.closing import Closing
 from salon_bench.judges.local_weights import pipeline_digest
 from salon_bench.media.decoding import decode
 from salon_taxonomy.digest import Digestible, digest
@@ -21,7 +21,7 @@ from salon_taxonomy.verdict import Unscored
 _INSTALL: Final = "Install it: pip install 'salon-bench[diffusers]'."
 
 
-class DiffusersEditor:
+class DiffusersEditor(Closing):
     """Loads a pipeline when it is first used, and runs one edit at a time in a thread of its own.
 
     The pipeline is whatever ``DiffusionPipeline.from_pretrained`` makes of the folder or name (InstructPix2Pix, FLUX Kontext,
@@ -79,16 +79,6 @@ class DiffusersEditor:
     async def close(self) -> None:
         """Let go of the model."""
         self._pipeline = None
-
-    async def __aenter__(self) -> Self:
-        """The editor itself; its model is loaded when it is needed."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Let go of the model."""
-        await self.close()
 
     def _edit(self, image: Media, instruction: str, seed: int | None) -> Edit:
         picture = _picture(image)

@@ -9,9 +9,9 @@ import binascii
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from salon_bench.closing import Closing
 from salon_bench.judges.calling import Calls
 from salon_bench.judges.chat_reply import Completion, NoCompletion, read_error
 from salon_bench.judges.clock import Clock, SystemClock
@@ -32,7 +32,7 @@ _MOST_REPLY_BYTES: Final = 64 << 20
 _BOUNDARY: Final = "salon-part-6f1d2c9e5b7a4380"
 
 
-class OpenAICompatibleEditor:
+class OpenAICompatibleEditor(Closing):
     """Sends picture and instruction, one picture per call.
 
     ``settings.extra_body`` holds further form fields (``size``, ``quality``, ``response_format``), ``settings.decoding`` is
@@ -81,16 +81,6 @@ class OpenAICompatibleEditor:
     def name(self) -> str:
         """What tables call it."""
         return self.settings.title
-
-    async def __aenter__(self) -> Self:
-        """The editor itself; its connections open when they are needed."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close all connections."""
-        await self.close()
 
     async def close(self) -> None:
         """Close all connections; the next edit opens new ones."""

@@ -4,9 +4,9 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from salon_bench.closing import Closing
 from salon_bench.editors.managed import ManagedEditor
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
@@ -21,7 +21,7 @@ def edit_key(image: Media, instruction: str, seed: int | None) -> str:
     return digest("edit", {"image": image.sha256, "instruction": instruction, "seed": seed})
 
 
-class ReplayEditor:
+class ReplayEditor(Closing):
     """Gives what was recorded for the same picture, instruction and seed; anything else is refused.
 
     Args:
@@ -58,17 +58,8 @@ class ReplayEditor:
     async def close(self) -> None:
         """Nothing is held open."""
 
-    async def __aenter__(self) -> Self:
-        """The editor itself; nothing is held open."""
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Nothing is held open."""
-
-
-class RecordingEditor:
+class RecordingEditor(Closing):
     """Passes everything on to another editor and keeps what came, line by line, so that a break costs nothing.
 
     Args:
@@ -115,16 +106,6 @@ class RecordingEditor:
     async def close(self) -> None:
         """Close the other editor."""
         await self._editor.close()
-
-    async def __aenter__(self) -> Self:
-        """The editor itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the other editor."""
-        await self.close()
 
     def _keep(self, image: Media, instruction: str, seed: int | None, made: Edit) -> None:
         picture = None
