@@ -46,7 +46,7 @@ def write(folder: Path, rows: Iterable[Mapping[str, object]] | str | bytes, stag
     return folder
 
 
-def whole(last: int = 3, **more: object) -> list[dict[str, object]]:
+def whole(last: int = 3, **more: Any) -> list[dict[str, object]]:
     rows = [row("started", 0), row("evaluated", 0, f1_macro=0.1, normal=0.5)]
     for step in range(1, last + 1):
         rows.append(row("watched", step - 1, verdict="ok", length_drift=1.0, **{"length_drift/verdict": "ok"}))
@@ -61,7 +61,8 @@ def said(folder: Path) -> str:
 
 @pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
 def test_hostile_words_of_a_log_and_of_completions_are_shown_and_do_nothing(reply: str, tmp_path: Path) -> None:
-    rows = [*whole(**{reply or "x": 1.0, f"rewards/{reply}/mean": 2.0}), row("degenerated", 3, reason=reply, said=reply)]
+    odd: dict[str, Any] = {reply or "x": 1.0, f"rewards/{reply}/mean": 2.0}
+    rows = [*whole(**odd), row("degenerated", 3, reason=reply, said=reply)]
     rows.insert(2, row("warned", 0, monitor=reply, verdict=reply, value=reply, threshold=None, detail=reply))
     folder = write(tmp_path / "run", rows)
     sampled = {"step": 0, "completion": reply, "truth": reply, "bucket": reply, "reward": 1, "rewards": {reply: 0.5}}

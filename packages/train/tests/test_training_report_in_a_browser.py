@@ -48,7 +48,9 @@ def run_of(folder: Path, *, words: tuple[str, ...] = (), steps: int = 12) -> Pat
         said = {"verdict": "warn", "always_normal": step / 10, "always_normal/verdict": "warn" if step > 6 else "ok"}
         rows.append({"what": "watched", "step": step - 1, **said, **{f"{word}": step for word in words}})
         numbers = {"loss": 1 / step, "reward": step / 3, "answers/normal": step / 20, "answers/invalid": 0.1}
-        odd = {f"{kind}{word}{end}": step for word in words for kind, end in (("rewards/", "/mean"), ("answers/", ""))}
+        odd: dict[str, float] = {
+            f"{kind}{word}{end}": step for word in words for kind, end in (("rewards/", "/mean"), ("answers/", ""))
+        }
         rows.append({"what": "learned", "step": step, **numbers, **odd})
         if step % 4 == 0:
             odd = {f"f1/{word}": 0.5 for word in words}

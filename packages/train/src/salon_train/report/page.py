@@ -104,9 +104,9 @@ def _in_short(runs: Sequence[Run]) -> Iterator[Block]:
         ]
         for run, stage, each in warned[:_MOST_WARNINGS]
     ]
-    more = f"; the first {_MOST_WARNINGS} of {len(warned):,}" if len(warned) > _MOST_WARNINGS else ""
+    cut = f"; the first {_MOST_WARNINGS} of {len(warned):,}" if len(warned) > _MOST_WARNINGS else ""
     columns = ("Stage", "Step", "Monitor", "Says", "Number", "Threshold", "Detail")
-    yield Table(columns, rows, frozenset({"Step", "Number", "Threshold"}), f"What the monitors warned of, as it began{more}")
+    yield Table(columns, rows, frozenset({"Step", "Number", "Threshold"}), f"What the monitors warned of, as it began{cut}")
 
 
 def _held_out(history: History) -> Iterator[tuple[str, str]]:
@@ -175,7 +175,9 @@ def _curves(runs: Sequence[Run], stage: str) -> Iterator[Block]:
         more = f"; and {len(uprights) - _MOST_UPRIGHTS} more" if len(uprights) > _MOST_UPRIGHTS else ""
         across += f" Upright lines: {words}{more}."
     yield across
-    heading, charts, quiet, said = "", [], [], False
+    heading, said = "", False
+    charts: list[str] = []
+    quiet: list[str] = []
     for group in curve_groups(names):
         if group.heading != heading:
             if charts or quiet:
