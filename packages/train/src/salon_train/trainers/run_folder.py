@@ -2,6 +2,7 @@
 
 FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
   configuration.json   what the stage was told; a second call with another one is refused
+  examples.json        how many examples it learns from, and their digest; a second call with others is refused
   log.jsonl            what happened, one line each
   completions.jsonl    some of what GRPO sampled, as `salon reward audit` reads it
   checkpoint-N/        what a killed run goes on from
@@ -10,17 +11,20 @@ FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias
 
+from salon_taxonomy.answers import magicmirror_json
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import StageConfiguration
+from salon_train.data import TrainingExample
 from salon_train.trainers.resuming import Checkpoint, whole_checkpoints
 
 Stage: TypeAlias = Literal["sft", "grpo", "refine"]
@@ -60,7 +64,7 @@ class RunFolder:
     def finished(self) -> Mapping[str, Any] | None:
         """What the stage ended with; None while it has not."""
         path = self.path / "finished.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        return _noted(path) if path.is_file() else None
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Say that the stage is done."""
@@ -79,7 +83,7 @@ class RunFolder:
         told = _told(configuration, self.stage)
         path = self.path / "configuration.json"
         if path.is_file():
-            before = json.loads(path.read_text(encoding="utf-8"))
+            before = _noted(path)
             key = next((key for key in sorted(told.keys() | before.keys()) if told.get(key) != before.get(key)), None)
             if key is not None:
                 raise InputError(
@@ -88,6 +92,25 @@ class RunFolder:
                 )  # fmt: skip
         else:
             _write(path, told)
+
+    def learn_from(self, examples: Sequence[TrainingExample]) -> None:
+        """Note which examples the stage learns from, or hold them against those that it began with.
+
+        Raises:
+            InputError: they are others: which come up next would not be what would have come up.
+        """
+        seen = hashlib.sha256()
+        for each in examples:
+            row = (each.example_id, magicmirror_json(each.truth), each.prompt, each.reasoning, each.hard_positive)
+            seen.update(json.dumps(row).encode())
+        path = self.path / "examples.json"
+        now = {"examples": len(examples), "sha256": seen.hexdigest()}
+        if not path.is_file():
+            _write(path, now)
+        elif (before := _noted(path)) != now:
+            problem = f"this run was begun with other rows ({before.get('examples')} of them), and now finds"
+            hint = "Give it the old files again, choose another run.folder, or begin anew with --again."
+            raise InputError(problem, source=self.path, key="data", value=len(examples), hint=hint)
 
     def clear(self) -> None:
         """Remove everything of this stage."""
@@ -119,6 +142,19 @@ class RunFolder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def _noted(path: Path) -> dict[str, Any]:
+    """What stands in one of the folder's own files.
+
+    Raises:
+        InputError: it is cut off, or was changed by hand.
+    """
+    try:
+        noted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError("cannot be read: it is cut off or was changed", source=path, hint="Begin anew with --again.") from error
+    return noted
 
 
 def _told(configuration: StageConfiguration, stage: Stage) -> dict[str, Any]:
