@@ -284,6 +284,44 @@ def test_an_infinite_reward_ends_the_run_with_a_sentence(
     assert "the reward does not give one finite number or None for each completion: 'endless'" in planned.stderr
 
 
+def test_a_picture_that_cannot_be_read_ends_the_run_with_a_sentence(
+    training_ground: Path, written: Callable[..., Path]
+) -> None:
+    (training_ground / "half").mkdir()
+    row = json.loads((training_ground / "train.jsonl").read_text().partition("\n")[0])
+    whole = (training_ground / row["images"]).read_bytes()
+    rows = []
+    for number in range(80):
+        (training_ground / "half" / f"{number}.png").write_bytes(whole[: len(whole) // 2] if number == 5 else whole)
+        rows.append(json.dumps({**row, "images": f"half/{number}.png"}) + "\n")
+    file = written("half-read", more="[sft]\nepochs = 1\nbatch = 8\n")
+    # Of eighty rows every second one is opened before training, of twenty each.
+    for count, code, said in ((80, 1, "`salon train data check` says which"), (20, 2, "the picture cannot be read (")):
+        (training_ground / "half.jsonl").write_text("".join(rows[:count]))
+        ended = CliRunner().invoke(main, ["train", "sft", str(file), "--again", "--set", 'data.train=["half.jsonl"]'])
+        assert ended.exit_code == code, ended.output
+        assert said in ended.stderr
+    assert "row 6, column 'images'" in ended.stderr
+    assert "half/5.png" in ended.stderr
+
+
+@pytest.mark.parametrize("kind", [OSError, RuntimeError])
+def test_a_full_disk_ends_the_run_with_a_sentence(
+    training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+) -> None:
+    from salon_train.trainers import learning
+
+    def full(*_: object, **__: object) -> None:
+        raise kind("no space left")
+
+    monkeypatch.setattr(learning, "save_sampling", full)
+    file = written(f"full-{kind.__name__}", more="[sft]\nsteps = 2\nbatch = 8\n[checkpoints]\nevery = 1\n")
+    ended = CliRunner().invoke(main, ["train", "sft", str(file)])
+    assert ended.exit_code == 1, ended.output
+    assert "checkpoint-1: cannot be written (no space left)" in ended.stderr
+    assert "Make room" in ended.stderr
+
+
 @pytest.mark.parametrize("name", ["configuration.json", "finished.json"])
 def test_a_note_of_the_folder_that_was_cut_off_is_named(trained: Path, name: str) -> None:
     note = trained.parent / "whole/sft" / name

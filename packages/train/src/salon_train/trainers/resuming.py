@@ -18,11 +18,16 @@ Older ones are removed only then; what a kill left half-written is removed befor
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import torch
+
+from salon_taxonomy.errors import IncompleteError
+from salon_train.models.loading import line
 
 _WHOLE: Final = "whole.json"
 _PREFIX: Final = "checkpoint-"
@@ -83,6 +88,22 @@ def load_sampling(folder: Path, process: int) -> tuple[int, Any] | None:
         return None
     kept = torch.load(path, weights_only=True)
     return kept["micro_steps"], kept["completions"]
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Weights or a checkpoint are written; what stands in the way is said in a sentence.
+
+    Raises:
+        IncompleteError: the disk is full, for instance. What was whole before stays.
+    """
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, RuntimeError, SafetensorError) as error:  # torch and safetensors have errors of their own for a full disk
+        hint = "Make room, and give the same command again: it goes on from the last whole checkpoint."
+        raise IncompleteError(f"{folder}: cannot be written ({line(error)})\n{hint}") from error
 
 
 def _is_whole(checkpoint: Path) -> bool:

@@ -19,7 +19,7 @@ from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection, StageConfiguration
 from salon_train.data import TrainingExample
-from salon_train.models.loading import LoadedModel, load_model
+from salon_train.models.loading import LoadedModel, line, load_model
 from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
 from salon_train.trainers.completions import CompletionsFile
@@ -30,6 +30,7 @@ from salon_train.trainers.plan import PlannedSampler, prompt_plan
 from salon_train.trainers.policy import SampledCompletions
 from salon_train.trainers.reading import read_assessment
 from salon_train.trainers.requirements import missing
+from salon_train.trainers.resuming import writing
 from salon_train.trainers.rewards import open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 from salon_train.trainers.watching import RunWatch, board_of
@@ -70,6 +71,7 @@ def train_sft(
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
         DegeneratedError: when loss or gradient became no number.
+        IncompleteError: memory or disk are full, or a picture cannot be read any more.
     """
     section = configuration.sft
     if section is None:
@@ -98,6 +100,7 @@ def train_grpo(
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
         DegeneratedError: when nothing good can come of it any more (:class:`DegenerationMonitor`).
+        IncompleteError: as :func:`train_sft`.
     """
     section = configuration.grpo
     if section is None:
@@ -214,6 +217,9 @@ def run_stage(
         except torch.OutOfMemoryError as error:
             hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
             raise IncompleteError(f"the device has no memory left at step {trainer.state.global_step}\n{hint}") from error
+        except OSError as error:  # of a picture, or of the folder
+            hint = "If a picture cannot be read, `salon train data check` says which; what was whole before stays."
+            raise IncompleteError(f"ended at step {trainer.state.global_step}: {line(error)}\n{hint}") from error
         numbers = {} if evaluation is None else dict(evaluation.latest)
         _keep(trainer, loaded, folder, numbers)
         everyone.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
@@ -382,8 +388,9 @@ def _compute(trainer: Any) -> Callable[[], AbstractContextManager[Any]]:
 
 def _keep(trainer: Any, loaded: LoadedModel, folder: RunFolder, numbers: Mapping[str, Any]) -> None:
     """Write the result; the main process says at last that the stage is finished."""
-    trainer.save_model(str(folder.model))
-    if trainer.accelerator.is_main_process:
-        loaded.processor.save_pretrained(folder.model)
-        folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
+    with writing(folder.model):
+        trainer.save_model(str(folder.model))
+        if trainer.accelerator.is_main_process:
+            loaded.processor.save_pretrained(folder.model)
+            folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
     trainer.accelerator.wait_for_everyone()
