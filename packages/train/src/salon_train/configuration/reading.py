@@ -58,6 +58,9 @@ def parsed(text: str, *, source: Path, changes: Mapping[str, object] | None = No
         raise InputError(f"is not TOML ({error})", source=source) from error
     for key, value in (changes or {}).items():
         put(values, key, value)
+    if "rows" in values and "data" not in values:
+        hint = "`salon train refine` takes it; its result, FOLDER/refine/model, is loaded as it is: transformers:FOLDER/refine/model."
+        raise InputError("is the configuration of a refiner", source=source, hint=hint)
     try:
         configuration = Configuration.model_validate(values)
     except ValidationError as error:

@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -44,6 +44,7 @@ class RunFolder:
     path: Path
     stage: Stage
     _lock: int | None = None
+    _notes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, configuration: StageConfiguration, stage: Stage) -> Self:
@@ -75,13 +76,14 @@ class RunFolder:
         return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
 
     def begin(self, configuration: StageConfiguration) -> None:
-        """Note what the stage is told, or hold it against what it was told before.
+        """Hold what the stage is told against what it was told before; :meth:`note` writes it down.
 
         Raises:
             InputError: when a setting that shapes the weights is another one now.
         """
         told = _told(configuration, self.stage)
         path = self.path / "configuration.json"
+        self._notes[path.name] = told
         if path.is_file():
             before = _noted(path)
             key = next((key for key in sorted(told.keys() | before.keys()) if told.get(key) != before.get(key)), None)
@@ -90,11 +92,9 @@ class RunFolder:
                     f"this run was begun with {before.get(key)!r}, and is now told", source=self.path, key=key,
                     value=told.get(key), hint="Choose another run.folder, or begin anew with --again.",
                 )  # fmt: skip
-        else:
-            _write(path, told)
 
     def learn_from(self, examples: Sequence[TrainingExample]) -> None:
-        """Note which examples the stage learns from, or hold them against those that it began with.
+        """Hold the examples that the stage learns from against those that it began with; :meth:`note` writes their digest down.
 
         Raises:
             InputError: they are others: which come up next would not be what would have come up.
@@ -104,13 +104,17 @@ class RunFolder:
             row = (each.example_id, magicmirror_json(each.truth), each.prompt, each.reasoning, each.hard_positive)
             seen.update(json.dumps(row).encode())
         path = self.path / "examples.json"
-        now = {"examples": len(examples), "sha256": seen.hexdigest()}
-        if not path.is_file():
-            _write(path, now)
-        elif (before := _noted(path)) != now:
+        self._notes[path.name] = now = {"examples": len(examples), "sha256": seen.hexdigest()}
+        if path.is_file() and (before := _noted(path)) != now:
             problem = f"this run was begun with other rows ({before.get('examples')} of them), and now finds"
             hint = "Give it the old files again, choose another run.folder, or begin anew with --again."
             raise InputError(problem, source=self.path, key="data", value=len(examples), hint=hint)
+
+    def note(self) -> None:
+        """Write down what the stage was told and what it learns from, now that it can begin."""
+        for name, value in self._notes.items():
+            if not (self.path / name).is_file():
+                _write(self.path / name, value)
 
     def clear(self) -> None:
         """Remove everything of this stage."""

@@ -200,6 +200,8 @@ def run_stage(
         everyone = Watchers((LogFile(folder.log), watcher))
         setting = Setting(configuration, folder, loaded, everyone, [], [], environment or {}, list(held_out.notes))
         trainer = make(setting)
+        if main:
+            folder.note()
         for note in setting.notes if main else ():
             everyone.happened(TrainingEvent("noted", 0, trainer.args.max_steps, {"note": note}))
         trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
