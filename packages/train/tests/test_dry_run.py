@@ -95,6 +95,34 @@ def test_memory_follows_its_formula() -> None:
     assert (made.activations, made.logits) == (2 * 3 * 5 * 7 * 34 * 2, 2 * 3 * 16 * 4 // 8)
 
 
+@pytest.mark.parametrize(("checkpointing", "lowest", "highest"), [(False, 28, 34), (True, 1, 1)])
+def test_a_layer_keeps_about_as_much_as_the_formula_says(checkpointing: bool, lowest: int, highest: int) -> None:
+    """Values per token, layer and width that autograd keeps for a layer of Qwen2.5-VL-7B's proportions, in bfloat16."""
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    def kept(layers: int) -> float:
+        sizes = {"hidden_size": 256, "intermediate_size": 256 * 18944 // 3584, "num_hidden_layers": layers, "vocab_size": 64}
+        heads = {"num_attention_heads": 8, "num_key_value_heads": 1, "use_cache": False}
+        model = Qwen2ForCausalLM(Qwen2Config(**sizes, **heads)).to(torch.bfloat16).train()
+        if checkpointing:
+            model.gradient_checkpointing_enable()
+        own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+        held: dict[int, tuple[int, torch.Tensor]] = {}
+
+        def pack(tensor: torch.Tensor) -> torch.Tensor:
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in own:
+                held[storage.data_ptr()] = (storage.nbytes(), tensor)
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            model.model(torch.zeros(1, 64, dtype=torch.long))
+        return sum(size for size, _ in held.values()) / (64 * 256 * 2)
+
+    assert lowest <= (kept(4) - kept(2)) / 2 <= highest
+
+
 def test_pictures_that_are_learned_from_and_held_out_are_told(written: Callable[..., Path]) -> None:
     configuration = read_configuration(written("both", more=GRPO), changes={"data.held_out": ["train.jsonl"]})
     configuration = configuration.model_copy(

@@ -1,4 +1,4 @@
-"""What `salon train sft | grpo` show at each step: the ratio in every generation batch, whole groups, every chunk as often as TRL asks."""
+"""What the training commands show at each step: the ratio in every batch, whole groups, each chunk as often as TRL asks."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -58,9 +58,7 @@ def test_hard_positives_come_up_as_often_as_the_configuration_says(factor: float
     normal = Counter(place for place in plan if place < 30)
     hard, plain = (sum(normal[place] for place in places) / len(places) for places in (range(4), range(4, 30)))
     assert hard / plain == pytest.approx(factor, rel=0.02)
-    shuffled = prompt_plan(
-        EXAMPLES, SamplingSection(strategy="shuffled", hard_positives=factor), chunk=50, chunks=60, seed=3
-    )
+    shuffled = prompt_plan(EXAMPLES, SamplingSection(strategy="shuffled", hard_positives=factor), chunk=50, chunks=60, seed=3)
     assert len(set(shuffled[:80])) == len(EXAMPLES) or factor > 1
     assert Counter(shuffled)[0] / Counter(shuffled)[29] == pytest.approx(round(factor), abs=1)
 

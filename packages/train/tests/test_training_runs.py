@@ -123,7 +123,10 @@ def test_any_stage_is_evaluated_with_intervals_and_its_answers_are_written(train
 
 def test_answers_and_models_that_cannot_be_written_are_said_in_a_sentence(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for words in (["evaluate", "--answers", tmp_path / "nowhere" / "answers.jsonl"], ["export", tmp_path / "file" / "assessor"]):
+    for words in (
+        ["evaluate", "--answers", tmp_path / "nowhere" / "answers.jsonl"],
+        ["export", tmp_path / "file" / "assessor"],
+    ):
         done = CliRunner().invoke(main, ["train", words[0], str(trained), *map(str, words[1:])])
         assert done.exit_code == 2, done.output
         assert str(words[-1].parent) in done.stderr
@@ -262,7 +265,9 @@ def test_rows_that_cannot_be_used_are_told_and_others_than_before_are_refused(
     ended = CliRunner().invoke(main, ["train", "grpo", str(file), *told])
     assert ended.exit_code == 1
     assert "1 rows cannot be used (picture)" in ended.stderr
-    assert "lost.png" in str([row["note"] for row in read_log(training_ground / "noted/grpo/log.jsonl") if row["what"] == "noted"])
+    assert "lost.png" in str(
+        [row["note"] for row in read_log(training_ground / "noted/grpo/log.jsonl") if row["what"] == "noted"]
+    )
     (training_ground / "some.jsonl").write_text(rows.partition("\n")[2])
     other = CliRunner().invoke(main, ["train", "grpo", str(file), *told])
     assert other.exit_code == 2

@@ -103,9 +103,8 @@ def _read(row: TableRow, split: str | None) -> MagicDataRow | UnreadableRow:
         hard_positive = _mark(row, outcome.answer)
     except InputError as error:
         where = f"row {row.number}" + (f", column {error.column!r}" if error.column else "")
-        return UnreadableRow(
-            row.source, row.number, split, f"{where}: {error.problem}", error.column, row.cells.get(error.column or "")
-        )
+        value = error.value if error.column is None else row.cells.get(error.column)
+        return UnreadableRow(row.source, row.number, split, f"{where}: {error.problem}", error.column, value)
     return MagicDataRow(image, prompt, outcome.answer, outcome.reasoning, split, hard_positive)
 
 

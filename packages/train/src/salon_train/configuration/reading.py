@@ -59,7 +59,7 @@ def parsed(text: str, *, source: Path, changes: Mapping[str, object] | None = No
     for key, value in (changes or {}).items():
         put(values, key, value)
     if "rows" in values and "data" not in values:
-        hint = "`salon train refine` takes it; its result, FOLDER/refine/model, is loaded as it is: transformers:FOLDER/refine/model."
+        hint = "`salon train refine` takes it; what it made is loaded as it is: --judge transformers:FOLDER/refine/model."
         raise InputError("is the configuration of a refiner", source=source, hint=hint)
     try:
         configuration = Configuration.model_validate(values)

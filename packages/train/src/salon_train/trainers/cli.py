@@ -86,8 +86,8 @@ def evaluate(
 ) -> None:
     """Evaluate a model on the held-out pictures: F1 by label, macro, micro and artifact or not, with intervals.
 
-    Answers are greedy, about every picture (evaluation.limit is for evaluation during training). Beside F1 stand how often the model says that a picture is normal, how long its answers are, and how
-    many cannot be read (they count as giving no label).
+    Answers are greedy, about every picture (evaluation.limit is for evaluation during training). Beside F1 stand how often the
+    model says that a picture is normal, how long its answers are, and how many cannot be read (they count as giving no label).
 
     \b
     salon train evaluate run.toml --of sft

@@ -8,9 +8,9 @@ configuration ──► data read, pictures opened, ratio held against the bucke
 
 import asyncio
 import inspect
-from math import isfinite
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from typing import Any, Final
 
 from salon_taxonomy.answers import magicmirror_json
@@ -283,9 +283,7 @@ def assumed_tokens(configuration: Configuration, config: Any, examples: Sequence
     return -(-pixels // (patch * merged) ** 2) + letters // _LETTERS
 
 
-def _tokens(
-    configuration: Configuration, section: SftSection | GrpoSection, examples: Sequence[TrainingExample]
-) -> int | None:
+def _tokens(configuration: Configuration, section: SftSection | GrpoSection, examples: Sequence[TrainingExample]) -> int | None:
     """The longest of a few questions (SFT: with their answers); None where the processor cannot be had."""
     from salon_train.models.loading import load_processor
 

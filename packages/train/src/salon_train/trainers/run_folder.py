@@ -157,7 +157,9 @@ def _noted(path: Path) -> dict[str, Any]:
     try:
         noted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError("cannot be read: it is cut off or was changed", source=path, hint="Begin anew with --again.") from error
+        raise InputError(
+            "cannot be read: it is cut off or was changed", source=path, hint="Begin anew with --again."
+        ) from error
     return noted
 
 
