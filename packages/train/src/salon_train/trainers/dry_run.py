@@ -278,9 +278,9 @@ def assumed_tokens(configuration: Configuration, config: Any, examples: Sequence
     if merged is None:  # a picture always becomes as many patches
         return (int(getattr(vision, "image_size", 0) or 0) // patch) ** 2 + letters // _LETTERS
     some = examples[:: max(1, len(examples) // _PICTURES_TRIED)]
-    pixels = max(picture.width * picture.height for picture in map(picture_of, some))
+    pixels = max(int(picture.width * picture.height) for picture in map(picture_of, some))
     pixels = max(min(pixels, model.most_pixels or pixels), model.least_pixels or 0)
-    return -(-pixels // (patch * merged) ** 2) + letters // _LETTERS
+    return -(-pixels // (patch * int(merged)) ** 2) + letters // _LETTERS
 
 
 def _tokens(configuration: Configuration, section: SftSection | GrpoSection, examples: Sequence[TrainingExample]) -> int | None:
