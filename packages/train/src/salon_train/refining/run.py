@@ -74,10 +74,6 @@ def train_refiner(
     from salon_train.trainers.stages import run_stage
 
     prepared = prepare(configuration, environment)
-    folder = RunFolder.of(configuration, STAGE)
-    if again:
-        with folder:
-            folder.clear()
     done = run_stage(
         configuration,
         STAGE,
@@ -85,8 +81,9 @@ def train_refiner(
         lambda setting: _trainer(setting, configuration, prepared),
         hints=HINTS,
         environment=environment,
+        again=again,
     )
-    learned = [row for row in read_log(folder.log) if row["what"] == "learned" and "reward" in row]
+    learned = [row for row in read_log(RunFolder.of(configuration, STAGE).log) if row["what"] == "learned" and "reward" in row]
     first, last = (
         {name: value for name, value in row.items() if isinstance(value, int | float) and name not in _NO_NUMBERS}
         for row in (learned[0], learned[-1])
@@ -125,7 +122,7 @@ def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: 
             setting.folder.path,
             weights=weights_of(settings),
             steps=steps,
-            world=arguments.devices(setting.environment),
+            world=setting.processes.count,
             forbidden=forbidden_tokens(model),
         ),
         train_dataset=rows,
@@ -133,7 +130,7 @@ def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: 
     )
     plan = shuffled_plan(range(len(rows)), settings.prompts * steps, seed=seed)
     repeats = trainer.args.steps_per_generation
-    if arguments.rank(setting.environment) == 0:
+    if setting.processes.first:
         keep_completions(setting)
     trainer.sampling(
         lambda _: PlannedSampler(plan, chunk=settings.prompts, together=settings.group, repeats=repeats),

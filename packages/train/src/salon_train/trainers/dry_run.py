@@ -23,6 +23,7 @@ from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.answering import picture_of
 from salon_train.trainers.memory import MemoryEstimate, estimate, shape_of
 from salon_train.trainers.plan import counted, quotas
+from salon_train.trainers.processes import Processes
 from salon_train.trainers.requirements import missing
 from salon_train.trainers.rewards import judges_of, name_of, open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
@@ -111,7 +112,7 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     notes = (*learned.notes, *measured.notes, *_overlap(examples, held_out))
     _pictures(examples)
     _pictures(held_out)
-    world = arguments.devices(environment)
+    world = Processes.of(environment).count
     own, accumulated = arguments.device_batch(section, section.batch, world=world)
     steps = steps_of(section, len(examples))
     prompts = section.batch

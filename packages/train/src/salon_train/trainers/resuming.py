@@ -28,10 +28,17 @@ _PREFIX: Final = "checkpoint-"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One that a run can go on from: after ``step`` optimizer steps."""
+    """One that a run can go on from.
+
+    Attributes:
+        folder: where it lies.
+        step: optimizer steps that had been done.
+        processes: that had trained together; None where it does not say.
+    """
 
     folder: Path
     step: int
+    processes: int | None = None
 
 
 def whole_checkpoints(folder: Path) -> list[Checkpoint]:
@@ -47,15 +54,17 @@ def whole_checkpoints(folder: Path) -> list[Checkpoint]:
         [5]
     """
     found = [
-        Checkpoint(path, step) for path in folder.glob(f"{_PREFIX}*") if (step := _step(path)) and (path / _WHOLE).is_file()
+        Checkpoint(path, step, json.loads((path / _WHOLE).read_text(encoding="utf-8")).get("processes"))
+        for path in folder.glob(f"{_PREFIX}*")
+        if (step := _step(path)) and (path / _WHOLE).is_file()
     ]
     return sorted(found, key=lambda checkpoint: checkpoint.step)
 
 
-def declare_whole(folder: Path, step: int, *, keep: int) -> None:
-    """Say that a checkpoint is written to its end, and remove all but the latest ``keep`` whole ones."""
+def declare_whole(folder: Path, step: int, *, keep: int, processes: int = 1) -> None:
+    """Say that a checkpoint of so many processes is written to its end; all but the latest ``keep`` whole ones are removed."""
     note = folder / f"{_WHOLE}.part"
-    note.write_text(json.dumps({"step": step}), encoding="utf-8")
+    note.write_text(json.dumps({"step": step, "processes": processes}), encoding="utf-8")
     note.replace(folder / _WHOLE)
     for older in whole_checkpoints(folder.parent)[:-keep]:
         (older.folder / _WHOLE).unlink()  # first, so that a half-removed one does not count

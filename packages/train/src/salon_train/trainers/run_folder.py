@@ -57,6 +57,10 @@ class RunFolder:
         return self.path / "log.jsonl"
 
     @property
+    def _note(self) -> Path:
+        return self.path / "configuration.json"
+
+    @property
     def finished(self) -> Mapping[str, Any] | None:
         """What the stage ended with; None while it has not."""
         path = self.path / "finished.json"
@@ -70,24 +74,27 @@ class RunFolder:
         """What a killed run goes on from."""
         return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
 
-    def begin(self, configuration: StageConfiguration) -> None:
-        """Note what the stage is told, or hold it against what it was told before.
+    def hold_against(self, configuration: StageConfiguration) -> None:
+        """Hold what the stage is told against what it was begun with.
 
         Raises:
             InputError: when a setting that shapes the weights is another one now.
         """
+        if not self._note.is_file():
+            return
         told = _told(configuration, self.stage)
-        path = self.path / "configuration.json"
-        if path.is_file():
-            before = json.loads(path.read_text(encoding="utf-8"))
-            key = next((key for key in sorted(told.keys() | before.keys()) if told.get(key) != before.get(key)), None)
-            if key is not None:
-                raise InputError(
-                    f"this run was begun with {before.get(key)!r}, and is now told", source=self.path, key=key,
-                    value=told.get(key), hint="Choose another run.folder, or begin anew with --again.",
-                )  # fmt: skip
-        else:
-            _write(path, told)
+        before = json.loads(self._note.read_text(encoding="utf-8"))
+        key = next((key for key in sorted(told.keys() | before.keys()) if told.get(key) != before.get(key)), None)
+        if key is not None:
+            raise InputError(
+                f"this run was begun with {before.get(key)!r}, and is now told", source=self.path, key=key,
+                value=told.get(key), hint="Choose another run.folder, or begin anew with --again.",
+            )  # fmt: skip
+
+    def begin(self, configuration: StageConfiguration) -> None:
+        """Note what the stage is told, once everything that it needs is there and the first step is next."""
+        if not self._note.is_file():
+            _write(self._note, _told(configuration, self.stage))
 
     def clear(self) -> None:
         """Remove everything of this stage."""

@@ -1,0 +1,187 @@
+"""Two real processes train as one, on loopback: each learns from its share, one of them writes, and they end together."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import QUESTION, write_examples
+from PIL import Image
+from two_processes import run_in_two_processes, said
+
+from salon_taxonomy.answers import MagicMirrorAnswer, render_magicmirror
+from salon_train.data import read_examples
+from salon_train.trainers.events import read_log
+from salon_train.trainers.processes import Processes
+
+REWARDS = '''
+import hashlib, json, math, os, signal
+from pathlib import Path
+
+RANK = os.environ.get("RANK", "0")
+
+
+def seen(completions, trainer_state, example_id, **_):
+    """Remembers what this process was given; pays by the text alone."""
+    row = {"step": trainer_state.global_step, "ids": example_id, "texts": [each[-1]["content"] for each in completions]}
+    with Path(os.environ["SEEN"], f"sampled.{RANK}").open("a") as file:
+        file.write(json.dumps(row) + "\\n")
+    return [int(hashlib.sha256(text.encode()).hexdigest()[:4], 16) / 65536 for text in row["texts"]]
+
+
+def constant(completions, **_):
+    return [1.0] * len(completions)
+
+
+def lost_on_one(completions, **_):
+    """The second process loses its first completion."""
+    return [None if RANK == "1" and place == 0 else float(place % 2) for place in range(len(completions))]
+
+
+def killed_on_one(completions, trainer_state, **_):
+    if RANK == "1" and trainer_state.global_step == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [float(place % 2) for place in range(len(completions))]
+'''
+SETTINGS = """
+[run]
+folder = "{run}"
+threads = 1
+[model]
+name = "tiny"
+device = "cpu"
+[data]
+train = ["train.jsonl"]
+held_out = ["held.jsonl"]
+question = "{question}"
+reasoning = false
+[sampling]
+sft = true
+[[reward]]
+name = "many_rewards:{reward}"
+[evaluation]
+longest = 4
+[sft]
+steps = 2
+batch = 16
+device_batch = 4
+learning_rate = 1e-3
+[grpo]
+start = "model"
+steps = {steps}
+batch = 16
+device_batch = 4
+generation_batch = {generation_batch}
+generations = 2
+longest = 4
+learning_rate = 1e-3
+[checkpoints]
+every = 1
+[degeneration]
+invalid_answers = 0
+[monitors]
+on_stop = "log"
+[store]
+folder = "{run}-store"
+{more}
+"""
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training ground in which the first pixel of each picture is its own."""
+    from salon_train.models import TinyShape, build_tiny_model
+
+    folder = tmp_path_factory.mktemp("two-processes")
+    write_examples(folder, "train", 80, seed=0)
+    write_examples(folder, "held", 5, seed=1)
+    for number in range(80):
+        file = folder / f"pictures/train-{number}.png"
+        picture = Image.open(file)
+        picture.putpixel((0, 0), (number, 0, 0))
+        picture.save(file)
+    shape = TinyShape(image_size=16, patch_size=8, vision_width=32, vision_layers=2, text_width=32, text_layers=2, heads=2)
+    build_tiny_model(folder / "tiny", [QUESTION, render_magicmirror(MagicMirrorAnswer(True))], seed=0, shape=shape)
+    (folder / "many_rewards.py").write_text(REWARDS, encoding="utf-8")
+    return folder
+
+
+def written(ground: Path, run: str, *, reward: str = "seen", steps: int = 2, generation_batch: int = 32, more: str = "") -> str:
+    told = {"question": QUESTION, "reward": reward, "steps": steps, "generation_batch": generation_batch, "more": more}
+    file = ground / f"{run}.toml"
+    file.write_text(SETTINGS.format(run=run, **told), encoding="utf-8")
+    return str(file)
+
+
+def task(ground: Path, name: str, *arguments: str, **more: Any) -> dict[str, Any]:
+    output = ground / "output" / name
+    return {"arguments": list(arguments), "output": output, "environment": {"SEEN": str(output)}, **more}
+
+
+def lines(file: Path) -> list[Any]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def in_ratio(ground: Path, ids: list[str]) -> bool:
+    """4:1:1:1:1, by the example's bucket."""
+    buckets = {each.example_id: each.buckets[0] for each in read_examples([ground / "train.jsonl"], None).examples}
+    counts = Counter(buckets[each] for each in ids)
+    return counts.pop("normal") * 2 == len(ids) and set(counts.values()) == {len(ids) // 8} and len(counts) == 4
+
+
+@pytest.mark.timeout(200)
+def test_two_processes_learn_from_one_plan_write_once_and_end_together(ground: Path) -> None:
+    file = written(ground, "pair")
+    dull = written(ground, "dull", reward="constant", steps=9, more="").replace(str(ground) + "/", "")
+    limits = ["--set", "degeneration.equal_rewards=1"]
+    runs = [
+        task(ground, "sft", "sft", file),
+        task(ground, "grpo", "grpo", file, "--format", "json"),
+        task(ground, "dull", "grpo", str(ground / dull), *limits),
+    ]
+    codes = run_in_two_processes(runs, path=[ground])
+    assert codes == [[0, 0], [0, 0], [1, 1]], "\n".join(said(run["output"]) for run in runs)
+
+    # The cold start: two passes of four rows on each process make a step of sixteen, in the ratio.
+    first, second = (lines(ground / f"output/sft/seen.{rank}") for rank in range(2))
+    for step in range(2):
+        places = [pixel[0] for part in (first, second) for batch in part[2 * step : 2 * step + 2] for pixel in batch]
+        assert len(set(places)) == 16
+        assert in_ratio(ground, [f"pictures/train-{place}.png" for place in places])
+
+    # GRPO: sixteen prompts of two completions, in the ratio on both together; groups are whole, and drawn apart.
+    first, second = (lines(ground / f"output/grpo/sampled.{rank}") for rank in range(2))
+    assert [row["step"] for row in first] == [row["step"] for row in second] == [0]
+    both = Counter(first[0]["ids"] + second[0]["ids"])
+    assert set(both.values()) == {2}
+    assert in_ratio(ground, list(both))
+    assert all(part[0]["ids"][::2] == part[0]["ids"][1::2] for part in (first, second))
+    assert first[0]["texts"] != second[0]["texts"]
+
+    # One of them writes.
+    for stage, what in (("sft", ()), ("grpo", ("watched", "warned"))):
+        folder = ground / "pair" / stage
+        told = [row["what"] for row in read_log(folder / "log.jsonl")]
+        assert [each for each in told if each not in what] == [
+            "started", "evaluated", "learned", "saved", "learned", "saved", "evaluated", "finished"
+        ]  # fmt: skip
+        assert [row["id"] for row in lines(folder / "held_out.jsonl")] == [f"pictures/held-{number}.png" for number in range(5)]
+        assert json.loads((folder / "checkpoint-2/whole.json").read_text()) == {"step": 2, "processes": 2}
+    kept = lines(ground / "pair/grpo/completions.jsonl")
+    assert Counter(row["step"] for row in kept if "completion" in row) == {0: 16}
+    assert json.loads((ground / "output/grpo/stdout.0").read_text())["steps"] == 2
+    assert (ground / "output/grpo/stdout.1").read_text() == (ground / "output/grpo/stderr.1").read_text() == ""
+    from salon_store import ResultStore
+
+    store = ResultStore.open(ground / "pair-store", read_only=True)
+    assert store.sql("SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM rewards)").rows() == [(1, 16)]
+
+    # A run that degenerates ends both, and is told once.
+    assert read_log(ground / "dull/grpo/log.jsonl")[-1]["reason"] == "equal_rewards"
+    assert [row["what"] for row in read_log(ground / "dull/grpo/log.jsonl")].count("degenerated") == 1
+    assert "ended at step 0: for 1 generation batches in a row" in (ground / "output/dull/stderr.0").read_text()
+    assert (ground / "output/dull/stderr.1").read_text() == ""
