@@ -40,6 +40,26 @@ def lost_on_one(completions, **_):
     return [None if RANK == "1" and place == 0 else float(place % 2) for place in range(len(completions))]
 
 
+def spoiled_on_one(completions, trainer_state, **_):
+    """After the first step the loss of the second process is no number; its gradients are."""
+    from transformers import Trainer
+
+    step = Trainer.training_step
+    if RANK == "1" and trainer_state.global_step == 1:
+        Trainer.training_step = lambda *args, **more: step(*args, **more) * math.nan
+    return [float(place % 2) for place in range(len(completions))]
+
+
+def infinite_on_one(completions, **_):
+    return [math.inf if RANK == "1" and place == 3 else float(place % 2) for place in range(len(completions))]
+
+
+def raising_on_one(completions, trainer_state, **_):
+    if RANK == "1" and trainer_state.global_step == 1:
+        raise RuntimeError("a defect on one process")
+    return [float(place % 2) for place in range(len(completions))]
+
+
 def killed_on_one(completions, trainer_state, **_):
     if RANK == "1" and trainer_state.global_step == 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -136,12 +156,12 @@ def in_ratio(ground: Path, ids: list[str]) -> bool:
 @pytest.mark.timeout(200)
 def test_two_processes_learn_from_one_plan_write_once_and_end_together(ground: Path) -> None:
     file = written(ground, "pair")
-    dull = written(ground, "dull", reward="constant", steps=9, more="").replace(str(ground) + "/", "")
+    dull = written(ground, "dull", reward="constant", steps=9)
     limits = ["--set", "degeneration.equal_rewards=1"]
     runs = [
         task(ground, "sft", "sft", file),
         task(ground, "grpo", "grpo", file, "--format", "json"),
-        task(ground, "dull", "grpo", str(ground / dull), *limits),
+        task(ground, "dull", "grpo", dull, *limits),
     ]
     codes = run_in_two_processes(runs, path=[ground])
     assert codes == [[0, 0], [0, 0], [1, 1]], "\n".join(said(run["output"]) for run in runs)
@@ -185,3 +205,92 @@ def test_two_processes_learn_from_one_plan_write_once_and_end_together(ground: P
     assert [row["what"] for row in read_log(ground / "dull/grpo/log.jsonl")].count("degenerated") == 1
     assert "ended at step 0: for 1 generation batches in a row" in (ground / "output/dull/stderr.0").read_text()
     assert (ground / "output/dull/stderr.1").read_text() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(280)
+def test_two_killed_processes_go_on_with_the_same_prompts_to_the_same_weights(ground: Path) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    files = {run: written(ground, run, steps=5) for run in ("unbroken", "broken")}
+    log = str(ground / "broken/grpo/log.jsonl")
+    runs = [
+        task(ground, "unbroken", "grpo", files["unbroken"]),
+        task(ground, "broken", "grpo", files["broken"], kill='"learned", "step": 3,', kill_when=log),
+        task(ground, "alone", "grpo", files["broken"], environment={"WORLD_SIZE": "1", "RANK": "0"}),
+        task(ground, "on", "grpo", files["broken"]),
+    ]
+    unbroken, broken, alone, on = run_in_two_processes(runs, path=[ground])
+    shown = "\n".join(said(run["output"]) for run in runs)
+    assert (unbroken, broken, on) == ([0, 0], [-9, -9], [0, 0]), shown
+    assert alone == [2, 2]
+    assert "2 processes trained here, and now there are 1" in shown
+    (resumed,) = [row for row in read_log(Path(log)) if row["what"] == "resumed"]
+    assert resumed["step"] in (2, 3)
+    first, second = (load_file(ground / f"{run}/grpo/model/model.safetensors") for run in ("unbroken", "broken"))
+    assert first.keys() == second.keys()
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
+    for rank in range(2):
+        whole = {row["step"]: row for row in lines(ground / f"output/unbroken/sampled.{rank}")}
+        again = lines(ground / f"output/broken/sampled.{rank}") + lines(ground / f"output/on/sampled.{rank}")
+        assert {row["step"]: row for row in again} == whole
+    for name in ("log.jsonl", "completions.jsonl"):
+        assert numbers(ground / "unbroken/grpo" / name) == numbers(ground / "broken/grpo" / name)
+
+
+def numbers(file: Path) -> list[tuple[Any, ...]]:
+    """What was learned (done twice: the last one), or which completions were kept."""
+    if file.name == "log.jsonl":
+        rows = {row["step"]: (row["step"], row["loss"], row["grad_norm"]) for row in read_log(file) if row["what"] == "learned"}
+        return list(rows.values())
+    return [(row["step"], row.get("completion"), row.get("reward")) for row in lines(file)]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(280)
+def test_what_stops_one_process_stops_both_with_its_reason(ground: Path) -> None:
+    strict = "monitors.thresholds={ unreadable = [0.1, 0.5] }"
+    single = {"steps": 3, "generation_batch": 16}
+    runs = [
+        task(ground, "gamed", "grpo", written(ground, "gamed", **single), "--set", strict, "--set", "monitors.on_stop=stop"),
+        task(ground, "spoiled", "grpo", written(ground, "spoiled", reward="spoiled_on_one", **single)),
+        task(ground, "infinite", "grpo", written(ground, "infinite", reward="infinite_on_one", **single)),
+        task(ground, "lost", "grpo", written(ground, "lost", reward="lost_on_one", **single)),
+        task(ground, "killed", "grpo", written(ground, "killed", reward="killed_on_one", **single)),
+        task(ground, "raised", "grpo", written(ground, "raised", reward="raising_on_one", **single)),
+        task(ground, "refused", "grpo", written(ground, "refused", **single), "--set", "grpo.longest_prompt=3"),
+        task(ground, "changed", "grpo", written(ground, "lost", reward="lost_on_one", **single), "--set", "grpo.temperature=0.5"),
+        task(ground, "again", "grpo", written(ground, "lost", reward="lost_on_one", **single), "--again"),
+        task(ground, "planned", "grpo", written(ground, "planned", **single), "--dry-run"),
+    ]
+    codes = dict(zip((run["output"].name for run in runs), run_in_two_processes(runs, path=[ground], timeout_s=270), strict=True))
+    shown = "\n".join(f"#### {run['output'].name} {codes[run['output'].name]}\n{said(run['output'])}" for run in runs)
+
+    def error(run: str, rank: int = 0) -> str:
+        return (ground / f"output/{run}/stderr.{rank}").read_text()
+
+    assert codes["gamed"] == [1, 1], shown
+    assert "the monitor unreadable says stop" in error("gamed")
+    assert codes["spoiled"] == [1, 1], shown
+    assert "ended at step 1: the loss is nan" in error("spoiled")
+    assert codes["infinite"] == [1, 1], shown
+    assert "ended at step 0: the reward infinite_on_one pays inf" in error("infinite")
+    assert codes["lost"] == [0, 0], shown
+    learned = [row for row in read_log(ground / "lost/grpo/log.jsonl") if row["what"] == "learned"]
+    assert codes["killed"] is not None, shown
+    assert codes["killed"][1] == -9
+    assert codes["killed"][0] not in (0, None)
+    assert codes["raised"] is not None
+    assert 0 not in codes["raised"]
+    assert "a defect on one process" in error("raised", 1)
+    assert codes["refused"] == [2, 2]
+    assert "at most 3 are allowed" in error("refused")
+    assert codes["changed"] == [2, 2]
+    assert "this run was begun with 1.0, and is now told 0.5" in error("changed")
+    assert codes["again"] == [0, 0]
+    assert codes["planned"] == [0, 0]
+    assert "16 sequences (4 at once on each of 2 devices, 2 passes)" in (ground / "output/planned/stdout.0").read_text()
+    for run in ("gamed", "spoiled", "infinite", "refused", "changed", "planned"):
+        assert (error(run, 1), (ground / f"output/{run}/stdout.1").read_text()) == ("", ""), run
+    assert learned[0]["rewards/lost_on_one/abstained"] == 1 / 16

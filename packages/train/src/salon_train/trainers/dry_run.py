@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from salon_taxonomy.answers import magicmirror_json
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, SalonError
 from salon_taxonomy.protocols import Decoding, Question
 from salon_train.configuration.schema import Configuration, GrpoSection, ModelSection, SftSection
 from salon_train.data import TrainingExample
@@ -193,7 +193,15 @@ def _quota(configuration: Configuration, prompts: int, examples: Sequence[Traini
 
 
 def _try(rewards: Sequence[Any], example: TrainingExample) -> None:
-    """Every reward by rule takes hostile answers; those that ask somebody are tried by asking their judge."""
+    """Every reward by rule takes hostile answers; those that ask somebody are tried by asking their judge.
+
+    Raises:
+        InputError: for one that fails, or gives something else than numbers.
+    """
+    from transformers import TrainerState
+
+    from salon_train.models.loading import line
+
     count = len(_TRIED)
     columns = {
         "prompts": [[{"role": "user", "content": "?"}]] * count,
@@ -201,12 +209,21 @@ def _try(rewards: Sequence[Any], example: TrainingExample) -> None:
         "example_id": [example.example_id] * count,
         "bucket": [example.buckets[0]] * count,
         "completion_ids": [[0]] * count,
+        "trainer_state": TrainerState(),
+        "log_extra": lambda *_: None,
+        "log_metric": lambda *_: None,
     }
     for reward in rewards:
         if inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(type(reward).__call__):
             continue
         completions = [[{"role": "assistant", "content": text}] for text in _TRIED]
-        paid = reward(completions=completions, **columns)
+        try:
+            paid = reward(completions=completions, **columns)
+        except SalonError:
+            raise
+        except Exception as error:
+            problem = f"the reward fails on an unreadable answer ({type(error).__name__}: {line(error)}):"
+            raise InputError(problem, key="reward.name", value=name_of(reward)) from error
         if len(paid) != count or not all(each is None or isinstance(each, int | float) for each in paid):
             raise InputError("the reward does not give one number or None for each completion", value=name_of(reward))
 
