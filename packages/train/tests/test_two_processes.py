@@ -260,11 +260,15 @@ def test_what_stops_one_process_stops_both_with_its_reason(ground: Path) -> None
         task(ground, "killed", "grpo", written(ground, "killed", reward="killed_on_one", **single)),
         task(ground, "raised", "grpo", written(ground, "raised", reward="raising_on_one", **single)),
         task(ground, "refused", "grpo", written(ground, "refused", **single), "--set", "grpo.longest_prompt=3"),
-        task(ground, "changed", "grpo", written(ground, "lost", reward="lost_on_one", **single), "--set", "grpo.temperature=0.5"),
+        task(
+            ground, "changed", "grpo", written(ground, "lost", reward="lost_on_one", **single), "--set", "grpo.temperature=0.5"
+        ),
         task(ground, "again", "grpo", written(ground, "lost", reward="lost_on_one", **single), "--again"),
         task(ground, "planned", "grpo", written(ground, "planned", **single), "--dry-run"),
     ]
-    codes = dict(zip((run["output"].name for run in runs), run_in_two_processes(runs, path=[ground], timeout_s=270), strict=True))
+    codes = dict(
+        zip((run["output"].name for run in runs), run_in_two_processes(runs, path=[ground], timeout_s=270), strict=True)
+    )
     shown = "\n".join(f"#### {run['output'].name} {codes[run['output'].name]}\n{said(run['output'])}" for run in runs)
 
     def error(run: str, rank: int = 0) -> str:

@@ -34,6 +34,7 @@ def run_in_two_processes(
         timeout_s: of all runs together.
     """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    environment["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # DDP remarks that every weight has a gradient
     environment["PYTHONPATH"] = os.pathsep.join([*map(str, path), *sys.path])
     given = json.dumps([{**run, "output": str(run["output"])} for run in runs])
     command = [sys.executable, __file__]

@@ -28,6 +28,7 @@ from salon_train.trainers.plan import PlannedSampler, prompt_plan
 from salon_train.trainers.policy import SampledCompletions
 from salon_train.trainers.processes import Processes
 from salon_train.trainers.reading import read_assessment
+from salon_train.trainers.reporting import open_project, report_evaluation
 from salon_train.trainers.requirements import missing
 from salon_train.trainers.resuming import Checkpoint
 from salon_train.trainers.rewards import open_rewards
@@ -220,6 +221,7 @@ def run_stage(
             )
         if processes.first:
             folder.begin(configuration)
+            open_project(configuration, stage)
         loaded = setting.loaded
         trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
@@ -250,9 +252,7 @@ class _Begun:
     checkpoint: Checkpoint | None
 
 
-def _begun(
-    kept: ExitStack, folder: RunFolder, configuration: StageConfiguration, processes: Processes, again: bool
-) -> _Begun:
+def _begun(kept: ExitStack, folder: RunFolder, configuration: StageConfiguration, processes: Processes, again: bool) -> _Begun:
     """Take the folder, until ``kept`` is closed; the first process does it for all."""
     kept.enter_context(folder)
     if again:
@@ -297,9 +297,7 @@ def _sft_trainer(setting: Setting, configuration: Configuration, section: SftSec
     learning_data.check_lengths(setting.loaded.processor, rows, section.longest)
     trainer = ImitationTrainer(
         model=setting.loaded.model,
-        args=arguments.sft_arguments(
-            configuration, setting.folder.path, steps=steps, world=setting.processes.count
-        ),
+        args=arguments.sft_arguments(configuration, setting.folder.path, steps=steps, world=setting.processes.count),
         train_dataset=rows,
         processing_class=setting.loaded.processor,
     )
@@ -413,7 +411,10 @@ def _evaluation(
         given = HeldOut(tuple(held_out), tuple(text for text, _ in pairs), tuple(tokens for _, tokens in pairs))
         if processes.first:
             given.write(Path(trainer.args.output_dir) / "held_out.jsonl")
-        return given.metrics()
+        numbers = given.metrics()
+        if processes.first:
+            report_evaluation(trainer, numbers)
+        return numbers
 
     return HeldOutEvaluation(evaluate, watcher, every=settings.every, at_start=settings.at_start)
 
