@@ -2,19 +2,21 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import QUESTION, write_examples
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from two_processes import run_in_two_processes, said
 
+from conftest import QUESTION, write_examples
 from salon_taxonomy.answers import MagicMirrorAnswer, render_magicmirror
+from salon_taxonomy.errors import InputError
 from salon_train.data import read_examples
 from salon_train.trainers.events import read_log
-from salon_train.trainers.processes import Processes
+from salon_train.trainers.processes import Processes, said_elsewhere
 
 REWARDS = '''
 import hashlib, json, math, os, signal
@@ -151,6 +153,31 @@ def in_ratio(ground: Path, ids: list[str]) -> bool:
     buckets = {each.example_id: each.buckets[0] for each in read_examples([ground / "train.jsonl"], None).examples}
     counts = Counter(buckets[each] for each in ids)
     return counts.pop("normal") * 2 == len(ids) and set(counts.values()) == {len(ids) // 8} and len(counts) == 4
+
+
+@given(count=st.integers(1, 5), items=st.lists(st.integers(), max_size=12))
+def test_shares_are_of_one_length_and_come_back_in_order(count: int, items: list[int]) -> None:
+    shares = [Processes(rank, count).share(items) for rank in range(count)]
+    assert len({len(share) for share in shares}) == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("accelerate.utils.gather_object", lambda _: [item for share in shares for item in share])
+        assert Processes(0, count).collected(shares[0], len(items)) == items
+
+
+def test_one_process_alone_agrees_with_itself_and_keeps_its_error() -> None:
+    alone = Processes.of(None)
+    assert alone.agreed(lambda: 3) == alone.decided(lambda: 3) == 3
+    problem = InputError("is wrong", key="run.folder")
+
+    def fail() -> None:
+        raise problem
+
+    for way in (alone.agreed, alone.decided):
+        with pytest.raises(InputError) as error:
+            way(fail)
+        assert error.value is problem
+        assert not said_elsewhere(error.value)
+    assert said_elsewhere(Processes(1, 2).same(problem))
 
 
 @pytest.mark.timeout(200)

@@ -57,7 +57,7 @@ def _served(runs: Sequence[Mapping[str, Any]]) -> None:
     import salon_train.trainers.stages  # noqa: F401 - imported before the fork, as all of these
 
     torch.set_num_threads(1)
-    print(json.dumps([_run(run) for run in runs]))
+    sys.stdout.write(json.dumps([_run(run) for run in runs]) + "\n")
 
 
 def _run(run: Mapping[str, Any]) -> list[int] | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.errors import IncompleteError, InputError, SalonError
-from salon_train.trainers.processes import Processes, part, said_elsewhere
+from salon_train.trainers.processes import Processes, leave, said_elsewhere
 
 if TYPE_CHECKING:
     from salon_train.configuration import Configuration
@@ -214,7 +214,7 @@ def one_voice() -> Iterator[None]:
         if not said_elsewhere(error):
             raise
         sys.exit(1 if isinstance(error, IncompleteError) else 2)
-    part()
+    leave()
 
 
 def show_plan(plan: "DryRun", form: str) -> None:

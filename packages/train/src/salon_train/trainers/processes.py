@@ -134,7 +134,7 @@ def said_elsewhere(error: BaseException) -> bool:
     return _SAID in getattr(error, "__notes__", ())
 
 
-def part() -> None:
+def leave() -> None:
     """Leave the group, at the end of a command; without one, nothing happens."""
     distributed = import_module("torch.distributed")
     if distributed.is_available() and distributed.is_initialized():
