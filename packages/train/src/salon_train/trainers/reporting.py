@@ -21,9 +21,8 @@ def open_project(configuration: StageConfiguration, stage: str) -> None:
 
 def report_evaluation(trainer: Any, numbers: Mapping[str, float | None]) -> None:
     """Send what was measured on held-out pictures, as ``eval/…``; an undefined number is left out."""
-    from transformers.integrations import TensorBoardCallback, WandbCallback
-
+    readers = import_module("transformers.integrations")
     logs = {f"eval_{name}": value for name, value in numbers.items() if value is not None}
     for callback in trainer.callback_handler.callbacks:
-        if isinstance(callback, TensorBoardCallback | WandbCallback):
-            callback.on_log(trainer.args, trainer.state, trainer.control, logs=logs, model=trainer.model)  # type: ignore[no-untyped-call]
+        if isinstance(callback, (readers.TensorBoardCallback, readers.WandbCallback)):
+            callback.on_log(trainer.args, trainer.state, trainer.control, logs=logs, model=trainer.model)
