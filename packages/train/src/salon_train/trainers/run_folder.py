@@ -2,6 +2,7 @@
 
 FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
   configuration.json   what the stage was told; a second call with another one is refused
+  changeable.json      what the latest call was told besides: it may be another thing in the next
   log.jsonl            what happened, one line each
   completions.jsonl    some of what GRPO sampled, as `salon reward audit` reads it
   checkpoint-N/        what a killed run goes on from
@@ -11,6 +12,7 @@ FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
 
 import fcntl
 import json
+import math
 import os
 import shutil
 from collections.abc import Mapping
@@ -75,7 +77,7 @@ class RunFolder:
         return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
 
     def hold_against(self, configuration: StageConfiguration) -> None:
-        """Hold what the stage is told against what it was begun with.
+        """Hold what shapes the weights against what the stage was begun with.
 
         Raises:
             InputError: when a setting that shapes the weights is another one now.
@@ -95,6 +97,7 @@ class RunFolder:
         """Note what the stage is told, once everything that it needs is there and the first step is next."""
         if not self._note.is_file():
             _write(self._note, _told(configuration, self.stage))
+        _write(self.path / "changeable.json", _flat(_told_besides(configuration)))
 
     def clear(self) -> None:
         """Remove everything of this stage."""
@@ -134,6 +137,14 @@ def _told(configuration: StageConfiguration, stage: Stage) -> dict[str, Any]:
     others = {"sft", "grpo"} - {stage}
     kept = {name: value for name, value in sections.items() if name not in (*_FREE, *others, "run")}
     return {"stage": stage, **_flat({**kept, "run": {"seed": configuration.run.seed}})}
+
+
+def _told_besides(configuration: StageConfiguration) -> dict[str, Any]:
+    """The sections that shape no weights; JSON has no infinity, so a threshold that is never reached is written as ``inf``."""
+    sections = configuration.model_dump(mode="json", include=set(_FREE))
+    for name, pair in sections.get("monitors", {}).get("thresholds", {}).items():
+        sections["monitors"]["thresholds"][name] = [value if math.isfinite(value) else "inf" for value in pair]
+    return sections
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
