@@ -80,7 +80,7 @@ class Answers(Generic[A]):
             try:
                 reply = await asyncio.wait_for(self._judge.ask(question), self._timeout_s)
             except TimeoutError:
-                return Unscored(Reason.TIMEOUT, f"no answer in {self._timeout_s:g} s")
+                return Unscored(Reason.TIMEOUT, given_up("answer", self._timeout_s))
             except InputError as error:
                 return Unscored(Reason.BAD_MEDIA, str(error))
             except (SalonError, OSError) as error:
@@ -98,3 +98,13 @@ class Answers(Generic[A]):
     def __getstate__(self) -> dict[str, object]:
         """Everything but the answers."""
         return {**self.__dict__, "_kept": OrderedDict()}
+
+
+def given_up(wanted: str, timeout_s: float | None) -> str:
+    """What a time-out says; the one who was asked may give up by itself, also where it was given all the time it likes.
+
+    Example:
+        >>> given_up("answer", 30.0), given_up("picture", None)
+        ('no answer in 30 s', 'no picture in time')
+    """
+    return f"no {wanted} in time" if timeout_s is None else f"no {wanted} in {timeout_s:g} s"

@@ -68,7 +68,7 @@ def reward() -> None:
 @reward.command("list")
 @_FORMAT
 def list_(output: str) -> None:
-    """List the rewards with their ranges and what they need; as JSON with their sources, too.
+    """List the rewards with their ranges, what they need and where they come from.
 
     \b
     salon reward list
@@ -77,7 +77,7 @@ def list_(output: str) -> None:
     if output == "json":
         click.echo(json.dumps([asdict(entry) for entry in REWARDS], indent=2))
         return
-    table = Table("reward", "pays for", "range", "needs", box=None, padding=(0, 2, 0, 0))
+    table = Table("reward", "pays for", "range", "needs", "source", box=None, padding=(0, 2, 0, 0))
     for entry in REWARDS:
         needs = ", ".join(
             (*entry.columns, *([f"a {entry.asks}"] if entry.asks == "judge" else ["an editor"] if entry.asks else []))

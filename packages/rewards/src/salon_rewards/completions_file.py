@@ -1,10 +1,12 @@
 """A file of completions: JSON Lines with one object per row, ``completion`` and the columns that rewards need beside it."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from salon_rewards.line_files import ONE_OBJECT_PER_LINE, said_of_bytes
 from salon_taxonomy.errors import InputError
 
 COMPLETION = "completion"
@@ -50,15 +52,37 @@ def read_completions(lines: Iterable[bytes], source: str | Path, needed: Sequenc
 
 def _row(line: bytes, source: str | Path, number: int, row: int) -> Mapping[str, Any]:
     try:
-        value = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"), parse_constant=_refused)
+        value = _DECODER.decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 at byte {error.start}", source=source, row=row, line=number) from error
+        problem, hint = said_of_bytes(line, error)
+        raise InputError(problem, source=source, row=row, line=number, hint=hint) from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is no JSON ({error})", source=source, row=row, line=number) from error
+        hint = None if line.lstrip().startswith(b"{") else ONE_OBJECT_PER_LINE
+        raise InputError(f"is no JSON ({error})", source=source, row=row, line=number, hint=hint) from error
     if not isinstance(value, dict):
-        raise InputError("a row is a JSON object, not", source=source, row=row, line=number, value=value)
+        hint = ONE_OBJECT_PER_LINE if isinstance(value, list) else None
+        raise InputError("a row is a JSON object, not", source=source, row=row, line=number, value=value, hint=hint)
     return value
 
 
 def _refused(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return number
+
+
+def _members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise ValueError(f"the key {twice[:40]!r} stands twice")
+    return members
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_float=_finite, parse_constant=_refused)

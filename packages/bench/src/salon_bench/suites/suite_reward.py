@@ -15,6 +15,7 @@ from salon_bench.media import PicturePolicy, Prepared, prepare_bytes
 from salon_bench.suites.registry import suite_named
 from salon_bench.suites.suite import Case, Inquiry, Judging, Suite, SuitePrompt
 from salon_rewards.abstaining import Abstention, Paid
+from salon_rewards.asking import given_up
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.pictures import picture
@@ -137,7 +138,7 @@ class SuiteReward(AskingReward):
             asked = judge_for(self.judge, inquiry.step).ask(inquiry.question)
             reply = await asyncio.wait_for(asked, self.timeout_s)
         except TimeoutError:
-            return Unscored(Reason.TIMEOUT, f"no answer in {self.timeout_s:g} s")
+            return Unscored(Reason.TIMEOUT, given_up("answer", self.timeout_s))
         except InputError as error:
             return Unscored(Reason.BAD_MEDIA, str(error))
         except (SalonError, OSError) as error:

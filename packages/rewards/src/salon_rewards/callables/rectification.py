@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, Protocol, TypeAlias
 
 from salon_rewards.abstaining import Abstention, Paid
+from salon_rewards.asking import given_up
 from salon_rewards.batch import Batch
 from salon_rewards.callables.consistency import abstention_of
 from salon_rewards.callables.reward import AskingReward
@@ -133,7 +134,7 @@ class RectificationReward(AskingReward):
             try:
                 edit = await asyncio.wait_for(self.editor.edit(image, answer.edit_prompt, seed=self.seed), self.timeout_s)
             except TimeoutError:
-                return Unscored(Reason.TIMEOUT, f"no picture in {self.timeout_s:g} s")
+                return Unscored(Reason.TIMEOUT, given_up("picture", self.timeout_s))
             except InputError as error:
                 return Unscored(Reason.BAD_MEDIA, str(error))
             except (SalonError, OSError) as error:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from salon_rewards.line_files import ONE_OBJECT_PER_LINE, opened, said_of_bytes, shown
 from salon_rewards.monitors.board import MonitorBoard, Watched
 from salon_rewards.monitors.reading import Alarm, Reading
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
@@ -34,7 +35,7 @@ class LoggedStep:
 
 
 def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column: str = "held_out") -> list[LoggedStep]:
-    r"""The steps of a JSON Lines file, in order of their numbers.
+    r"""The steps of a JSON Lines file (gzipped or not; ``-`` is standard input), in order of their numbers.
 
     Each line is an object. ``step`` must be there; ``completion`` (text, or messages), ``truth`` (for R³ also ``matches``),
     ``reward``, ``example_id`` and ``completion_tokens`` speak of one completion, ``held_out`` of the step. A line without
@@ -44,7 +45,7 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
         InputError: for a file that cannot be read, a line that is no JSON object, a value that is none of its column, two
             different held-out values of one step, or a log without any completion.
     """
-    source = str(path)
+    source = shown(path)
     steps: dict[int, LoggedStep] = {}
     for line, row in _rows(Path(path)):
         step = row.get("step")
@@ -196,20 +197,20 @@ def _gravity(item: Reading) -> tuple[int, float]:
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     """The objects of a JSON Lines file with their lines; blank lines are passed over."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        problem = "there is no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
-        raise InputError(problem, source=path) from error
+    with opened(path) as lines:
+        data = lines.read()
+    path = Path(shown(path))
     for line, text in enumerate(data.split(b"\n"), start=1):
         if not text.strip():
             continue
         try:
             value = strict_json(text.decode("utf-8-sig" if line == 1 else "utf-8"))
         except UnicodeDecodeError as error:
-            raise InputError(f"is not UTF-8 at byte {error.start}", source=path, line=line) from error
+            problem, hint = said_of_bytes(text, error)
+            raise InputError(problem, source=path, line=line, hint=hint) from error
         except JsonError as error:
-            raise InputError(f"is no JSON object ({error})", source=path, line=line) from error
+            hint = None if text.lstrip().startswith(b"{") else ONE_OBJECT_PER_LINE
+            raise InputError(f"is no JSON object ({error})", source=path, line=line, hint=hint) from error
         if not isinstance(value, dict):
-            raise InputError("is no JSON object", source=path, line=line)
+            raise InputError("is no JSON object", source=path, line=line, hint=ONE_OBJECT_PER_LINE)
         yield line, value
