@@ -20,7 +20,7 @@ from salon_bench.suites.magic_bench_377.prompt_file import SUITE
 from salon_bench.suites.magic_bench_377.questions import Questions
 from salon_bench.suites.magic_bench_377.replies import Shown, parse_battle
 from salon_bench.suites.magic_bench_377.suite import PICTURES, rater, required_prompts
-from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary
+from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, Worth
 from salon_bench.suites.templates import Templates
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
@@ -87,6 +87,7 @@ class MagicBench377Battles:
 
     steps = SHOWINGS
     """The steps that :meth:`examine` asks; they should have the same judge."""
+    worth = Worth(why_not="it compares the pictures of two models; 'suite:magic-bench-377' marks one")
 
     def __init__(self, rule: OrderRule | str = OrderRule.TIE) -> None:
         if rule not in tuple(OrderRule):
