@@ -216,3 +216,22 @@ def test_truths_may_be_scalars_of_an_array_library():
     assert VerdictReward()([reply, reply], matches=[Scalar(False), Scalar(True)]) == [1.0, 0.0]
     with pytest.raises(InputError, match="neither true nor false 1"):
         VerdictReward()([reply], matches=[Scalar(1)])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "\\boxed{" + NORMAL + "}<think>So I said.</think>",
+        "\\boxed{" + NORMAL + "}<think>So I said.</think> That is all.",
+        "<think></think>\\boxed{" + NORMAL + "}<think>So I said.</think>",
+    ],
+)
+def test_reasoning_behind_the_answer_is_none(reply):
+    assert FormatReward()([reply]) == L1Reward()([reply], truth=[NORMAL]) == MagicMirrorTotal()([reply], truth=[NORMAL]) == [0.0]
+    assert MagicMirrorTotal(require_reasoning=False)([reply], truth=[NORMAL]) == [12.0]
+    flaw = magicmirror_reward(parse_magicmirror(reply), MagicMirrorAnswer(True)).flaw
+    assert flaw.detail == "the answer stands before the reasoning"
+
+
+def test_an_answer_may_stand_on_both_sides_of_the_reasoning():
+    assert FormatReward()(["First look: \\boxed{?}" + FINE, FINE + "<think>Done.</think>\\boxed{" + NORMAL + "}"]) == [1.0, 1.0]
