@@ -237,7 +237,7 @@ def test_a_picture_that_cannot_be_encoded_is_named():
     class Strange:
         mode = "CIE"
 
-        def save(self, file, format):
+        def save(self, file, **how):
             raise OSError("cannot write mode CIE as PNG")
 
         def convert(self, mode):

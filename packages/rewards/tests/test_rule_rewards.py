@@ -227,7 +227,9 @@ def test_truths_may_be_scalars_of_an_array_library():
     ],
 )
 def test_reasoning_behind_the_answer_is_none(reply):
-    assert FormatReward()([reply]) == L1Reward()([reply], truth=[NORMAL]) == MagicMirrorTotal()([reply], truth=[NORMAL]) == [0.0]
+    assert (
+        FormatReward()([reply]) == L1Reward()([reply], truth=[NORMAL]) == MagicMirrorTotal()([reply], truth=[NORMAL]) == [0.0]
+    )
     assert MagicMirrorTotal(require_reasoning=False)([reply], truth=[NORMAL]) == [12.0]
     flaw = magicmirror_reward(parse_magicmirror(reply), MagicMirrorAnswer(True)).flaw
     assert flaw.detail == "the answer stands before the reasoning"

@@ -1,4 +1,4 @@
-"""Files of lines as the commands take them: a path or standard input, packed by gzip or not; and what else they may turn out to be."""
+"""Files of lines as commands take them: a path or standard input, gzipped or not; and what else they may turn out to be."""
 
 import gzip
 import io

@@ -143,7 +143,9 @@ def magicmirror_reward(
         raise InputError("unknown mode of consistency", column="mode", value=mode, allowed=ConsistencyMode)
     mode = ConsistencyMode(mode)
     if isinstance(answer, Parsed) and require_reasoning and not reasoned(answer):
-        missing = "no <think> block stands in the reply" if answer.reasoning is None else "the answer stands before the reasoning"
+        missing = (
+            "no <think> block stands in the reply" if answer.reasoning is None else "the answer stands before the reasoning"
+        )
         answer = Unparsed(Reason.MALFORMED, missing)
     if isinstance(answer, Unparsed):
         # Nothing is paid for, so nothing hangs on consistency; a judge that gave no verdict is reported all the same.

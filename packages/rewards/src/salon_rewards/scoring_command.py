@@ -50,9 +50,9 @@ _WHOM = {"judge": "a judge", "editor": "an editor"}
 def score(file: str, names: tuple[str, ...], weights: str | None, explain: bool, format_: str, output: Path | None) -> None:
     """Score a file of completions with one or several rewards by rule.
 
-    FILE is JSON Lines, gzipped or not, with `completion` (a text, or a list of chat messages) and the columns that the rewards need: `truth` for
-    those of MagicMirror, `matches` for those of R³. A column may be null where nobody knows; such rows have no reward,
-    and are counted. Rows of one `example_id` in a row are one group: when one has no total, none has.
+    FILE is JSON Lines, gzipped or not, with `completion` (a text, or a list of chat messages) and the columns that the
+    rewards need: `truth` for those of MagicMirror, `matches` for those of R³. A column may be null where nobody knows; such
+    rows have no reward, and are counted. Rows of one `example_id` in a row are one group: when one has no total, none has.
 
     \b
     salon reward score completions.jsonl --reward magicmirror

@@ -1,6 +1,6 @@
 """A suite's scores as a reward: ``make_reward("suite:prism", judge=…, source=…)``, by the name of any suite.
 
-Installed as the entry point ``suite`` of the group ``salon.reward_sources``. What is examined follows from the suite (``Worth``):
+The entry point ``suite`` of the group ``salon.reward_sources``. What is examined follows from the suite (``Worth``):
 
     a picture           prism, magicbench, magic-bench-377, …     a judge looks at the picture of the row
     the one who answers artifact-bench, magicdata, r3-reflect     the completion is the reply to the suite's question

@@ -61,8 +61,7 @@ class FormatReward(RuleReward):
         """1.0 or 0.0 for each completion."""
         required = self.require_reasoning
         return [
-            1.0 if isinstance(said, Parsed) and (not required or reasoned(said)) else 0.0
-            for said in batch.said("magicmirror")
+            1.0 if isinstance(said, Parsed) and (not required or reasoned(said)) else 0.0 for said in batch.said("magicmirror")
         ]
 
 
