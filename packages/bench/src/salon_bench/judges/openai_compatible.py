@@ -4,9 +4,9 @@ Question ── chat_request ──► bytes ── calling (pacing, endpoint, r
 """
 
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Self
 
+from salon_bench.closing import Closing
 from salon_bench.judges.calling import Calls
 from salon_bench.judges.chat_request import ChatRequests
 from salon_bench.judges.clock import Clock, SystemClock
@@ -18,7 +18,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question, Reply
 
 
-class OpenAICompatibleJudge:
+class OpenAICompatibleJudge(Closing):
     """Asks ``POST {base_url}/chat/completions``; every failure is a :class:`~salon_taxonomy.protocols.Reply`.
 
     Args:
@@ -87,16 +87,6 @@ class OpenAICompatibleJudge:
             hint = "Open it anew where it is needed: open_judge(…, environment)."
             raise InputError("a judge with a key cannot be pickled", value=self.name, hint=hint)
         return type(self), (self.settings,)
-
-    async def __aenter__(self) -> Self:
-        """The judge itself; its connections open when they are needed."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close all connections."""
-        await self.close()
 
     async def close(self) -> None:
         """Close all connections; the next question opens new ones."""

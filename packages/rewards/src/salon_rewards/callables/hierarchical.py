@@ -88,7 +88,7 @@ class HierarchicalReward(AskingReward):
         seed: passed to the editor.
         concurrency: how many edits are made side by side.
         timeout_s: how long one may take, in seconds.
-        refusal: what an instruction is worth that the editor refuses, see :class:`RectificationReward`.
+        refusal: what an instruction earns in stage II that the editor refuses, as for :class:`RectificationReward`.
         abstention: who abstains when the editor fails.
         group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
 

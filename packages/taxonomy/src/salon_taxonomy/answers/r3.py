@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import last_object, nothing_found, rejected, said, without_surrogates
+from salon_taxonomy.answers.reading import rejected, said_object, without_surrogates
 from salon_taxonomy.answers.rendering import object_text, with_reasoning
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.verdict import Reason
@@ -61,12 +61,10 @@ def parse_r3(text: str) -> Outcome[R3Answer]:
 
 def _parsed(text: str) -> Outcome[R3Answer]:
     """Read a reply of any form; :func:`parse_r3` takes a shorter way for replies as they are asked for."""
-    heard = said(text)
-    if isinstance(heard, Unparsed):
-        return heard
-    found = last_object(heard.answer)
-    if found is None:
-        return nothing_found(heard, "{")
+    opened = said_object(text)
+    if isinstance(opened, Unparsed):
+        return opened
+    heard, found = opened
     try:
         answer, extra = _answer(strict_json(found.body))
     except _OffMenuError as problem:

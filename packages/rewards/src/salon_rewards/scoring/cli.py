@@ -13,15 +13,14 @@ import rich_click as click
 from rich.console import Console
 from rich.table import Table
 
-from salon_rewards.catalog import REWARDS, make_reward, source_names
-from salon_rewards.completions_file import read_completions
+from salon_rewards.catalog import ASKED, REWARDS, make_reward, source_names
 from salon_rewards.composition import Part
 from salon_rewards.line_files import STANDARD_INPUT, opened, shown
-from salon_rewards.scoring import ScoredCompletions, label_counts, score_completions
+from salon_rewards.scoring.completions_file import read_completions
+from salon_rewards.scoring.scored import ScoredCompletions, label_counts, score_completions
 from salon_taxonomy.errors import InputError
 
 _BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}
-_WHOM = {"judge": "a judge", "editor": "an editor"}
 
 
 @click.command()
@@ -72,7 +71,8 @@ def score(file: str, names: tuple[str, ...], weights: str | None, explain: bool,
         try:
             scored = score_completions(columns, parts, explain=terms if explain else None, progressed=progressed)
         except InputError as error:
-            raise _in_file(error, file) from error
+            column = "completion" if error.column == "completions" else error.column
+            raise error.at(source=shown(file), column=column) from error
     if output is not None:
         _write(scored, output)
     if format_ == "json" and output is None:
@@ -91,7 +91,7 @@ def _parts(names: Sequence[str], weights: str | None) -> list[Part]:
         if name not in _BY_RULE:
             known = next((entry for entry in REWARDS if entry.name == name), None)
             if known is not None:
-                problem = f"this reward asks {_WHOM[known.asks]}, use Python for"
+                problem = f"this reward asks {ASKED[known.asks]}, use Python for"
             elif name.partition(":")[0] in source_names():
                 problem = "rewards of other packages may ask a judge, use Python for"
             else:
@@ -169,16 +169,3 @@ def _same(output: Path, file: str) -> bool:
         return output.samefile(file)
     except OSError:
         return False
-
-
-def _in_file(error: InputError, file: str) -> InputError:
-    """The same error, saying in which file."""
-    return InputError(
-        error.problem,
-        source=shown(file),
-        row=error.row,
-        column="completion" if error.column == "completions" else error.column,
-        value=error.value,
-        allowed=error.allowed,
-        hint=error.hint,
-    )

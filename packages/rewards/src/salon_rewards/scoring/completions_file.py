@@ -1,13 +1,10 @@
 """A file of completions: JSON Lines with one object per row, ``completion`` and the columns that rewards need beside it."""
 
-import json
-import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from salon_rewards.line_files import ONE_OBJECT_PER_LINE, said_of_bytes
+from salon_rewards.json_lines import json_lines
 from salon_taxonomy.errors import InputError
 
 COMPLETION = "completion"
@@ -31,11 +28,7 @@ def read_completions(lines: Iterable[bytes], source: str | Path, needed: Sequenc
         >>> read_completions([b'{"completion": "Fine.", "truth": null}'], "a.jsonl", ["truth"])
         {'completion': ['Fine.'], 'truth': [None]}
     """
-    rows: list[Mapping[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        rows.append(_row(line, source, number, len(rows) + 1))
+    rows = [row for _, row in json_lines(lines, source)]
     if not rows:
         raise InputError("holds no rows", source=source, hint='A row is a line such as {"completion": "…", "truth": {…}}.')
     for column in (COMPLETION, *needed):
@@ -49,40 +42,3 @@ def read_completions(lines: Iterable[bytes], source: str | Path, needed: Sequenc
             raise InputError(problem, source=source, row=number, column=COMPLETION, value=row[COMPLETION])
     names = dict.fromkeys(key for row in rows for key in row)
     return {name: [row.get(name) for row in rows] for name in names}
-
-
-def _row(line: bytes, source: str | Path, number: int, row: int) -> Mapping[str, Any]:
-    try:
-        value = _DECODER.decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-    except UnicodeDecodeError as error:
-        problem, hint = said_of_bytes(line, error)
-        raise InputError(problem, source=source, row=row, line=number, hint=hint) from error
-    except (ValueError, RecursionError) as error:
-        hint = None if line.lstrip().startswith(b"{") else ONE_OBJECT_PER_LINE
-        raise InputError(f"is no JSON ({error})", source=source, row=row, line=number, hint=hint) from error
-    if not isinstance(value, dict):
-        hint = ONE_OBJECT_PER_LINE if isinstance(value, list) else None
-        raise InputError("a row is a JSON object, not", source=source, row=row, line=number, value=value, hint=hint)
-    return value
-
-
-def _refused(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:20]} is too large a number")
-    return number
-
-
-def _members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise ValueError(f"the key {twice[:40]!r} stands twice")
-    return members
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_float=_finite, parse_constant=_refused)
