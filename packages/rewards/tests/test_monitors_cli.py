@@ -160,4 +160,4 @@ def test_a_log_is_read_from_gzip_and_from_standard_input(tmp_path: Path) -> None
     piped = CliRunner().invoke(main, [group.name, "audit", "-", "--format", "json"], input=path.read_bytes())
     assert piped.stdout == plain
     refused = CliRunner().invoke(main, [group.name, "audit", "-"], input=b"[1]\n")
-    assert "standard input, line 1: is no JSON object" in refused.stderr
+    assert "standard input, row 1, line 1: is no JSON object" in refused.stderr

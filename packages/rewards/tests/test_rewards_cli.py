@@ -269,11 +269,11 @@ def test_a_gzipped_file_is_read_and_a_damaged_one_named(tmp_path):
     ("data", "problem", "hint"),
     [
         (b"PAR1\x15\x04\xff\x15", "is a Parquet file, not JSON Lines", "polars.read_parquet"),
-        (b"completion,truth\nFine.,\n", "is no JSON", "polars.read_csv"),
-        (b'[{"completion": "Fine."}]', "a row is a JSON object, not", "jq -c"),
+        (b"completion,truth\nFine.,\n", "is no JSON object", "polars.read_csv"),
+        (b'[{"completion": "Fine."}]', "is no JSON object", "jq -c"),
         (b'{"completion": "a", "completion": "b"}', "the key 'completion' stands twice", ""),
         (b'{"completion": "a", "truth": {"Whether Normal": true, "Whether Normal": false}}', "stands twice", ""),
-        (b'{"completion": "a", "weight": 1e999}', "1e999 is too large a number", ""),
+        (b'{"completion": "a", "weight": 1e999}', "a number is too large", ""),
     ],
 )
 def test_what_is_no_json_lines_is_named_with_the_way_out(tmp_path, data, problem, hint):
