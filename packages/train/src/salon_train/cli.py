@@ -48,6 +48,10 @@ _COMMANDS = {
         "salon_train.refining.cli:refine_demo",
         "See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.",
     ),
+    "report": LazyCommand(
+        "salon_train.report.cli:report",
+        "Write one self-contained page about a training run: how it went, its curves, its monitors, what the policy wrote.",
+    ),
     "sft": LazyCommand("salon_train.trainers.cli:sft", "Cold start: teach a model the form of answers, by imitation."),
     "tiny": LazyCommand(
         "salon_train.models.cli:tiny",
