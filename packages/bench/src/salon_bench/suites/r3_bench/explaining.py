@@ -18,7 +18,7 @@ from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
 from salon_bench.suites.r3_bench.staged import said_from, staged_prompts
 from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, Worth
 from salon_taxonomy.answers import Unparsed, parse_r3
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ def _with_answer(case: Case, completion: str) -> Case | None:
     said = parse_r3(completion)
     if isinstance(said, Unparsed):
         return None
-    answer = {"answer": said.answer.matches, "explanation": said.answer.explanation, "edit_prompt": said.answer.edit_prompt}
+    answer: dict[str, Digestible] = {
+        "answer": said.answer.matches,
+        "explanation": said.answer.explanation,
+        "edit_prompt": said.answer.edit_prompt,
+    }
     return replace(case, facts={**case.facts, "said": answer})
 
 
