@@ -15,6 +15,7 @@ import torch
 from torch.utils.data import Sampler
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from salon_rewards.batch import text_of
 from salon_train.trainers.degeneration import DegeneratedError, SampledBatch
 from salon_train.trainers.learning import Learning
 from salon_train.trainers.reading import Reading
@@ -168,7 +169,7 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
     def _sampled(
         self, inputs: Any, completions: Any, tokens: Any, rewards: torch.Tensor, missing: torch.Tensor
     ) -> SampledCompletions:
-        texts = [each if isinstance(each, str) else each[-1]["content"] for each in completions]
+        texts = [text_of(each) for each in completions]
         own = [
             (row.get("example_id", ""), row.get("bucket", ""), row.get("truth"), text, len(ids))
             for row, text, ids in zip(inputs, texts, tokens, strict=True)
