@@ -24,7 +24,7 @@ class Abstention(StrEnum):
     """It alone; for trainers that leave a missing reward out of the group's mean."""
 
 
-def together(paid: Sequence[Paid], groups: Iterable[range]) -> list[Paid]:
+def together(paid: Sequence[Paid], groups: Iterable[Iterable[int]]) -> list[Paid]:
     """The same, but a group that has one without a reward has none at all.
 
     Args:

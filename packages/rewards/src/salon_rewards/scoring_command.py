@@ -44,13 +44,25 @@ _BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}
     show_default=True,
     help="A summary, or every row.",
 )
+@click.option(
+    "--group-size", type=click.IntRange(min=1), metavar="N", help="Every N rows are a group.  [default: told by the columns]"
+)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write every row to this file, as JSON Lines.")
-def score(file: str, names: tuple[str, ...], weights: str | None, explain: bool, format_: str, output: Path | None) -> None:
+def score(
+    file: str,
+    names: tuple[str, ...],
+    weights: str | None,
+    explain: bool,
+    format_: str,
+    group_size: int | None,
+    output: Path | None,
+) -> None:
     """Score a file of completions with one or several rewards by rule.
 
     FILE is JSON Lines with `completion` (a text, or a list of chat messages) and the columns that the rewards need: `truth` for
     those of MagicMirror, `matches` for those of R³. A column may be null where nobody knows; such rows have no reward,
-    and are counted. Rows of one `example_id` in a row are one group: when one has no total, none has.
+    and are counted. Rows of one `group_id` are one group, without that column neighbours of one `example_id`: when one has no
+    total, none has.
 
     \b
     salon reward score completions.jsonl --reward magicmirror
@@ -63,12 +75,14 @@ def score(file: str, names: tuple[str, ...], weights: str | None, explain: bool,
     needed = [column for name in names for column in _BY_RULE[name].columns]
     terms = "r3" if "json" in names or "matches" in needed else "magicmirror"
     with _lines(file) as lines:
-        columns = read_completions(lines, _shown(file), needed)
-    with _progress(len(columns["completion"])) as progressed:
+        read = read_completions(lines, _shown(file), needed)
+    with _progress(len(read.lines)) as progressed:
         try:
-            scored = score_completions(columns, parts, explain=terms if explain else None, progressed=progressed)
+            scored = score_completions(
+                read.columns, parts, group_size=group_size, explain=terms if explain else None, progressed=progressed
+            )
         except InputError as error:
-            raise _in_file(error, file) from error
+            raise _in_file(error, file, read.lines) from error
     if output is not None:
         _write(scored, output)
     if format_ == "json" and output is None:
@@ -172,12 +186,12 @@ def _shown(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
-def _in_file(error: InputError, file: str) -> InputError:
-    """The same error, saying in which file."""
+def _in_file(error: InputError, file: str, lines: Sequence[int]) -> InputError:
+    """The same error, saying in which file and line."""
     return InputError(
         error.problem,
         source=_shown(file),
-        row=error.row,
+        line=None if error.row is None else lines[error.row - 1],
         column="completion" if error.column == "completions" else error.column,
         value=error.value,
         allowed=error.allowed,

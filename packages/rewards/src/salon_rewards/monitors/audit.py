@@ -1,14 +1,14 @@
 """The log of a run, read and watched from its first step to its last, as if the monitors had been there."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from salon_rewards.json_lines import file_lines, json_lines
 from salon_rewards.monitors.board import MonitorBoard, Watched
 from salon_rewards.monitors.reading import Alarm, Reading
-from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.errors import InputError
 
 _COLUMNS: Final = ("truth", "matches", "reward", "example_id", "completion_tokens")
@@ -46,7 +46,7 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
     """
     source = str(path)
     steps: dict[int, LoggedStep] = {}
-    for line, row in _rows(Path(path)):
+    for line, row in json_lines(file_lines(Path(path)), source):
         step = row.get("step")
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             hint = None if "step" in row else f"The row has: {', '.join(sorted(row)) or 'nothing'}."
@@ -192,24 +192,3 @@ def _gravity(item: Reading) -> tuple[int, float]:
     severity = 0 if item.verdict is None else item.verdict.severity
     value = item.value or 0.0
     return severity, 1 / value if item.downwards and value > 0 else value
-
-
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """The objects of a JSON Lines file with their lines; blank lines are passed over."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        problem = "there is no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
-        raise InputError(problem, source=path) from error
-    for line, text in enumerate(data.split(b"\n"), start=1):
-        if not text.strip():
-            continue
-        try:
-            value = strict_json(text.decode("utf-8-sig" if line == 1 else "utf-8"))
-        except UnicodeDecodeError as error:
-            raise InputError(f"is not UTF-8 at byte {error.start}", source=path, line=line) from error
-        except JsonError as error:
-            raise InputError(f"is no JSON object ({error})", source=path, line=line) from error
-        if not isinstance(value, dict):
-            raise InputError("is no JSON object", source=path, line=line)
-        yield line, value

@@ -102,6 +102,7 @@ class MonitorBoard:
         example_id: Sequence[object] | None = None,
         completion_tokens: Sequence[int | None] | None = None,
         held_out: float | None = None,
+        group_size: int | None = None,
         source: str | None = None,
         **columns: object,
     ) -> Watched:
@@ -121,6 +122,7 @@ class MonitorBoard:
             example_id=example_id,
             completion_tokens=completion_tokens,
             held_out=held_out,
+            group_size=group_size,
             source=source,
             **columns,
         )
