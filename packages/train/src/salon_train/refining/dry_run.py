@@ -17,7 +17,7 @@ from salon_taxonomy.records import CallStatus
 from salon_train.models.loading import load_processor
 from salon_train.models.shapes import config_of
 from salon_train.refining.preparing import prepare
-from salon_train.refining.refinement import RefinerRow, refining_dataset
+from salon_train.refining.rows import RefinerRow, refining_dataset
 from salon_train.refining.run import STAGE
 from salon_train.refining.settings import RefinerConfiguration
 from salon_train.trainers import arguments, learning_data
@@ -75,7 +75,7 @@ def dry_run(configuration: RefinerConfiguration, environment: Mapping[str, str])
         quota={},
         epochs=steps * settings.prompts / len(rows),
         examples=dict(Counter("aligned" if row.matches else "misaligned" for row in rows)),
-        held_out=0,
+        held_out=len(prepared.held_out),
         tokens=tokens,
         rewards={name: weight for name, weight in paid.items() if weight > 0},
         judges=ask_judges(judges, environment, key="refine.judge"),

@@ -2,8 +2,9 @@
 
 FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
   configuration.json   what the stage was told; a second call with another one is refused
+  begun.json           when it was begun: which run this is, in a store
   log.jsonl            what happened, one line each
-  completions.jsonl    some of what GRPO sampled, as `salon reward audit` reads it
+  completions.jsonl    some of what the policy wrote, as `salon reward audit` reads it
   checkpoint-N/        what a killed run goes on from
   model/               the result: weights or adapters, and the processor
   finished.json        written last
@@ -15,6 +16,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -87,7 +89,14 @@ class RunFolder:
                     value=told.get(key), hint="Choose another run.folder, or begin anew with --again.",
                 )  # fmt: skip
         else:
+            _write(self.path / "begun.json", {"at": datetime.now(UTC).isoformat()})
             _write(path, told)
+
+    @property
+    def begun(self) -> str | None:
+        """When the stage was begun, anew or for the first time; None where that was not noted."""
+        path = self.path / "begun.json"
+        return json.loads(path.read_text(encoding="utf-8"))["at"] if path.is_file() else None
 
     def clear(self) -> None:
         """Remove everything of this stage."""

@@ -1,0 +1,189 @@
+"""The frame of every stage: the folder is taken, the model loaded, the trainer made and run, and what became of it is told.
+
+configuration ──► folder ──► model ──► make(setting): trainer ──► checkpoints, log, evaluation ──► FOLDER/<stage>/model
+A second call goes on from the last whole checkpoint, or says that the stage is finished.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from transformers import PrinterCallback, set_seed
+
+from salon_taxonomy.errors import IncompleteError
+from salon_train.configuration.schema import StageConfiguration
+from salon_train.models.loading import LoadedModel, load_model
+from salon_train.trainers import arguments
+from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
+from salon_train.trainers.degeneration import ASSESSOR_HINTS, DegeneratedError, DegenerationMonitor, Hints
+from salon_train.trainers.events import Fact, LogFile, TrainingEvent, TrainingWatcher, Watchers
+from salon_train.trainers.policy import SampledCompletions
+from salon_train.trainers.requirements import missing
+from salon_train.trainers.run_folder import RunFolder, Stage
+
+if TYPE_CHECKING:
+    from salon_train.trainers.learning import Learning
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a stage ended with.
+
+    Attributes:
+        model: the folder of the weights or adapters, with the processor.
+        steps: optimizer steps of the whole stage.
+        resumed_from: the step that this call went on from; None when it began.
+        evaluation: the last numbers on held-out pictures; empty without any.
+        already: the stage had been finished before this call, which did nothing.
+    """
+
+    model: Path
+    steps: int
+    resumed_from: int | None
+    evaluation: Mapping[str, Any]
+    already: bool = False
+
+
+@dataclass(slots=True)
+class Setting:
+    """What a stage's trainer is made from.
+
+    Attributes:
+        configuration: of the run.
+        folder: of the stage.
+        loaded: the model that learns.
+        watchers: who is told what happens; nobody but on the main process.
+        listeners: who is shown what was sampled.
+        environment: where judges find their secrets.
+    """
+
+    configuration: StageConfiguration
+    folder: RunFolder
+    loaded: LoadedModel
+    watchers: Watchers
+    listeners: list[Callable[[SampledCompletions], None]]
+    environment: Mapping[str, str]
+
+
+class Measured(Protocol):
+    """A model's answers about what is held out."""
+
+    def metrics(self) -> Mapping[str, float | None]:
+        """The numbers that are followed; None where one is undefined."""
+
+    def write(self, path: Path) -> None:
+        """Write the answers."""
+
+
+class Measure(Protocol):
+    """Lets a model answer about everything that is held out, greedily; draws nothing."""
+
+    def __call__(self, model: Any, processor: Any, compute: Callable[[], AbstractContextManager[Any]]) -> Measured:
+        """``compute`` makes the context in which the model runs (autocast)."""
+
+
+def run_stage(
+    configuration: StageConfiguration,
+    stage: Stage,
+    watcher: TrainingWatcher,
+    make: Callable[[Setting], "Learning"],
+    *,
+    start: Path | None = None,
+    measure: Callable[[], Measure | None] = lambda: None,
+    hints: Hints = ASSESSOR_HINTS,
+    environment: Mapping[str, str] | None = None,
+) -> Trained:
+    """Run one stage from its beginning or its last checkpoint to its end.
+
+    Args:
+        configuration: of the run.
+        stage: its name, and that of its folder.
+        watcher: told what happens, beside the log file.
+        make: the trainer, not yet begun.
+        start: a folder of weights in place of the configured model's.
+        measure: reads what is held out, and gives what evaluates the model in between; None: there is nothing.
+        hints: what to do about a run that degenerated.
+        environment: where judges find their secrets.
+    """
+    if configuration.run.threads is not None:
+        torch.set_num_threads(configuration.run.threads)
+    folder = RunFolder.of(configuration, stage)
+    main = arguments.rank(environment or {}) == 0
+    with folder if main else nullcontext(), quiet():
+        if main:
+            folder.begin(configuration)
+        if folder.finished is not None:
+            facts = folder.finished
+            return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
+        for problem in missing(configuration, stage):
+            raise problem
+        measuring = measure()
+        set_seed(configuration.run.seed)  # adapters begin at random
+        loaded = load_model(configuration.model, start=start)
+        checkpoint = folder.last_checkpoint()
+        watchers = Watchers([LogFile(folder.log), watcher] if main else [])
+        trainer: Any = make(Setting(configuration, folder, loaded, watchers, [], environment or {}))
+        trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
+        trainer.remove_callback(PrinterCallback)
+        trainer.add_callback(EventTeller(watchers, resumed=checkpoint is not None))
+        evaluation = None if measuring is None else _evaluation(configuration, measuring, loaded, trainer, watchers)
+        if evaluation is not None:
+            trainer.add_callback(evaluation)
+        _train(trainer, None if checkpoint is None else str(checkpoint.folder), watchers)
+        numbers = {} if evaluation is None else dict(evaluation.latest)
+        _keep(trainer, loaded, folder, numbers)
+        watchers.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
+        return Trained(folder.model, trainer.state.global_step, None if checkpoint is None else checkpoint.step, numbers)
+
+
+def _train(trainer: Any, checkpoint: str | None, watchers: Watchers) -> None:
+    """Train to the end; what ends it before is told, whatever it is, and raised."""
+
+    def told(what: str, step: int, facts: Mapping[str, Fact]) -> None:
+        watchers.happened(TrainingEvent(what, step, max(trainer.state.max_steps, 0), facts))
+
+    try:
+        trainer.train(resume_from_checkpoint=checkpoint)
+    except DegeneratedError as error:
+        told("degenerated", error.step, {"reason": error.reason, "detail": str(error)})
+        raise
+    except torch.OutOfMemoryError as error:
+        step = trainer.state.global_step
+        told("stopped", step, {"reason": "out of memory"})
+        hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
+        raise IncompleteError(f"the device has no memory left at step {step}\n{hint}") from error
+    except KeyboardInterrupt:
+        told("stopped", trainer.state.global_step, {"reason": "interrupted"})
+        raise
+    except Exception as error:
+        told("stopped", trainer.state.global_step, {"reason": type(error).__name__, "detail": str(error)})
+        raise
+
+
+def _evaluation(
+    configuration: StageConfiguration, measure: Measure, loaded: LoadedModel, trainer: Any, watcher: TrainingWatcher
+) -> HeldOutEvaluation:
+    """What measures the model during training, and writes its answers."""
+
+    def evaluate() -> Mapping[str, float | None]:
+        from trl.models.utils import unwrap_model_for_generation
+
+        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
+            given = measure(model, loaded.processor, trainer.accelerator.autocast)
+        given.write(Path(trainer.args.output_dir) / "held_out.jsonl")
+        return given.metrics()
+
+    section = configuration.evaluation
+    return HeldOutEvaluation(evaluate, watcher, every=section.every, at_start=section.at_start)
+
+
+def _keep(trainer: Any, loaded: LoadedModel, folder: RunFolder, numbers: Mapping[str, Any]) -> None:
+    """Write the result; the main process says at last that the stage is finished."""
+    trainer.save_model(str(folder.model))
+    if trainer.accelerator.is_main_process:
+        loaded.processor.save_pretrained(folder.model)
+        folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
+    trainer.accelerator.wait_for_everyone()
