@@ -96,7 +96,7 @@ def test_refiners_logs_are_audited_by_their_grammar(tmp_path: Path) -> None:
     done = run(log(tmp_path / "run.jsonl", made), "--grammar", "r3")
     assert done.exit_code == 1
     assert "stop: prompt_editing from step 0" in done.stdout
-    assert "stop: always_artifact from step 0: 100% say 'artifact' on 40 pictures; 50% expected" in done.stdout
+    assert "stop: always_artifact from step 0: 100% say 'does not match' on 40 pictures; 50% expected" in done.stdout
 
 
 def test_columns_may_have_other_names_and_steps_any_order(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def always_normal(step: int, *, total: float | None = 0.5) -> SampledCompletions
     return sampled(step, [render_magicmirror(NORMAL, f"Sight {place} of {step}.") for place in range(32)], total=total)
 
 
-def said(row: Mapping[str, object]) -> dict[str, dict[str, object]]:
+def readings_of(row: Mapping[str, object]) -> dict[str, dict[str, object]]:
     """The readings of a ``watched`` row by monitor."""
     return {each["monitor"]: each for each in row["readings"]}
 
@@ -81,7 +81,7 @@ def test_hostile_replies_are_watched_and_end_nothing() -> None:
     for step in range(4):
         looking.sampled(sampled(step, list(HOSTILE_REPLIES) * 3, total=None))
     (_, facts), *_ = told.of("watched")
-    readings = said(facts)
+    readings = readings_of(facts)
     assert readings["unreadable"]["value"] == 1.0
     assert readings["unreadable"]["verdict"] == "warn"  # [degeneration] gives such a run up, later
     assert (readings["always_normal"]["value"], readings["always_normal"]["verdict"]) == (None, None)
@@ -110,7 +110,7 @@ def test_what_follows_from_a_warning_and_a_stop_is_the_configurations_choice() -
     with pytest.raises(DegeneratedError, match="the monitor always_normal says warn"):
         watch(told, thresholds=lenient, on_warn="stop").sampled(always_normal(0))
     watch(told, which=["length_drift"]).sampled(always_normal(0))
-    assert set(said(told.of("watched")[-1][1])) == {"length_drift"}
+    assert set(readings_of(told.of("watched")[-1][1])) == {"length_drift"}
     assert board_of(MonitorsSection(on=False), Grammar.MAGICMIRROR) is None
 
 
@@ -161,7 +161,7 @@ def test_a_resumed_watch_takes_the_thresholds_of_now(tmp_path: Path) -> None:
     again = watch(told, which=["always_normal", "length_drift"], thresholds={"always_normal": (2, 3)})
     again.load(tmp_path)
     again.sampled(always_normal(1))
-    assert said(told.of("watched")[0][1])["always_normal"]["verdict"] == "ok"
+    assert readings_of(told.of("watched")[0][1])["always_normal"]["verdict"] == "ok"
     with pytest.raises(InputError, match="must be after step 1"):
         again.sampled(always_normal(1))
 
@@ -197,7 +197,7 @@ def test_a_gamed_run_ends_with_exit_code_1_goes_on_where_it_was_and_can_be_audit
     folder = training_ground / "gamed/grpo"
     assert (folder / "checkpoint-1/monitors.pickle").is_file()
     rows = read_log(folder / "log.jsonl")
-    watched = [(row["step"], said(row)["unreadable"]["value"]) for row in rows if row["what"] == "watched"]
+    watched = [(row["step"], readings_of(row)["unreadable"]["value"]) for row in rows if row["what"] == "watched"]
     assert watched == [(0, None), (1, 1.0)]
     assert (rows[-1]["what"], rows[-1]["reason"]) == ("degenerated", "monitor unreadable")
 

@@ -107,7 +107,7 @@ def test_sampled_completions_stand_in_the_store(trained: Path) -> None:
     assert calls.height == 12
     assert calls["response_text"].null_count() == 0
     assert store.sql("SELECT suite, subject_model FROM runs").rows() == [("training", "tiny")]
-    events = store.sql("SELECT kind, cases_done, cases_total, detail FROM run_events ORDER BY at").rows()
+    events = store.sql("SELECT kind, cases_done, cases_total, detail FROM run_events ORDER BY \"at\"").rows()
     assert events == [("started", 0, 2, None), ("finished", 2, 2, None)]
 
 

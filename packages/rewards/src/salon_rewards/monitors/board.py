@@ -27,7 +27,7 @@ _COMMON: tuple[Callable[..., Monitor], ...] = (
 MONITORS: Mapping[Grammar, tuple[Callable[..., Monitor], ...]] = MappingProxyType(
     {
         Grammar.MAGICMIRROR: (LabelFlooding, ReasoningContradiction, *_COMMON),
-        Grammar.R3: (PromptEditing, *_COMMON),
+        Grammar.R3: (PromptEditing, ReasoningContradiction, *_COMMON),
     }
 )
 """The monitors that say something about completions of a grammar."""
