@@ -103,7 +103,10 @@ def test_refiners_thoughts_are_read_as_the_docs_print() -> None:
         rows = [row for row in CLAIMS if row["split"] == split]
         read = [(claimed_match(row["reasoning"]), row["matches"]) for row in rows]
         assert len(rows) == len({row["reasoning"] for row in rows}) == 28
-        assert (sum(one is other for one, other in read), sum(one is None is not other for one, other in read)) == (right, unread)
+        assert (sum(one is other for one, other in read), sum(one is None is not other for one, other in read)) == (
+            right,
+            unread,
+        )
     assert {row["matches"] for row in CLAIMS} == {True, False, None}
 
 

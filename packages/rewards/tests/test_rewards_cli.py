@@ -190,7 +190,10 @@ def test_standard_input_is_scored():
         ("[1]", "line 4: is no JSON object: [1]"),
         ({"truth": NORMAL}, "line 4, column 'completion': the row lacks this column; it has: truth"),
         ({"completion": REPLY}, "line 4, column 'truth': the row lacks this column; it has: completion"),
-        ({"completion": 3, "truth": NORMAL}, "line 4, column 'completion': a completion is a text or a list of messages, not 3"),
+        (
+            {"completion": 3, "truth": NORMAL},
+            "line 4, column 'completion': a completion is a text or a list of messages, not 3",
+        ),
         ({"completion": ["x"], "truth": NORMAL}, "line 4, column 'completion': a completion is a text or a list of messages"),
         ({"completion": REPLY, "truth": "normal"}, "completions.jsonl, line 4, column 'truth': no MagicMirror labels"),
     ],

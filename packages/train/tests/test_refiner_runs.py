@@ -107,7 +107,7 @@ def test_a_killed_and_watched_run_ends_with_the_weights_of_one_that_was_not(
     first, second = (kept(refiner_ground, run) for run in ("unbroken", "broken"))
     assert first == second
     assert len(first[0]) == 4 * 4 * 6  # steps, completions, two rewards with three terms and the total
-    kinds = ("SELECT kind, cases_done, cases_total, detail FROM run_events ORDER BY \"at\"", "SELECT count(*) FROM runs")
+    kinds = ('SELECT kind, cases_done, cases_total, detail FROM run_events ORDER BY "at"', "SELECT count(*) FROM runs")
     store = ResultStore.open(refiner_ground / "broken-store", read_only=True)
     assert [store.sql(query).rows() for query in kinds] == [
         [("started", 0, 4, None), ("resumed", saved[-1], 4, None), ("finished", 4, 4, None)], [(1,)]
@@ -116,7 +116,9 @@ def test_a_killed_and_watched_run_ends_with_the_weights_of_one_that_was_not(
         train_refiner(read_refiner_configuration(killed, changes={"refine.group": 2}), {})
 
 
-def test_replies_that_cannot_be_read_end_a_run_with_exit_code_1(refiner_ground: Path, written_refiner: Callable[..., Path]) -> None:
+def test_replies_that_cannot_be_read_end_a_run_with_exit_code_1(
+    refiner_ground: Path, written_refiner: Callable[..., Path]
+) -> None:
     file = written_refiner("unreadable")
     changes = ("degeneration.invalid_answers=2", "refine.most_tokens=1")
     settings = [word for change in changes for word in ("--set", change)]

@@ -181,7 +181,7 @@ def test_a_monitors_stop_is_noted_in_the_store_and_the_run_goes_on_when_it_is_to
     assert {"helpful", "verdict", "matches", "illusory", "invalid"} <= done["evaluation"].keys()
     assert "evaluated 4/4  helpful" in on.stderr
     store = ResultStore.open(refiner_ground / "gamed-store", read_only=True)
-    events = store.sql("SELECT kind, cases_done, detail FROM run_events ORDER BY \"at\"").rows()
+    events = store.sql('SELECT kind, cases_done, detail FROM run_events ORDER BY "at"').rows()
     assert [kind for kind, *_ in events] == ["started", "stopped", "resumed", "finished"]
     assert events[1][1] == 1
     assert events[1][2].startswith("monitor unreadable: ended at step 1: the monitor unreadable says stop")
@@ -215,7 +215,8 @@ def test_a_run_that_is_interrupted_or_given_up_says_so_in_log_and_store(
         train_refiner(read_refiner_configuration(file, changes=changes), {}, again=True)
     store = ResultStore.open(refiner_ground / "impatient-store", read_only=True)
     runs = store.sql(
-        "SELECT array_agg(kind ORDER BY \"at\"), any_value(detail ORDER BY \"at\" DESC) FROM run_events GROUP BY run_id ORDER BY min(\"at\")"
+        'SELECT array_agg(kind ORDER BY "at"), any_value(detail ORDER BY "at" DESC) FROM run_events '
+        'GROUP BY run_id ORDER BY min("at")'
     ).rows()
     assert runs[0] == (["started", "stopped"], "interrupted")
     assert runs[1][0] == ["started", "stopped"]  # begun anew: another run

@@ -102,12 +102,12 @@ def test_sampled_completions_stand_in_the_store(trained: Path) -> None:
     assert {row[:2] for row in rewards.rows()[3:]} == {("magicmirror", 1.0), ("magicmirror/l3", 1.0), ("total", 1.0)}
     assert all(row[2] == [0] * 6 + [1] * 6 for row in rewards.rows())
     calls = store.sql(
-        "SELECT r.value, c.response_text FROM rewards r JOIN judge_calls c ON c.call_id = r.completion_id WHERE reward = 'total'"
+        "SELECT r.value, c.response_text FROM rewards r JOIN judge_calls c ON call_id = completion_id WHERE reward = 'total'"
     )
     assert calls.height == 12
     assert calls["response_text"].null_count() == 0
     assert store.sql("SELECT suite, subject_model FROM runs").rows() == [("training", "tiny")]
-    events = store.sql("SELECT kind, cases_done, cases_total, detail FROM run_events ORDER BY \"at\"").rows()
+    events = store.sql('SELECT kind, cases_done, cases_total, detail FROM run_events ORDER BY "at"').rows()
     assert events == [("started", 0, 2, None), ("finished", 2, 2, None)]
 
 

@@ -16,7 +16,7 @@ class CompletionColumns:
     """What a file holds.
 
     Attributes:
-        columns: ``completion`` and all other keys that any row has, each with one value for every row; None where a row has not.
+        columns: ``completion`` and all other keys that any row has, with one value for every row; None where a row has none.
         lines: where each row stands in the file, from 1.
     """
 

@@ -140,7 +140,12 @@ class StepBatch:
                 problem = "must be a whole number of 0 or more"
                 raise InputError(problem, source=source, row=row, column="completion_tokens", value=length)
         read = zip(
-            batch.texts, batch.said(grammar), _truths(batch, grammar, truth), _groups(batch, example_id, group_size), lengths, strict=True
+            batch.texts,
+            batch.said(grammar),
+            _truths(batch, grammar, truth),
+            _groups(batch, example_id, group_size),
+            lengths,
+            strict=True,
         )
         return cls(
             step,

@@ -1,9 +1,11 @@
 """What a refiner's thought claims: that the picture shows what was asked for, or that it does not.
 
-R³-Refiner (paper 002) thinks, and then gives a verdict. A policy that is paid for verdicts may stop minding its thoughts. Read by a
-handful of words with negation, suppositions and conclusions, for watching a whole batch; nothing is said where they are unsure.
+R³-Refiner (paper 002) thinks, and then gives a verdict. A policy that is paid for verdicts may stop minding its thoughts.
+Read by a handful of words with negation, suppositions and conclusions, for watching a whole batch; where they are unsure,
+nothing is said.
 
-    reasoning ──► clauses ──► each says "matches", "does not" or neither ──► a conclusion, else any "does not", else any "matches"
+    reasoning ──► clauses, each of which says "matches", "does not" or neither
+              ──► the last conclusion, else any "does not", else any "matches"
 """
 
 import re
@@ -11,7 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from salon_rewards.monitors.lexicon import BOUNDARIES, CONCLUSIONS, NEGATORS, UNASSERTED
+from salon_rewards.monitors.lexicon import BOUNDARIES, CONCLUSIONS, NEGATORS, UNASSERTED, words
 
 LONGEST_REASONING: Final = 2_000
 """Characters; of longer reasonings the last so many are read, as conclusions stand at the end."""
@@ -20,13 +22,15 @@ _REACH: Final = 4
 """Words that a negation reaches over."""
 _SUPPOSED: Final = UNASSERTED | {"were", "looked", "looks", "compare"}
 _FITS: Final = frozenset(
-    """match matches matching matched correct correctly accurate accurately right faithful faithfully satisfies satisfied
-    satisfy fulfils fulfills fulfilled consistent agrees agree fits fit meets meet shown present""".split()
+    words("""
+    match matches matching matched correct correctly accurate accurately right faithful faithfully satisfies satisfied
+    satisfy fulfils fulfills fulfilled consistent agrees agree fits fit meets meet shown present""")
 )
 _FAILS: Final = frozenset(
-    """mismatch mismatched mismatches missing absent lacks lacking wrong wrongly incorrect incorrectly inconsistent inaccurate
+    words("""
+    mismatch mismatched mismatches missing absent lacks lacking wrong wrongly incorrect incorrectly inconsistent inaccurate
     contradicts contradict contradiction differs differ different discrepancy discrepancies violates violate fails fail failed
-    misspelled swapped""".split()
+    misspelled swapped""")
 )
 _FIT_PHRASES: Final = frozenset(
     (first, second)
@@ -38,7 +42,7 @@ _FIT_PHRASES: Final = frozenset(
     for second in seconds
 )
 _FAIL_PHRASES: Final = frozenset({("instead", "of"), ("rather", "than"), ("too", "few"), ("too", "many")})
-_NOT_SHOWN: Final = frozenset("show shows contain contains include includes depict depicts what in there present".split())
+_NOT_SHOWN: Final = frozenset(words("show shows contain contains include includes depict depicts what in there present"))
 """What a negation before it makes a thing that is not there."""
 
 

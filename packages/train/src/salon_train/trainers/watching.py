@@ -3,8 +3,9 @@
 completions ──► RunWatch ──► MonitorBoard ──► ``watched`` in log.jsonl; ``warned`` when a monitor begins to; a stop ends the run
 evaluation  ──►    ┘ the held-out metric, for its divergence from the reward
 
-``watched`` holds ``verdict`` (the gravest), ``completions``, ``unreadable`` and ``readings``, one object for each monitor, made
-for SQL (docs/monitors.md): ``monitor``, ``value`` and ``verdict`` (null where there is none), ``threshold``, ``samples``, ``detail``.
+``watched`` holds ``verdict`` (the gravest), ``completions``, ``unreadable`` and ``readings``, one object for each monitor,
+made for SQL (docs/monitors.md): ``monitor``, ``value`` and ``verdict`` (null where there is none), ``threshold`` (null: none),
+``samples`` and ``detail``.
 """
 
 import math
