@@ -47,7 +47,7 @@ learning_rate = 1e-2
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def trained(training_ground: Path, written: Callable[..., Path]) -> Path:
     """A configuration whose two stages were run from the command line, with adapters."""
     file = written("whole", model_more='training = "lora"\n[model.lora]\nrank = 4', more=STAGES.format(run="whole"))
