@@ -115,7 +115,7 @@ def test_training_with_a_hub_that_hangs_ends_before_the_first_step_as_the_dry_ru
 
     with listening(None) as (address, calls):
         online(address)
-        with pytest.raises(InputError, match="the processor cannot be loaded \\(the hub at .* does not answer"):
+        with pytest.raises(InputError, match=r"the processor cannot be loaded \(the hub at .* does not answer"):
             train_sft(read_configuration(written("hung", model="nobody/nothing", more=SFT)))
         assert len(calls) <= 2
 
