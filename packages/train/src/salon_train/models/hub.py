@@ -28,8 +28,7 @@ def hub_problem(name: str) -> str | None:
     Example:
         >>> hub_problem(".")
     """
-    from huggingface_hub import constants
-    from huggingface_hub.utils import get_session
+    from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE or Path(name).is_dir():
         return None
