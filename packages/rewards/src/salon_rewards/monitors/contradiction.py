@@ -38,7 +38,7 @@ from salon_rewards.monitors.lexicon import (
 from salon_rewards.monitors.match_claims import claimed_match
 from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
-from salon_taxonomy.answers import R3Answer
+from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer  # noqa: F401 - the first is in the examples
 
 LONGEST_REASONING: Final = 2_000
 """Characters; of longer reasonings the last so many are read, as conclusions stand at the end."""
