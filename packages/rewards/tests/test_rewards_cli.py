@@ -207,7 +207,7 @@ def test_a_row_that_is_none_is_named_with_its_column(tmp_path, row, message):
 
 
 def test_a_row_beyond_the_first_chunk_is_counted_from_the_beginning(tmp_path, monkeypatch):
-    monkeypatch.setattr("salon_rewards.scoring._CHUNK", 2)
+    monkeypatch.setattr("salon_rewards.scoring.scored._CHUNK", 2)
     rows = [{"completion": REPLY, "truth": NORMAL}] * 5
     assert salon("score", file(tmp_path, rows), "--reward", "l1", "--format", "json").stdout.count('"l1": 1.0') == 5
     done = salon("score", file(tmp_path, [*rows, {"completion": REPLY, "truth": "?"}]), "--reward", "l1")
@@ -215,7 +215,7 @@ def test_a_row_beyond_the_first_chunk_is_counted_from_the_beginning(tmp_path, mo
 
 
 def test_a_group_that_reaches_over_a_chunk_is_not_torn_and_its_size_can_be_told(tmp_path, monkeypatch):
-    monkeypatch.setattr("salon_rewards.scoring._CHUNK", 2)
+    monkeypatch.setattr("salon_rewards.scoring.scored._CHUNK", 2)
     ids = ["a", "b", "b", "a", "c", "c"]
     rows = [
         {"completion": REPLY, "truth": None if place == 3 else NORMAL, "group_id": name, "example_id": "1"}
@@ -233,6 +233,7 @@ def test_a_group_that_reaches_over_a_chunk_is_not_torn_and_its_size_can_be_told(
     [
         (["--reward", "magic"], "--reward: there is no reward by rule called 'magic' (allowed: format"),
         (["--reward", "consistency"], "--reward: this reward asks a judge, use Python for 'consistency'"),
+        (["--reward", "rectification"], "--reward: this reward asks an editor, use Python for 'rectification'"),
         (["--reward", "l1", "--reward", "l1"], "--reward: a reward is given twice"),
         (["--reward", "l1", "--weights", "1,2"], "--weights: needs 1 numbers, one for each --reward, not '1,2'"),
         (["--reward", "l1", "--weights", "one"], "--weights: needs numbers apart by commas"),

@@ -43,6 +43,14 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
     Raises:
         InputError: for a file that cannot be read, a line that is no JSON object, a value that is none of its column, two
             different held-out values of one step, or a log without any completion.
+
+    Example:
+        >>> import tempfile
+        >>> log = Path(tempfile.mkdtemp()) / "run.jsonl"
+        >>> _ = log.write_text('{"step": 1, "completion": "Fine.", "reward": 0.5}\n{"step": 1, "held_out": 0.8}\n')
+        >>> [step] = read_log(log)
+        >>> step.completions, step.columns["reward"], step.held_out
+        (['Fine.'], [0.5], 0.8)
     """
     source = str(path)
     steps: dict[int, LoggedStep] = {}
@@ -164,6 +172,13 @@ def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | Non
 
     Raises:
         InputError: for a value that is none of its column; the message names the line where the log knows it.
+
+    Example:
+        >>> from salon_rewards.monitors import watch
+        >>> columns = {name: [None] * 40 for name in _COLUMNS}
+        >>> found = audit([LoggedStep(7, ["???"] * 40, columns, rows=list(range(1, 41)))], watch())
+        >>> str(found.verdict), [history.name for history in found.histories if history.alarmed]
+        ('stop', ['unreadable'])
     """
     seen = []
     for logged in steps:
@@ -176,15 +191,8 @@ def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | Non
         except InputError as error:
             if error.row is None:
                 raise
-            raise InputError(
-                error.problem,
-                source=source,
-                line=logged.rows[error.row - 1],
-                column="completion" if error.column == "completions" else error.column,
-                value=error.value,
-                allowed=error.allowed,
-                hint=error.hint,
-            ) from None
+            column = "completion" if error.column == "completions" else error.column
+            raise error.at(source=source, line=logged.rows[error.row - 1], column=column) from None
     return Audit(tuple(seen))
 
 

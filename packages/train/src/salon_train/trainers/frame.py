@@ -148,7 +148,7 @@ def _train(trainer: Any, checkpoint: str | None, watchers: Watchers) -> None:
     try:
         trainer.train(resume_from_checkpoint=checkpoint)
     except DegeneratedError as error:
-        told("degenerated", error.step, {"reason": error.reason, "detail": str(error)})
+        told("degenerated", error.step, {"reason": error.reason, "said": str(error)})
         raise
     except torch.OutOfMemoryError as error:
         step = trainer.state.global_step
@@ -159,7 +159,7 @@ def _train(trainer: Any, checkpoint: str | None, watchers: Watchers) -> None:
         told("stopped", trainer.state.global_step, {"reason": "interrupted"})
         raise
     except Exception as error:
-        told("stopped", trainer.state.global_step, {"reason": type(error).__name__, "detail": str(error)})
+        told("stopped", trainer.state.global_step, {"reason": type(error).__name__, "said": str(error)})
         raise
 
 

@@ -95,7 +95,7 @@ class RolloutRecorder:
             return
         now = datetime.now(UTC)
         key = digest("run event", {"run": self._run_id, "kind": str(kind), "at": now})
-        why = [str(event.facts[name]) for name in ("reason", "detail") if event.facts.get(name)]
+        why = [str(event.facts[name]) for name in ("reason", "said") if event.facts.get(name)]
         noted = RunEvent(
             event_id=key,
             run_id=self._run_id,
