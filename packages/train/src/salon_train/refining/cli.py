@@ -45,7 +45,7 @@ def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, for
       salon train refine refiner.toml
     """
     from salon_train.refining.settings import read_refiner_configuration
-    from salon_train.trainers.cli import changes_of, show_plan
+    from salon_train.trainers.cli import changes_of, name_project, show_plan
 
     configuration = read_refiner_configuration(file, changes=changes_of(changes))
     if dry_run:
@@ -61,6 +61,7 @@ def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, for
     from salon_train.refining.run import train_refiner
     from salon_train.trainers.display import ConsoleWatcher
 
+    name_project(configuration)
     with ConsoleWatcher(Console(stderr=True)) as watcher:
         done = train_refiner(configuration, os.environ, watcher=watcher, again=again)
     if form == "json":

@@ -91,7 +91,7 @@ def train_refiner(
         STAGE,
         watcher,
         lambda setting: _trainer(setting, configuration, prepared),
-        measure=lambda: _measure(configuration, prepared),
+        measure=lambda _: _measure(configuration, prepared),
         hints=HINTS,
         environment=environment,
     )

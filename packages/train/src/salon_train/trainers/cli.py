@@ -13,6 +13,7 @@ from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
     from salon_train.configuration import Configuration
+    from salon_train.configuration.schema import StageConfiguration
     from salon_train.trainers.planning import DryRun
 
 _FORMAT = click.option(
@@ -71,14 +72,23 @@ def grpo(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form:
     "--of", "which", default="grpo", show_default=True, metavar="STAGE|FOLDER", help="sft, grpo, model (untrained) or a folder."
 )
 @click.option("--answers", type=click.Path(dir_okay=False, path_type=Path), help="Also write the answers, as JSON Lines.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only so many pictures, the first ones. Default: all of them.")
 @click.option("--bootstrap", "replicates", type=click.IntRange(min=0), default=1000, show_default=True, help="0: no intervals.")
 @_SET
 @_FORMAT
-def evaluate(file: Path, which: str, answers: Path | None, replicates: int, changes: tuple[str, ...], form: str) -> None:
+def evaluate(
+    file: Path,
+    which: str,
+    answers: Path | None,
+    limit: int | None,
+    replicates: int,
+    changes: tuple[str, ...],
+    form: str,
+) -> None:
     """Evaluate a model on the held-out pictures: F1 by label, macro, micro and artifact or not, with intervals.
 
-    Answers are greedy. Beside F1 stand how often the model says that a picture is normal, how long its answers are, and how
-    many cannot be read (they count as giving no label).
+    Answers are greedy, about every picture (evaluation.limit is for evaluation during training). Beside F1 stand how often the
+    model says that a picture is normal, how long its answers are, and how many cannot be read (they count as giving no label).
 
     \b
     salon train evaluate run.toml --of sft
@@ -92,10 +102,12 @@ def evaluate(file: Path, which: str, answers: Path | None, replicates: int, chan
     from salon_train.trainers.measuring import measure
 
     configuration = _read(file, changes)
+    if answers is not None and not answers.absolute().parent.is_dir():
+        raise InputError("there is no such folder", source=answers.parent, column="--answers", value=answers.name)
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("answering", total=None)
-        held_out = measure(configuration, which, progressed=lambda count: bar.advance(task, count))
+        held_out = measure(configuration, which, limit=limit, progressed=lambda count: bar.advance(task, count))
     if answers is not None:
         held_out.write(answers)
     if form == "json":
@@ -182,6 +194,7 @@ def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_ru
     from salon_train.trainers.display import ConsoleWatcher
     from salon_train.trainers.run_folder import RunFolder
 
+    name_project(configuration)
     if again:
         with RunFolder.of(configuration, stage) as folder:  # type: ignore[arg-type]
             folder.clear()
@@ -202,6 +215,12 @@ def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_ru
         )
         return
     click.echo(f"{'Finished before' if trained.already else 'Finished'}: {trained.steps} steps. Model: {trained.model}")
+
+
+def name_project(configuration: "StageConfiguration") -> None:
+    """Tell Weights & Biases the project, where the configuration logs to it; transformers listens to the environment alone."""
+    if configuration.log.to == "wandb":
+        os.environ.setdefault("WANDB_PROJECT", configuration.log.project)
 
 
 def show_plan(plan: "DryRun", form: str) -> None:

@@ -15,6 +15,7 @@ _SHOWN = {
     "warned": ("monitor", "verdict", "value", "detail"),
     "degenerated": ("reason",),
     "stopped": ("reason",),
+    "noted": ("note",),
 }
 
 

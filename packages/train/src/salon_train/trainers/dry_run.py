@@ -8,6 +8,7 @@ configuration ──► data read, pictures opened, ratio held against the bucke
 import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, Final
 
 from salon_taxonomy.answers import magicmirror_json
@@ -15,15 +16,18 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Question
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.data import TrainingExample
+from salon_train.models.loading import line
 from salon_train.trainers import learning_data
 from salon_train.trainers.answering import picture_of
 from salon_train.trainers.plan import counted, quotas
-from salon_train.trainers.planning import Checked, DryRun, first_unreadable, planned
+from salon_train.trainers.planning import UNKNOWN_TOKENS, Checked, DryRun, first_unreadable, planned, spread
 from salon_train.trainers.rewards import judges_of, name_of, open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 from salon_train.trainers.stages import steps_of
 
 _TRIED: Final = ("", "The picture looks fine to me.", r'\boxed{{"Whether Normal": fal')
+_LETTERS: Final = 3
+"""Of a token, about, where the processor is not here to count them."""
 
 
 def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str, str]) -> DryRun:
@@ -57,10 +61,12 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
         _try(rewards, examples[0])
         judges = ask_judges(judges_of(configuration.reward), environment)
         notes += _cold_start(configuration, section)
+    made = learning_data.policy_dataset if isinstance(section, GrpoSection) else learning_data.imitation_dataset
     checked = Checked(
         rows=examples,
         held_out=len(held_out),
-        dataset=lambda some: learning_data.policy_dataset(some, configuration.data),
+        dataset=lambda some: made(some, configuration.data),
+        assumed=lambda config: assumed_tokens(configuration, config, examples),
         buckets=counted(examples),
         steps=steps,
         prompts=prompts,
@@ -124,9 +130,13 @@ def _try(rewards: Sequence[Any], example: TrainingExample) -> None:
         if inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(type(reward).__call__):
             continue
         completions = [[{"role": "assistant", "content": text}] for text in _TRIED]
-        paid = reward(completions=completions, **columns)
-        if len(paid) != count or not all(each is None or isinstance(each, int | float) for each in paid):
-            raise InputError("the reward does not give one number or None for each completion", value=name_of(reward))
+        try:
+            paid = reward(completions=completions, **columns)
+        except Exception as error:  # of any code that a user names
+            problem = f"the reward fails on an answer that cannot be read ({type(error).__name__}: {line(error)}):"
+            raise InputError(problem, value=name_of(reward)) from error
+        if len(paid) != count or not all(each is None or (isinstance(each, int | float) and isfinite(each)) for each in paid):
+            raise InputError("the reward does not give one finite number or None for each completion:", value=name_of(reward))
 
 
 def ask_judges(judges: Sequence[str], environment: Mapping[str, str], *, key: str = "reward.options.judge") -> tuple[str, ...]:
@@ -147,3 +157,18 @@ def ask_judges(judges: Sequence[str], environment: Mapping[str, str], *, key: st
         if problem is not None:
             raise InputError(f"the judge does not answer ({problem}):", key=key, value=specification)
     return tuple(judges)
+
+
+def assumed_tokens(configuration: Configuration, config: Any, examples: Sequence[TrainingExample]) -> int:
+    """About how many tokens a picture and its question take, from the model's patches, the pictures' sizes and the letters."""
+    vision, model = getattr(config, "vision_config", None), configuration.model
+    patch, merged = getattr(vision, "patch_size", None), getattr(vision, "spatial_merge_size", None)
+    letters = len(learning_data.question(examples[0], configuration.data))
+    if not isinstance(patch, int):
+        return UNKNOWN_TOKENS + letters // _LETTERS
+    if merged is None:  # a picture always becomes as many patches
+        return (int(getattr(vision, "image_size", 0) or 0) // patch) ** 2 + letters // _LETTERS
+    some = [picture_of(example) for _, example in spread(examples)]
+    pixels = max(int(picture.width * picture.height) for picture in some)
+    pixels = max(min(pixels, model.most_pixels or pixels), model.least_pixels or 0)
+    return -(-pixels // (patch * int(merged)) ** 2) + letters // _LETTERS

@@ -16,10 +16,10 @@ class TrainingEvent:
     """One moment.
 
     Attributes:
-        what: ``started``, ``resumed``, ``learned`` (numbers of the steps since the last such event), ``evaluated``,
-            ``saved``, ``watched`` (what the monitors say of a generation batch), ``warned`` (one of them begins to),
-            ``degenerated`` (given up, also by a monitor), ``stopped`` (by anything else: Ctrl-C, no memory, an error) or
-            ``finished``.
+        what: ``noted`` (something about the data), ``started``, ``resumed``, ``learned`` (numbers of the steps since the last
+            such event), ``evaluated``, ``saved``, ``watched`` (what the monitors say of a generation batch), ``warned`` (one
+            of them begins to), ``degenerated`` (given up, also by a monitor), ``stopped`` (by anything else: Ctrl-C, no
+            memory, an error) or ``finished``.
         step: optimizer steps done.
         steps: of the whole run.
         facts: numbers and words by name; None where there is no number.

@@ -5,7 +5,7 @@ A second call goes on from the last whole checkpoint, or says that the stage is 
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from transformers import PrinterCallback, set_seed
 
-from salon_taxonomy.errors import IncompleteError
+from salon_taxonomy.errors import IncompleteError, SalonError
 from salon_train.configuration.schema import StageConfiguration
-from salon_train.models.loading import LoadedModel, load_model
+from salon_train.models.loading import LoadedModel, line, load_model
 from salon_train.trainers import arguments
 from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
 from salon_train.trainers.degeneration import ASSESSOR_HINTS, DegeneratedError, DegenerationMonitor, Hints
 from salon_train.trainers.events import Fact, LogFile, TrainingEvent, TrainingWatcher, Watchers
 from salon_train.trainers.policy import SampledCompletions
 from salon_train.trainers.requirements import missing
+from salon_train.trainers.resuming import writing
 from salon_train.trainers.run_folder import RunFolder, Stage
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Setting:
         watchers: who is told what happens; nobody but on the main process.
         listeners: who is shown what was sampled.
         environment: where judges find their secrets.
+        notes: what people should know about the data, a sentence each.
     """
 
     configuration: StageConfiguration
@@ -66,6 +68,7 @@ class Setting:
     watchers: Watchers
     listeners: list[Callable[[SampledCompletions], None]]
     environment: Mapping[str, str]
+    notes: list[str]
 
 
 class Measured(Protocol):
@@ -92,7 +95,7 @@ def run_stage(
     make: Callable[[Setting], "Learning"],
     *,
     start: Path | None = None,
-    measure: Callable[[], Measure | None] = lambda: None,
+    measure: Callable[[list[str]], Measure | None] = lambda _: None,
     hints: Hints = ASSESSOR_HINTS,
     environment: Mapping[str, str] | None = None,
 ) -> Trained:
@@ -104,7 +107,8 @@ def run_stage(
         watcher: told what happens, beside the log file.
         make: the trainer, not yet begun.
         start: a folder of weights in place of the configured model's.
-        measure: reads what is held out, and gives what evaluates the model in between; None: there is nothing.
+        measure: reads what is held out, adds what people should know about it to a list, and gives what evaluates the model in
+            between; None: there is nothing.
         hints: what to do about a run that degenerated.
         environment: where judges find their secrets.
     """
@@ -120,12 +124,17 @@ def run_stage(
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
         for problem in missing(configuration, stage):
             raise problem
-        measuring = measure()
+        notes: list[str] = []
+        measuring = measure(notes)
         set_seed(configuration.run.seed)  # adapters begin at random
         loaded = load_model(configuration.model, start=start)
         checkpoint = folder.last_checkpoint()
         watchers = Watchers([LogFile(folder.log), watcher] if main else [])
-        trainer: Any = make(Setting(configuration, folder, loaded, watchers, [], environment or {}))
+        trainer: Any = make(Setting(configuration, folder, loaded, watchers, [], environment or {}, notes))
+        if main:
+            folder.note()
+        for note in notes:
+            watchers.happened(TrainingEvent("noted", 0, trainer.args.max_steps, {"note": note}))
         trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(EventTeller(watchers, resumed=checkpoint is not None))
@@ -143,7 +152,8 @@ def _train(trainer: Any, checkpoint: str | None, watchers: Watchers) -> None:
     """Train to the end; what ends it before is told, whatever it is, and raised."""
 
     def told(what: str, step: int, facts: Mapping[str, Fact]) -> None:
-        watchers.happened(TrainingEvent(what, step, max(trainer.state.max_steps, 0), facts))
+        with suppress(OSError, SalonError):  # a full disk takes no event either
+            watchers.happened(TrainingEvent(what, step, max(trainer.state.max_steps, 0), facts))
 
     try:
         trainer.train(resume_from_checkpoint=checkpoint)
@@ -155,6 +165,11 @@ def _train(trainer: Any, checkpoint: str | None, watchers: Watchers) -> None:
         told("stopped", step, {"reason": "out of memory"})
         hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
         raise IncompleteError(f"the device has no memory left at step {step}\n{hint}") from error
+    except OSError as error:  # of a picture, or of the folder
+        step = trainer.state.global_step
+        told("stopped", step, {"reason": type(error).__name__, "said": str(error)})
+        hint = "If a picture cannot be read, `salon train data check` says which; what was whole before stays."
+        raise IncompleteError(f"ended at step {step}: {line(error)}\n{hint}") from error
     except KeyboardInterrupt:
         told("stopped", trainer.state.global_step, {"reason": "interrupted"})
         raise
@@ -182,8 +197,9 @@ def _evaluation(
 
 def _keep(trainer: Any, loaded: LoadedModel, folder: RunFolder, numbers: Mapping[str, Any]) -> None:
     """Write the result; the main process says at last that the stage is finished."""
-    trainer.save_model(str(folder.model))
-    if trainer.accelerator.is_main_process:
-        loaded.processor.save_pretrained(folder.model)
-        folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
+    with writing(folder.model):
+        trainer.save_model(str(folder.model))
+        if trainer.accelerator.is_main_process:
+            loaded.processor.save_pretrained(folder.model)
+            folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
     trainer.accelerator.wait_for_everyone()

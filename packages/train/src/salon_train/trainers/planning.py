@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _Row = TypeVar("_Row")
 _TRIED: Final = 32
 _NOT_HERE: Final = "The model is not on this machine: sizes are those that its configuration is known to have."
-_UNKNOWN_TOKENS: Final = 1024
-"""Tokens of a question and picture where the processor is not here to count them."""
+UNKNOWN_TOKENS: Final = 1024
+"""Tokens of a question and picture of which nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class DryRun:
         epochs: passes over the examples that the steps make.
         examples: learned from, by bucket.
         held_out: pictures for evaluation.
-        tokens: of the longest question that was counted, picture included; None where the processor is not here.
+        tokens: of the longest question that was counted, picture included (SFT: and the answer); None where the processor is
+            not here.
         rewards: names and weights.
         judges: that answered.
         editor: that carries instructions out; None where nothing is edited.
@@ -97,6 +98,7 @@ class Checked(Generic[_Row]):
         steps: optimizer steps.
         prompts: different prompts at once.
         seen: rows that the steps learn from, repeated ones counted again.
+        assumed: about how many tokens a question and its picture take, from the model's configuration; None: nobody can say.
         quota: prompts of each bucket at once.
         rewards: names and weights.
         judges: that answered.
@@ -111,6 +113,7 @@ class Checked(Generic[_Row]):
     steps: int
     prompts: int
     seen: int
+    assumed: Callable[[Any], int] | None = None
     quota: Mapping[str, int] = field(default_factory=dict)
     rewards: Mapping[str, float] = field(default_factory=dict)
     judges: tuple[str, ...] = ()
@@ -148,6 +151,10 @@ def planned(
     tokens = _tokens(model, section, checked, hub)
     notes = [*checked.notes, *(() if own_files else (_NOT_HERE,))]
     notes += [] if hub is None else [f"{hub[0].upper()}{hub[1:]}. {HINT}"]
+    assumed = tokens
+    if tokens is None and not _longest(section) and checked.assumed is not None:
+        assumed = checked.assumed(config)
+        notes.append(f"No processor is here to count tokens: memory is estimated for {assumed:,} of picture and question.")
     notes += [str(problem).replace("\n", ". ") for problem in missing(configuration, stage)]
     return DryRun(
         stage=stage,
@@ -155,7 +162,7 @@ def planned(
         own_configuration=own_files,
         parameters=parameters,
         learning=learning,
-        memory=_memory(model, section, config, parameters, learning, own, tokens),
+        memory=_memory(model, section, config, parameters, learning, own, assumed),
         devices=world,
         steps=checked.steps,
         batch=section.batch,
@@ -205,7 +212,12 @@ def _tokens(model: ModelSection, section: SftSection | GrpoSection, checked: Che
     except InputError:
         return None
     rows = checked.dataset([row for _, row in spread(checked.rows)])
-    return learning_data.check_lengths(processor, rows, section.longest_prompt if isinstance(section, GrpoSection) else None)
+    return learning_data.check_lengths(processor, rows, _longest(section))
+
+
+def _longest(section: SftSection | GrpoSection) -> int | None:
+    """The limit that a row's tokens are held against."""
+    return section.longest_prompt if isinstance(section, GrpoSection) else section.longest
 
 
 def _parameters(section: ModelSection, config: Any) -> tuple[dict[str, int], dict[str, int]]:
@@ -243,7 +255,7 @@ def _memory(
     chosen = {"auto": "float32" if full else "bfloat16"}.get(model.dtype, model.dtype)
     half = {"auto": "float32" if model.device == "cpu" else "bfloat16"}.get(model.compute, model.compute)
     answer = section.longest if isinstance(section, GrpoSection) else 0
-    asked = tokens or (section.longest_prompt if isinstance(section, GrpoSection) else section.longest) or _UNKNOWN_TOKENS
+    asked = tokens or _longest(section) or UNKNOWN_TOKENS
     held = sum(parameters.values()) + (0 if full else sum(learning.values()))
     return estimate(
         parameters=held,

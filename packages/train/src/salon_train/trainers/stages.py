@@ -5,6 +5,7 @@ configuration ──► examples ──► trainer ──► the frame of every 
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
+from salon_train.data import TrainingExample
 from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.evaluation import HeldOut, held_out_answers
 from salon_train.trainers.events import NOBODY, TrainingWatcher
@@ -20,7 +22,7 @@ from salon_train.trainers.onlookers import look_on, watch_of
 from salon_train.trainers.plan import PlannedSampler, prompt_plan
 from salon_train.trainers.reading import read_assessment
 from salon_train.trainers.rewards import open_rewards
-from salon_train.trainers.run_folder import RunFolder
+from salon_train.trainers.run_folder import RunFolder, Stage
 
 if TYPE_CHECKING:
     from salon_train.trainers.learning import Learning
@@ -42,6 +44,7 @@ def train_sft(
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
         DegeneratedError: when loss or gradient became no number.
+        IncompleteError: memory or disk are full, or a picture cannot be read any more.
     """
     section = configuration.sft
     if section is None:
@@ -70,6 +73,7 @@ def train_grpo(
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
         DegeneratedError: when nothing good can come of it any more (:class:`DegenerationMonitor`).
+        IncompleteError: as :func:`train_sft`.
     """
     section = configuration.grpo
     if section is None:
@@ -104,22 +108,31 @@ def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
     """Optimizer steps of a stage: as given, or as many as its epochs take.
 
     Example:
-        >>> steps_of(SftSection(epochs=2, batch=32), 100)
-        7
+        >>> steps_of(SftSection(epochs=2, batch=32), 100), steps_of(GrpoSection(epochs=1, batch=12, generations=6), 100)
+        (7, 50)
     """
     if section.steps is not None:
         return section.steps
-    together, again = (
-        (section.batch, 1) if isinstance(section, SftSection) else (section.batch // section.generations, section.iterations)
-    )
-    return max(1, -int(-(section.epochs or 0) * examples // together) * again)
+    if isinstance(section, SftSection):
+        return max(1, -int(-(section.epochs or 0) * examples // section.batch))
+    sequences = Fraction(str(section.epochs or 0)) * examples * section.generations * section.iterations
+    return max(1, -int(-sequences // section.batch))
+
+
+def _learned_from(setting: Setting, configuration: Configuration, stage: Stage) -> tuple[TrainingExample, ...]:
+    """The examples of a stage, which have to be those that it was begun with."""
+    rows = learning_data.stage_rows(configuration, stage)
+    setting.notes += rows.notes
+    if arguments.rank(setting.environment) == 0:
+        setting.folder.learn_from(rows.examples)
+    return rows.examples
 
 
 def _sft_trainer(setting: Setting, configuration: Configuration, section: SftSection) -> "Learning":
     from salon_train.trainers.imitation import ImitationTrainer
 
     data = configuration.data
-    examples = learning_data.stage_rows(configuration, "sft").examples
+    examples = _learned_from(setting, configuration, "sft")
     rows = learning_data.imitation_dataset(examples, data)
     steps = steps_of(section, len(examples))
     sampling = configuration.sampling
@@ -143,7 +156,7 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     from salon_train.trainers.policy import PolicyTrainer
 
     loaded, data = setting.loaded, configuration.data
-    examples = learning_data.stage_rows(configuration, "grpo").examples
+    examples = _learned_from(setting, configuration, "grpo")
     rewards = open_rewards(configuration.reward, setting.environment, reasoning=data.reasoning)
     rows = learning_data.policy_dataset(examples, data)
     steps = steps_of(section, len(examples))
@@ -177,9 +190,11 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     return trainer
 
 
-def _measure(configuration: Configuration) -> Measure | None:
+def _measure(configuration: Configuration, notes: list[str]) -> Measure | None:
     """What is measured during training; None without held-out pictures."""
-    held_out = learning_data.held_out_rows(configuration).examples
+    rows = learning_data.held_out_rows(configuration)
+    held_out = rows.examples
+    notes += rows.notes
     settings = configuration.evaluation
 
     def measured(model: Any, processor: Any, compute: Callable[[], AbstractContextManager[Any]]) -> HeldOut:
