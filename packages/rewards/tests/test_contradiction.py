@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_rewards.monitors import Claim, claimed, contradiction
+from salon_rewards.monitors import Claim, Contradiction, claimed, claimed_match, contradiction
 from salon_rewards.monitors.lexicon import ATTRIBUTES, FLAWS, INTERACTION, OTHER, PHRASES, SOUND, SUBJECTS
-from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer
+from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, R3Answer
 from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "contradictions.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -24,6 +24,8 @@ def answer(row: dict) -> MagicMirrorAnswer:
 def test_a_hostile_reasoning_never_raises(text: str) -> None:
     claimed(text)
     contradiction(text, NORMAL)
+    assert claimed_match(text) in (True, False, None)
+    contradiction(text, R3Answer(True))
 
 
 @given(text=st.text(), answer=magicmirror_answers())
@@ -89,3 +91,42 @@ def test_the_lexicon_speaks_of_labels_of_the_menu_and_says_nothing_twice() -> No
     kinds = {*SUBJECTS.values(), *FLAWS.values(), *PHRASES.values()} - {None}
     assert kinds <= MAGICMIRROR_MENU.keys()
     assert SOUND.isdisjoint(FLAWS)
+
+
+# ------------------------------------------------------------------------------------------------------------- refiners
+
+CLAIMS = [json.loads(line) for line in (Path(__file__).parent / "match_claims.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_refiners_thoughts_are_read_as_the_docs_print() -> None:
+    for split, right, unread in (("development", 27, 1), ("held-out", 25, 3)):
+        rows = [row for row in CLAIMS if row["split"] == split]
+        read = [(claimed_match(row["reasoning"]), row["matches"]) for row in rows]
+        assert len(rows) == len({row["reasoning"] for row in rows}) == 28
+        assert (sum(one is other for one, other in read), sum(one is None is not other for one, other in read)) == (
+            right,
+            unread,
+        )
+    assert {row["matches"] for row in CLAIMS} == {True, False, None}
+
+
+@given(text=st.text(alphabet="not missing matches., as asked instead of so wrong", max_size=80), matches=st.booleans())
+def test_no_thought_contradicts_both_verdicts(text: str, matches: bool) -> None:
+    both = {contradiction(text, R3Answer(matches)), contradiction(text, R3Answer(not matches))}
+    assert None in both
+    assert both <= {None, Contradiction.SOUND, Contradiction.FLAWED}
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ("The cat is there, but the dog is missing.", False),
+        ("The dog seemed to be missing, but all is as asked.", True),
+        ("The hat is wrong. It is not wrong after all, so it matches.", True),
+        ("It is correct. No, the lamp is absent.", False),
+        ("Does it match?", None),
+        ("", None),
+    ],
+)
+def test_a_refiners_negation_supposition_and_conclusion_are_heard(text: str, matches: bool | None) -> None:
+    assert claimed_match(text) is matches

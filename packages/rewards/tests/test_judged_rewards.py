@@ -4,10 +4,12 @@ import asyncio
 import pickle
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from salon_rewards import Abstention, ConsistencyReward, JudgedScoreReward, MagicMirrorJudged, make_reward
-from salon_rewards.abstaining import together
+from salon_rewards.abstaining import plain, together
 from salon_rewards.batch import Batch
 from salon_rewards.callables.consistency import consistency_question, read_consistency
 from salon_taxonomy.answers import parse_magicmirror, parse_r3
@@ -164,9 +166,10 @@ def test_a_judged_reward_pickles_without_its_memory():
         ({"prompts": ["p"] * 4, "images": [["a"], ["a"], ["b"], ["b"]]}, [[0, 1], [2, 3]]),
         ({"prompts": ["p"] * 4, "example_id": [1, 1, 2, 1]}, [[0, 1], [2], [3]]),
         ({"example_id": [1] * 4, "group_id": [1, 2, 2, 2]}, [[0], [1, 2, 3]]),
+        ({"example_id": [1] * 4, "group_id": ["a", "b", "a", "b"]}, [[0, 2], [1, 3]]),
     ],
 )
-def test_groups_are_neighbours_with_equal_keys(columns, groups):
+def test_groups_are_told_by_their_ids_else_by_neighbours_with_equal_keys(columns, groups):
     assert [list(group) for group in Batch(["x"] * 4, columns).groups()] == groups
 
 
@@ -178,6 +181,30 @@ def test_groups_of_a_size_are_neighbours_and_must_come_out_even():
         Batch(["x"] * 4, {"example_id": ["1"]}).groups()
     with pytest.raises(InputError, match="4 completions are no groups of this size"):
         batch.groups(3)
+    with pytest.raises(InputError, match=r"row 2, column 'group_id': must be a number or a text, not \[1\]"):
+        Batch(["x"] * 2, {"group_id": [1, [1]]}).groups()
+
+
+@given(
+    prompts=st.lists(st.sampled_from("ab"), min_size=1, max_size=6),
+    size=st.integers(1, 4),
+    lost=st.sets(st.integers(0, 5)),
+    order=st.randoms(use_true_random=False),
+)
+def test_a_group_abstains_alone_also_beside_another_one_of_the_same_prompt(prompts, size, lost, order):
+    rows = [(number, prompt, number in lost and place == 0) for number, prompt in enumerate(prompts) for place in range(size)]
+    judged = [Unscored(Reason.TIMEOUT) if failed else 1.0 for _, _, failed in rows]
+    expected = [None if number in lost else 1.0 for number, _, _ in rows]
+    columns = {"example_id": [prompt for _, prompt, _ in rows]}
+    assert plain(together(judged, Batch(["x"] * len(rows), columns).groups(size))) == expected
+
+    shuffled = list(range(len(rows)))
+    order.shuffle(shuffled)  # as verl tears groups apart
+    torn = {"group_id": [rows[row][0] for row in shuffled], "example_id": [rows[row][1] for row in shuffled]}
+    groups = Batch(["x"] * len(rows), torn).groups()
+    assert sorted(position for group in groups for position in group) == list(range(len(rows)))
+    settled = plain(together([judged[row] for row in shuffled], groups))
+    assert settled == [expected[row] for row in shuffled]
 
 
 def test_a_group_keeps_the_reasons_of_those_that_failed_themselves():

@@ -113,6 +113,18 @@ def test_a_board_goes_on_after_pickling_as_if_nothing_had_been(grammar: Grammar)
 # ------------------------------------------------------------------------------------------------------- single monitors
 
 
+@given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=6), uneven=st.booleans())
+def test_groups_of_one_prompt_side_by_side_stay_apart_where_sizes_or_ids_tell_them(sizes, uneven) -> None:
+    sizes = sizes if uneven else [3] * len(sizes)
+    owners = [number for number, size in enumerate(sizes) for _ in range(size)]
+    columns = {"prompts": ["the same"] * len(owners), "group_id": owners}
+    told = batch(["?"] * len(owners), **columns)
+    assert [item.group for item in told.completions] == owners
+    if not uneven:
+        counted = batch(["?"] * len(owners), prompts=columns["prompts"], group_size=3)
+        assert [item.group for item in counted.completions] == owners
+
+
 def test_label_flooding_is_labels_per_answer_over_labels_per_truth() -> None:
     texts = [say(EVERYTHING)] * 20 + [say(HAND)] * 20 + [say(NORMAL)] * 10 + ["?"] * 3
     seen = LabelFlooding().look(batch(texts, truth=[HAND] * 40 + [NORMAL] * 13))

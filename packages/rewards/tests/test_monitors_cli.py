@@ -97,7 +97,7 @@ def test_refiners_logs_are_audited_by_their_grammar(tmp_path: Path) -> None:
     done = run(log(tmp_path / "run.jsonl", made), "--grammar", "r3")
     assert done.exit_code == 1
     assert "stop: prompt_editing from step 0" in done.stdout
-    assert "stop: always_artifact from step 0: 100% say 'artifact' on 40 pictures; 50% expected" in done.stdout
+    assert "stop: always_artifact from step 0: 100% say 'does not match' on 40 pictures; 50% expected" in done.stdout
 
 
 def test_columns_may_have_other_names_and_steps_any_order(tmp_path: Path) -> None:
@@ -115,6 +115,7 @@ def test_columns_may_have_other_names_and_steps_any_order(tmp_path: Path) -> Non
     [
         ("{", "line 2: is no JSON object"),
         ("[1]", "line 2: is no JSON object"),
+        ('{"step": 1, "step": 2}', "line 2: is no JSON object (the key 'step' stands twice)"),
         ('{"step": "1"}', "line 2, column 'step'"),
         ('{"completion": "x"}', "The row has: completion."),
         ('{"step": 1}', "line 2, column 'completion': is missing"),
@@ -160,4 +161,4 @@ def test_a_log_is_read_from_gzip_and_from_standard_input(tmp_path: Path) -> None
     piped = CliRunner().invoke(main, [group.name, "audit", "-", "--format", "json"], input=path.read_bytes())
     assert piped.stdout == plain
     refused = CliRunner().invoke(main, [group.name, "audit", "-"], input=b"[1]\n")
-    assert "standard input, row 1, line 1: is no JSON object" in refused.stderr
+    assert "standard input, line 1: is no JSON object" in refused.stderr

@@ -185,17 +185,21 @@ def test_standard_input_is_scored():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("{", "completions.jsonl, row 4, line 4: is no JSON"),
-        ("[" * 50_000, "completions.jsonl, row 4, line 4: is no JSON"),
-        ('{"completion": NaN}', "row 4, line 4: is no JSON object (NaN is not JSON)"),
-        ("[1]", "row 4, line 4: is no JSON object: [1]"),
-        ({"truth": NORMAL}, "row 4, column 'completion': the row lacks this column; it has: truth"),
-        ({"completion": REPLY}, "row 4, column 'truth': the row lacks this column; it has: completion"),
-        ({"completion": 3, "truth": NORMAL}, "row 4, column 'completion': a completion is a text or a list of messages, not 3"),
-        ({"completion": ["x"], "truth": NORMAL}, "row 4, column 'completion': a completion is a text or a list of messages"),
-        ({"completion": REPLY, "truth": "normal"}, "completions.jsonl, row 4, column 'truth': no MagicMirror labels"),
+        ("{", "completions.jsonl, line 4: is no JSON object"),
+        ("[" * 50_000, "completions.jsonl, line 4: is no JSON object"),
+        ('{"completion": NaN}', "line 4: is no JSON object (NaN is not JSON)"),
+        ('{"completion": "x", "truth": null, "truth": null}', "line 4: is no JSON object (the key 'truth' stands twice)"),
+        ("[1]", "line 4: is no JSON object: [1]"),
+        ({"truth": NORMAL}, "line 4, column 'completion': the row lacks this column; it has: truth"),
+        ({"completion": REPLY}, "line 4, column 'truth': the row lacks this column; it has: completion"),
+        (
+            {"completion": 3, "truth": NORMAL},
+            "line 4, column 'completion': a completion is a text or a list of messages, not 3",
+        ),
+        ({"completion": ["x"], "truth": NORMAL}, "line 4, column 'completion': a completion is a text or a list of messages"),
+        ({"completion": REPLY, "truth": "normal"}, "completions.jsonl, line 4, column 'truth': no MagicMirror labels"),
     ],
-    ids=["cut off", "deep", "nan", "list", "no completion", "no truth", "number", "list of texts", "truth"],
+    ids=["cut off", "deep", "nan", "twice", "list", "no completion", "no truth", "number", "list of texts", "truth"],
 )
 def test_a_row_that_is_none_is_named_with_its_column(tmp_path, row, message):
     done = salon("score", file(tmp_path, [*ROWS, row]), "--reward", "magicmirror", "--format", "json")
@@ -209,7 +213,21 @@ def test_a_row_beyond_the_first_chunk_is_counted_from_the_beginning(tmp_path, mo
     rows = [{"completion": REPLY, "truth": NORMAL}] * 5
     assert salon("score", file(tmp_path, rows), "--reward", "l1", "--format", "json").stdout.count('"l1": 1.0') == 5
     done = salon("score", file(tmp_path, [*rows, {"completion": REPLY, "truth": "?"}]), "--reward", "l1")
-    assert "row 6, column 'truth'" in done.stderr
+    assert "line 6, column 'truth'" in done.stderr
+
+
+def test_a_group_that_reaches_over_a_chunk_is_not_torn_and_its_size_can_be_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("salon_rewards.scoring.scored._CHUNK", 2)
+    ids = ["a", "b", "b", "a", "c", "c"]
+    rows = [
+        {"completion": REPLY, "truth": None if place == 3 else NORMAL, "group_id": name, "example_id": "1"}
+        for place, name in enumerate(ids)
+    ]
+    words = ["score", file(tmp_path, rows), "--reward", "l1", "--reward", "format", "--format", "json"]
+    totals = [json.loads(line)["total"] for line in salon(*words).stdout.splitlines()]
+    assert totals == [None, 2.0, 2.0, None, 2.0, 2.0]
+    totals = [json.loads(line)["total"] for line in salon(*words, "--group-size", "2").stdout.splitlines()]
+    assert totals == [2.0, 2.0, None, None, 2.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +253,7 @@ def test_a_file_that_is_missing_or_empty_is_named(tmp_path):
     assert "holds no rows" in salon("score", file(tmp_path, []), "--reward", "l1").stderr
     path = tmp_path / "latin1.jsonl"
     path.write_bytes(b'{"completion": "caf\xe9"}')
-    assert "row 1, line 1: is not UTF-8 at byte 19" in salon("score", str(path), "--reward", "think").stderr
+    assert "line 1: is not UTF-8 at byte 19" in salon("score", str(path), "--reward", "think").stderr
 
 
 def test_an_unknown_option_value_lists_the_allowed_ones():

@@ -93,3 +93,69 @@ def written(training_ground: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+REFINER = """
+[run]
+folder = "{run}"
+threads = 1
+[model]
+name = "policy"
+device = "cpu"
+[rows]
+file = "rows/rows.jsonl"
+{rows}
+[editor]
+name = "draw"
+[refine]
+steps = 4
+group = 4
+prompts = 2
+micro_batch = 4
+most_tokens = 12
+most_thought = 4
+kl = 0.0
+learning_rate = 1e-3
+stage_one = 0.5
+refusal = "nothing"
+[checkpoints]
+every = 1
+keep = 2
+[degeneration]
+invalid_answers = 0
+equal_rewards = 0
+{more}
+"""
+
+
+@pytest.fixture(scope="session")
+def refiner_ground(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> Path:
+    """A folder with a policy that has half learned the form of replies, rows, and other rows that are held out."""
+    from salon_bench.scenes.drawing import drawn
+    from salon_bench.scenes.generating import save
+    from salon_train.refining import draw_small_scenes, tiny_policy
+    from salon_train.refining.imitation import Lesson, imitate
+
+    folder = tmp_path_factory.mktemp("refiner-ground")
+    model, processor = tiny_policy(seed=0)
+    items = list(draw_small_scenes(8, seed=4))
+    replies = ['{"answer": true}', '{"answer": false, "explanation": "", "edit_prompt": ""}']
+    lessons = [Lesson(drawn(item.shown), item.prompt, replies[place % 2]) for place, item in enumerate(items)]
+    imitate(model, processor, lessons, steps=25, learning_rate=3e-3, seed=0)
+    model.save_pretrained(folder / "policy")
+    processor.save_pretrained(folder / "policy")
+    save(draw_small_scenes(8, seed=4), folder / "rows")
+    save(draw_small_scenes(6, seed=9), folder / "held-out")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def written_refiner(refiner_ground: Path) -> Callable[..., Path]:
+    """Writes a configuration of four steps into the refiner's ground: run folder, further lines of [rows], further TOML."""
+
+    def write(run: str, *, rows: str = "", more: str = "") -> Path:
+        path = refiner_ground / f"{run}.toml"
+        path.write_text(REFINER.format(run=run, rows=rows, more=more), encoding="utf-8")
+        return path
+
+    return write

@@ -116,7 +116,7 @@ def test_grpo_samples_the_planned_prompts_in_whole_groups_and_the_ratio_in_every
 
     monkeypatch.syspath_prepend(str(training_ground))
     seen: list[SampledCompletions] = []
-    monkeypatch.setattr(stages, "recorders", lambda setting, steps: [seen.append])
+    monkeypatch.setattr(stages, "look_on", lambda setting, watch, metric: setting.listeners.append(seen.append))
     file = written("ratio", reward="own_rewards:varied", more=GRPO)
     configuration = read_configuration(file, changes={"data.held_out": [], "run.seed": 7})
     stages.train_grpo(configuration)

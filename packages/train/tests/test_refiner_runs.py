@@ -6,17 +6,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.scenes.generating import save
+from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.configuration import preset
-from salon_train.refining import draw_small_scenes, read_refiner_configuration, tiny_policy, train_refiner
+from salon_train.refining import read_refiner_configuration, train_refiner
 from salon_train.refining.lost_edits import LostEdits
 from salon_train.trainers.degeneration import DegeneratedError
 from salon_train.trainers.events import read_log
@@ -24,62 +25,20 @@ from salon_train.trainers.policy import SampledCompletion, SampledCompletions
 from salon_train.trainers.reading import Reading, read_refinement
 from salon_train.trainers.resuming import whole_checkpoints
 
-CONFIGURATION = """
-[run]
-folder = "{run}"
-threads = 1
-[model]
-name = "policy"
-device = "cpu"
-[rows]
-file = "rows/rows.jsonl"
-[editor]
-name = "draw"
-[refine]
-steps = 4
-group = 4
-prompts = 2
-micro_batch = 4
-most_tokens = 12
-most_thought = 4
-kl = 0.0
-learning_rate = 1e-3
-stage_one = 0.5
-refusal = "nothing"
-[checkpoints]
-every = 1
-keep = 2
-[degeneration]
-invalid_answers = 0
-equal_rewards = 0
+WATCHED = """
+[evaluation]
+every = 2
+longest = 8
+[monitors]
+thresholds = {{ unreadable = [0.1, 0.2], reasoning_contradiction = [0.1, 0.2] }}
+on_stop = "log"
+[store]
+folder = "{run}-store"
+completions = 4
 """
 COMMAND = (sys.executable, "-c", "from salon_taxonomy.cli import main; main()", "train", "refine")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a policy that has half learned the form of replies, and rows."""
-    from salon_bench.scenes.drawing import drawn
-    from salon_train.refining.imitation import Lesson, imitate
-
-    folder = tmp_path_factory.mktemp("refiner-ground")
-    model, processor = tiny_policy(seed=0)
-    items = list(draw_small_scenes(8, seed=4))
-    replies = ['{"answer": true}', '{"answer": false, "explanation": "", "edit_prompt": ""}']
-    lessons = [Lesson(drawn(item.shown), item.prompt, replies[place % 2]) for place, item in enumerate(items)]
-    imitate(model, processor, lessons, steps=25, learning_rate=3e-3, seed=0)
-    model.save_pretrained(folder / "policy")
-    processor.save_pretrained(folder / "policy")
-    save(draw_small_scenes(8, seed=4), folder / "rows")
-    return folder
-
-
-def written(ground: Path, run: str) -> Path:
-    path = ground / f"{run}.toml"
-    path.write_text(CONFIGURATION.format(run=run), encoding="utf-8")
-    return path
 
 
 def weights(run: Path) -> dict[str, object]:
@@ -95,14 +54,33 @@ def numbers(run: Path) -> dict[object, tuple[object, ...]]:
     return {row["step"]: tuple(row.get(name) for name in names) for row in rows}
 
 
+def watched(run: Path) -> dict[tuple[object, object], object]:
+    """What the monitors said at every step; what was done twice counts as it was done last."""
+    rows = [row for row in read_log(run / "refine/log.jsonl") if row["what"] == "watched"]
+    return {(row["step"], each["monitor"]): each for row in rows for each in row["readings"]}
+
+
+def kept(ground: Path, run: str) -> tuple[object, ...]:
+    """What stands in a run's store and file of completions."""
+    store = ResultStore.open(ground / f"{run}-store", read_only=True)
+    paid = "SELECT step, prompt_id, reward, value, unscored_reason, weight FROM rewards ORDER BY ALL"
+    said = "SELECT step, case_id, response_text, parse_status FROM judge_calls ORDER BY ALL"
+    return store.sql(paid).rows(), store.sql(said).rows(), (ground / run / "refine/completions.jsonl").read_text()
+
+
 @pytest.mark.timeout(280)
-def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(ground: Path) -> None:
+def test_a_killed_and_watched_run_ends_with_the_weights_of_one_that_was_not(
+    refiner_ground: Path, written_refiner: Callable[..., Path]
+) -> None:
     import torch
 
-    whole, killed = (written(ground, run) for run in ("unbroken", "broken"))
+    whole, killed = (
+        written_refiner(run, rows='held_out = "held-out/rows.jsonl"', more=WATCHED.format(run=run))
+        for run in ("unbroken", "broken")
+    )
     unbroken = train_refiner(read_refiner_configuration(whole), {})
     assert (unbroken.steps, unbroken.resumed_from) == (4, None)
-    log = ground / "broken/refine/log.jsonl"
+    log = refiner_ground / "broken/refine/log.jsonl"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     child = subprocess.Popen([*COMMAND, str(killed)], env=environment, stdout=subprocess.DEVNULL)
     try:
@@ -117,27 +95,39 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(ground: Path) ->
     on = train_refiner(read_refiner_configuration(killed), {})
 
     assert on.resumed_from == saved[-1]
-    start, first, second = (weights(ground / run) for run in ("policy", "unbroken/refine/model", "broken/refine/model"))
+    start, first, second = (weights(refiner_ground / run) for run in ("policy", "unbroken/refine/model", "broken/refine/model"))
     assert any(not torch.equal(first[name], start[name]) for name in first)  # it learned something
     assert first.keys() == second.keys()
     for name, value in first.items():
         assert torch.equal(value, second[name]), name
-    assert numbers(ground / "unbroken") == numbers(ground / "broken")
+    assert numbers(refiner_ground / "unbroken") == numbers(refiner_ground / "broken")
     assert [row["what"] for row in read_log(log)].count("resumed") == 1
+    assert watched(refiner_ground / "unbroken") == watched(refiner_ground / "broken")
+    assert {step for step, _ in watched(refiner_ground / "broken")} == {0, 1, 2, 3}
+    first, second = (kept(refiner_ground, run) for run in ("unbroken", "broken"))
+    assert first == second
+    assert len(first[0]) == 4 * 4 * 6  # steps, completions, two rewards with three terms and the total
+    kinds = ('SELECT kind, cases_done, cases_total, detail FROM run_events ORDER BY "at"', "SELECT count(*) FROM runs")
+    store = ResultStore.open(refiner_ground / "broken-store", read_only=True)
+    assert [store.sql(query).rows() for query in kinds] == [
+        [("started", 0, 4, None), ("resumed", saved[-1], 4, None), ("finished", 4, 4, None)], [(1,)]
+    ]  # fmt: skip
     with pytest.raises(InputError, match=r"key 'refine.group': this run was begun with 4"):
         train_refiner(read_refiner_configuration(killed, changes={"refine.group": 2}), {})
 
 
-def test_replies_that_cannot_be_read_end_a_run_with_exit_code_1(ground: Path) -> None:
-    file = written(ground, "unreadable")
+def test_replies_that_cannot_be_read_end_a_run_with_exit_code_1(
+    refiner_ground: Path, written_refiner: Callable[..., Path]
+) -> None:
+    file = written_refiner("unreadable")
     changes = ("degeneration.invalid_answers=2", "refine.most_tokens=1")
     settings = [word for change in changes for word in ("--set", change)]
     ended = CliRunner().invoke(main, ["train", "refine", str(file), *settings])
     assert ended.exit_code == 1
     assert "for 2 generation batches in a row no completion could be read as an answer" in ended.stderr
     assert "refine.most_tokens" in ended.stderr
-    assert read_log(ground / "unreadable/refine/log.jsonl")[-1]["reason"] == "invalid_answers"
-    assert not (ground / "unreadable/refine/model").exists()
+    assert read_log(refiner_ground / "unreadable/refine/log.jsonl")[-1]["reason"] == "invalid_answers"
+    assert not (refiner_ground / "unreadable/refine/model").exists()
 
 
 def batch(*paid: float | None) -> SampledCompletions:
@@ -162,8 +152,8 @@ def test_hostile_replies_are_counted_and_never_raise(place: int) -> None:
     assert read.readable == (read.verdict in ("matches", "differs"))
 
 
-def test_a_plan_is_printed_before_anything_is_written(ground: Path) -> None:
-    file = written(ground, "planned")
+def test_a_plan_is_printed_before_anything_is_written(refiner_ground: Path, written_refiner: Callable[..., Path]) -> None:
+    file = written_refiner("planned")
     printed = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run", "--format", "json"])
     assert printed.exit_code == 0, printed.output
     plan = json.loads(printed.stdout)
@@ -173,7 +163,7 @@ def test_a_plan_is_printed_before_anything_is_written(ground: Path) -> None:
     assert plan["rewards"] == {"reasoning": 0.5, "rectification": 0.75}
     assert plan["editor"] == "draw answers"
     assert plan["tokens"] > 8
-    assert not (ground / "planned").exists()
+    assert not (refiner_ground / "planned").exists()
     shown = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run", "--set", "editor.name=diffusers:m"])
     assert "editor: diffusers:m (not tried)" in shown.stdout
     assert "was not tried" in shown.stderr
@@ -192,17 +182,17 @@ def test_a_plan_is_printed_before_anything_is_written(ground: Path) -> None:
     ],
     ids=["editor", "kind", "rows", "model", "length", "epochs", "judge"],
 )
-def test_what_cannot_work_is_refused(ground: Path, changes: dict[str, object], said: str) -> None:
+def test_what_cannot_work_is_refused(written_refiner: Callable[..., Path], changes: dict[str, object], said: str) -> None:
     from salon_train.refining.dry_run import dry_run
 
     with pytest.raises(InputError) as error:
-        dry_run(read_refiner_configuration(written(ground, "checked"), changes=changes), {})
+        dry_run(read_refiner_configuration(written_refiner("checked"), changes=changes), {})
     assert said in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["r3-refiner-7b", "r3-refiner-8b"])
-def test_a_preset_is_planned_offline_once_its_rows_are_there(ground: Path, name: str) -> None:
-    file = ground / f"{name}.toml"
+def test_a_preset_is_planned_offline_once_its_rows_are_there(refiner_ground: Path, name: str) -> None:
+    file = refiner_ground / f"{name}.toml"
     file.write_text(preset(name), encoding="utf-8")
     bare = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run"])
     assert bare.exit_code == 2

@@ -63,11 +63,16 @@ def always_normal(step: int, *, total: float | None = 0.5) -> SampledCompletions
     return sampled(step, [render_magicmirror(NORMAL, f"Sight {place} of {step}.") for place in range(32)], total=total)
 
 
+def readings_of(row: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """The readings of a ``watched`` row by monitor."""
+    return {each["monitor"]: each for each in row["readings"]}
+
+
 def watch(told: Told, **settings: object) -> RunWatch:
     section = MonitorsSection.model_validate(settings)
     board = board_of(section, Grammar.MAGICMIRROR)
     assert board is not None
-    return RunWatch(board, section, told, steps=99)
+    return RunWatch(board, section, told, steps=99, metric="f1_macro")
 
 
 def test_hostile_replies_are_watched_and_end_nothing() -> None:
@@ -76,9 +81,11 @@ def test_hostile_replies_are_watched_and_end_nothing() -> None:
     for step in range(4):
         looking.sampled(sampled(step, list(HOSTILE_REPLIES) * 3, total=None))
     (_, facts), *_ = told.of("watched")
-    assert facts["unreadable"] == 1.0
-    assert facts["unreadable/verdict"] == "warn"  # [degeneration] gives such a run up, later
-    assert facts["always_normal"] is None
+    readings = readings_of(facts)
+    assert readings["unreadable"]["value"] == 1.0
+    assert readings["unreadable"]["verdict"] == "warn"  # [degeneration] gives such a run up, later
+    assert (readings["always_normal"]["value"], readings["always_normal"]["verdict"]) == (None, None)
+    assert "readable completions" in readings["always_normal"]["detail"]
     assert [facts["monitor"] for _, facts in told.of("warned")] == ["unreadable"]  # once, not every time
 
 
@@ -103,7 +110,7 @@ def test_what_follows_from_a_warning_and_a_stop_is_the_configurations_choice() -
     with pytest.raises(DegeneratedError, match="the monitor always_normal says warn"):
         watch(told, thresholds=lenient, on_warn="stop").sampled(always_normal(0))
     watch(told, which=["length_drift"]).sampled(always_normal(0))
-    assert set(told.of("watched")[-1][1]) == {"verdict", "length_drift", "length_drift/verdict"}
+    assert set(readings_of(told.of("watched")[-1][1])) == {"length_drift"}
     assert board_of(MonitorsSection(on=False), Grammar.MAGICMIRROR) is None
 
 
@@ -154,27 +161,27 @@ def test_a_resumed_watch_takes_the_thresholds_of_now(tmp_path: Path) -> None:
     again = watch(told, which=["always_normal", "length_drift"], thresholds={"always_normal": (2, 3)})
     again.load(tmp_path)
     again.sampled(always_normal(1))
-    assert told.of("watched")[0][1]["always_normal/verdict"] == "ok"
+    assert readings_of(told.of("watched")[0][1])["always_normal"]["verdict"] == "ok"
     with pytest.raises(InputError, match="must be after step 1"):
         again.sampled(always_normal(1))
 
 
 def test_what_a_killed_run_wrote_after_its_checkpoint_is_removed_from_its_completions(tmp_path: Path) -> None:
     path = tmp_path / "completions.jsonl"
-    file = CompletionsFile(path, most=2, resumed=None)
+    file = CompletionsFile(path, most=2, metric="f1_macro", resumed=None)
     for step in range(3):
         file.happened(TrainingEvent("evaluated", step, 9, {"f1_macro": 0.5}))
         file.keep(always_normal(step))
     with path.open("a") as broken:
         broken.write('{"step": 3, "compl')
-    CompletionsFile(path, most=2, resumed=2)
+    CompletionsFile(path, most=2, metric="f1_macro", resumed=2)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(row["step"], "held_out" in row) for row in rows] == [
         (0, True), (0, False), (0, False), (1, True), (1, False), (1, False), (2, True)
     ]  # fmt: skip
     assert [row["example_id"] for row in rows[1:3]] == ["picture 0", "picture 16"]
-    CompletionsFile(path, most=2, resumed=None)
-    assert path.read_text() == ""
+    CompletionsFile(path, most=2, metric="f1_macro", resumed=None)
+    assert not path.exists()
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -190,7 +197,8 @@ def test_a_gamed_run_ends_with_exit_code_1_goes_on_where_it_was_and_can_be_audit
     folder = training_ground / "gamed/grpo"
     assert (folder / "checkpoint-1/monitors.pickle").is_file()
     rows = read_log(folder / "log.jsonl")
-    assert [(row["step"], row["unreadable"]) for row in rows if row["what"] == "watched"] == [(0, None), (1, 1.0)]
+    watched = [(row["step"], readings_of(row)["unreadable"]["value"]) for row in rows if row["what"] == "watched"]
+    assert watched == [(0, None), (1, 1.0)]
     assert (rows[-1]["what"], rows[-1]["reason"]) == ("degenerated", "monitor unreadable")
 
     again = CliRunner().invoke(main, ["train", "grpo", str(file)])  # the board remembers: one batch alone says nothing

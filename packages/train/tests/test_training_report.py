@@ -100,6 +100,12 @@ def test_a_run_that_was_given_up_shows_its_own_sentence_or_what_an_older_log_kno
     named = row("degenerated", 3, reason="monitor always_normal", said="ended at step 3: the monitor says stop.\nChange it.")
     folder = write(tmp_path / "own", [*rows, loud, named])
     assert said(folder) == "Given up after 3 of 9 steps (2026-11-22 10:00 UTC): the monitor says stop.\nChange it."
+    spoke = {"monitor": "always_normal", "value": 0.95, "verdict": "stop", "threshold": 0.9, "samples": 32, "detail": "all"}
+    loud = row("watched", 3, verdict="stop", completions=64, unreadable=0, readings=[spoke, 7])
+    (history,) = [run.stages["grpo"].history for run in read_runs([write(tmp_path / "long", [*rows, loud])])]
+    assert history.curves["monitor/always_normal"][3] == 0.95
+    assert history.alarms["always_normal"] == {3: "stop"}
+    assert 3 not in history.curves.get("monitor/unreadable", {})
     older = write(tmp_path / "older", [*rows, loud, row("degenerated", 3, reason="monitor always_normal")])
     assert said(older).endswith("the monitor always_normal says stop at 0.95.")
     equal = write(tmp_path / "equal", [*rows, row("degenerated", 3, reason="equal_rewards")])

@@ -47,7 +47,7 @@ learning_rate = 1e-2
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def trained(training_ground: Path, written: Callable[..., Path]) -> Path:
     """A configuration whose two stages were run from the command line, with adapters."""
     file = written("whole", model_more='training = "lora"\n[model.lora]\nrank = 4', more=STAGES.format(run="whole"))
@@ -123,13 +123,20 @@ def test_sampled_completions_stand_in_the_store(trained: Path) -> None:
     from salon_store import ResultStore
 
     store = ResultStore.open(trained.parent / "whole-store", read_only=True)
-    rewards = store.sql("SELECT step, reward, value, prompt_id FROM rewards ORDER BY step")
-    assert rewards["step"].to_list() == [0] * 6 + [1] * 6
-    assert set(rewards["reward"]) == {"magicmirror"}
-    calls = store.sql("SELECT r.value, c.response_text FROM rewards r JOIN judge_calls c ON c.call_id = r.completion_id")
+    rewards = store.sql("SELECT reward, weight, array_agg(step ORDER BY step) FROM rewards GROUP BY ALL ORDER BY weight DESC")
+    assert [row[:2] for row in rewards.rows()][:3] == [
+        ("magicmirror/format", 8.0), ("magicmirror/l1", 4.0), ("magicmirror/l2", 2.0)
+    ]  # fmt: skip
+    assert {row[:2] for row in rewards.rows()[3:]} == {("magicmirror", 1.0), ("magicmirror/l3", 1.0), ("total", 1.0)}
+    assert all(row[2] == [0] * 6 + [1] * 6 for row in rewards.rows())
+    calls = store.sql(
+        "SELECT r.value, c.response_text FROM rewards r JOIN judge_calls c ON call_id = completion_id WHERE reward = 'total'"
+    )
     assert calls.height == 12
     assert calls["response_text"].null_count() == 0
     assert store.sql("SELECT suite, subject_model FROM runs").rows() == [("training", "tiny")]
+    events = store.sql('SELECT kind, cases_done, cases_total, detail FROM run_events ORDER BY "at"').rows()
+    assert events == [("started", 0, 2, None), ("finished", 2, 2, None)]
 
 
 def test_any_stage_is_evaluated_with_intervals_and_its_answers_are_written(trained: Path, tmp_path: Path) -> None:
@@ -235,7 +242,7 @@ def test_a_reward_that_loses_one_completion_abstains_for_its_group_and_is_counte
 
     monkeypatch.syspath_prepend(str(training_ground))
     seen = []
-    monkeypatch.setattr(stages, "recorders", lambda setting, steps: [seen.append])
+    monkeypatch.setattr(stages, "look_on", lambda setting, watch, metric: setting.listeners.append(seen.append))
     limits = "invalid_answers = 0"
     file = written("lost", reward="own_rewards:lost_once", more=GRPO_ALONE.format(steps=1, limits=limits))
     heard: list[TrainingEvent] = []

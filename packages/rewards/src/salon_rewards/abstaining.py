@@ -43,7 +43,7 @@ def abstention_of(given: Abstention | str) -> Abstention:
     return Abstention(given)
 
 
-def together(paid: Sequence[Paid], groups: Iterable[range]) -> list[Paid]:
+def together(paid: Sequence[Paid], groups: Iterable[Iterable[int]]) -> list[Paid]:
     """The same, but a group that has one without a reward has none at all.
 
     Args:

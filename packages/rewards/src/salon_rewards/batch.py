@@ -36,7 +36,8 @@ GRAMMARS: Final[Mapping[str, Callable[[str], Outcome[Any]]]] = MappingProxyType(
 
 _KEPT: Final = 4_096
 _LONGEST_KEPT: Final = 8_192
-_NAMES_OF_A_GROUP: Final = ("group_id", "prompt_id", "example_id")
+_GROUP: Final = "group_id"
+_NAMES_OF_A_PROMPT: Final = ("prompt_id", "example_id")
 _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
 _PROMPTS: Final = ("prompts", "prompt", "messages", "image", "images")
 
@@ -120,23 +121,37 @@ class Batch:
             ("verdicts", name), lambda: [_verdict(value, row, name) for row, value in enumerate(self.column(name), start=1)]
         )
 
-    def groups(self, size: int | None = None) -> list[range]:
-        """The positions of completions that answer the same prompt, which are compared with each other and stand in a row.
+    def groups(self, size: int | None = None) -> list[Sequence[int]]:
+        """The positions of completions that answer the same prompt and are compared with each other, group by group.
+
+        Exact with a size or a column ``group_id``. By anything else two groups of one prompt that stand side by side look
+        like one: data sets hold rows twice, and samplers draw them twice.
 
         Args:
-            size: how many completions each group has. None: completions are of one group as long as the first of
-                ``group_id``, ``prompt_id`` and ``example_id`` that there is stays equal, else as long as prompt and pictures
-                do. Where none of these columns is there, every completion stands for itself.
+            size: how many completions each group has; they stand in a row. None: completions with equal ``group_id`` are one
+                group, wherever they stand. Without that column completions in a row are of one group as long as
+                ``prompt_id`` (else ``example_id``, else prompt and pictures) stays equal. Where none of these columns is
+                there, every completion stands for itself.
 
         Raises:
-            InputError: when the completions cannot be divided into groups of that size, or such a column is too short.
+            InputError: when the completions cannot be divided into groups of that size, such a column is too short, or a
+                ``group_id`` is a list or a mapping.
+
+        Example:
+            >>> twice = {"example_id": ["a"] * 4}
+            >>> [list(group) for group in Batch(["?"] * 4, twice).groups()]
+            [[0, 1, 2, 3]]
+            >>> [list(group) for group in Batch(["?"] * 4, twice | {"group_id": [0, 0, 1, 1]}).groups()]
+            [[0, 1], [2, 3]]
         """
         count = len(self.texts)
         if size is not None:
             if size < 1 or count % size:
                 raise InputError(f"{count} completions are no groups of this size", column="group_size", value=size)
             return [range(start, start + size) for start in range(0, count, size)]
-        keys = [self.column(name) for name in _NAMES_OF_A_GROUP if _is_list(self.columns.get(name))][:1]
+        if _is_list(self.columns.get(_GROUP)):
+            return _of_one_id(self.column(_GROUP))
+        keys = [self.column(name) for name in _NAMES_OF_A_PROMPT if _is_list(self.columns.get(name))][:1]
         keys = keys or [self.column(name) for name in _PROMPTS if _is_list(self.columns.get(name))]
         if not keys:
             return [range(position, position + 1) for position in range(count)]
@@ -165,6 +180,18 @@ def labels_of(value: object) -> Outcome[MagicMirrorAnswer]:
     if isinstance(value, Mapping):
         value = _json_text(value)
     return _labels(value) if isinstance(value, str) else _labels("")
+
+
+def _of_one_id(ids: Sequence[Any]) -> list[Sequence[int]]:
+    """Positions with equal ids, in the order in which the ids appear."""
+    groups: dict[Any, list[int]] = {}
+    for position, own in enumerate(ids):
+        try:
+            groups.setdefault(own, []).append(position)
+        except TypeError as error:
+            problem = "must be a number or a text, not"
+            raise InputError(problem, row=position + 1, column=_GROUP, value=own) from error
+    return list(groups.values())
 
 
 def _is_list(value: object) -> bool:

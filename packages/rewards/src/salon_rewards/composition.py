@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from salon_rewards.abstaining import Paid, plain, together
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward, LogMetric, RewardFunction, RuleReward
+from salon_rewards.components import Component
 from salon_rewards.schedules import Schedule
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -96,21 +97,6 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Component:
-    """What one part, or the total, came to over one batch.
-
-    Attributes:
-        name: of the part; of a composition within it ``outer/inner``.
-        weight: at this step; 1 for totals and gates.
-        paid: for each completion.
-    """
-
-    name: str
-    weight: float
-    paid: tuple[Paid, ...]
-
-
-@dataclass(frozen=True)
 class Composition:
     """What one batch earned, part by part.
 
@@ -154,6 +140,12 @@ class _Composed:
         """What the latest batch earned, part by part; None before the first."""
         kept: dict[str, Composition] = self.__dict__["_kept"]
         return kept.get("last")
+
+    def terms(self, batch: Batch) -> tuple[Component, ...]:
+        """The parts of the latest batch; none when that was another one."""
+        kept = self.last
+        of_this = kept is not None and len(kept.components[-1].paid) == len(batch)
+        return kept.components[:-1] if kept is not None and of_this else ()
 
     def _settle(self, batch: Batch, results: Sequence[Sequence[Paid]]) -> list[Paid]:
         """The totals from the parts' rewards, remembered and handed to the sink."""

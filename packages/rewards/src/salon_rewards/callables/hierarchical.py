@@ -15,6 +15,7 @@ from salon_rewards.callables.rectification import Certainty, RectificationReward
 from salon_rewards.callables.reward import AskingReward, RuleReward
 from salon_rewards.callables.think import ThinkReward
 from salon_rewards.callables.verdict import VerdictReward
+from salon_rewards.components import Component
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor
@@ -57,13 +58,21 @@ class ReasoningReward(RuleReward):
     def score(self, batch: Batch) -> list[Paid]:
         """The weighted sum of each completion."""
         for_verdict, for_think, for_json = _REASON_HUNDREDTHS[self.fidelity]
-        parts = VerdictReward(self.truth).score(batch), ThinkReward().score(batch), JsonReward().score(batch)
         return [
             right
             if isinstance(right, Unscored)
             else (for_verdict * bool(right) + for_think * bool(thinks) + for_json * bool(formed)) / 100
-            for right, thinks, formed in zip(*parts, strict=True)
+            for right, thinks, formed in zip(*(each.paid for each in self.terms(batch)), strict=True)
         ]
+
+    def terms(self, batch: Batch) -> tuple[Component, ...]:
+        """Verdict, think format and JSON format, each 0 or 1, with their weights (the λ of Equation 4)."""
+        parts = (VerdictReward(self.truth), ThinkReward(), JsonReward())
+        hundredths = _REASON_HUNDREDTHS[self.fidelity]
+        return tuple(
+            Component(part.__name__, weight / 100, tuple(part.score(batch)))
+            for part, weight in zip(parts, hundredths, strict=True)
+        )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from salon_rewards.batch import Batch, Levels
 from salon_rewards.callables.consistency import ConsistencyReward
 from salon_rewards.callables.levels import levels_of
 from salon_rewards.callables.reward import AskingReward, RuleReward
+from salon_rewards.components import Component
 from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorWeights, with_consistency
 from salon_taxonomy.protocols import Judge
 from salon_taxonomy.verdict import Reason, Unscored
@@ -58,6 +59,10 @@ class MagicMirrorTotal(RuleReward):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", ConsistencyMode.named(self.mode))
+
+    def terms(self, batch: Batch) -> tuple[Component, ...]:
+        """Format and the three levels, 0 or 1 each (L3: 0 to 1), with their weights; consistency is not among them."""
+        return _terms(levels_of(batch, self.truth, require_reasoning=self.require_reasoning), self.weights)
 
     def score(self, batch: Batch) -> list[Paid]:
         """The total of each completion."""
@@ -123,6 +128,10 @@ class MagicMirrorJudged(AskingReward):
         asked = ConsistencyReward(self.judge, concurrency=self.concurrency, timeout_s=self.timeout_s)
         object.__setattr__(self, "_consistency", asked)
 
+    def terms(self, batch: Batch) -> tuple[Component, ...]:
+        """Format and the three levels, 0 or 1 each (L3: 0 to 1), with their weights; consistency is not among them."""
+        return _terms(levels_of(batch, self.truth, require_reasoning=self.require_reasoning), self.weights)
+
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """The total of each completion, as far as it can be told."""
         levels = levels_of(batch, self.truth, require_reasoning=self.require_reasoning)
@@ -136,6 +145,13 @@ def earned(levels: list[Levels | None], weights: MagicMirrorWeights) -> list[Pai
     """The weighted sum of the four levels of each completion, before consistency."""
     w0, w1, w2, w3 = weights.format, weights.l1, weights.l2, weights.l3
     return [NO_TRUTH if each is None else w0 * each[0] + w1 * each[1] + w2 * each[2] + w3 * each[3] for each in levels]
+
+
+def _terms(levels: list[Levels | None], weights: MagicMirrorWeights) -> tuple[Component, ...]:
+    return tuple(
+        Component(name, getattr(weights, name), tuple(NO_TRUTH if each is None else each[place] for each in levels))
+        for place, name in enumerate(("format", "l1", "l2", "l3"))
+    )
 
 
 def totals(levels: list[Levels | None], judged: list[Paid], mode: ConsistencyMode, weights: MagicMirrorWeights) -> list[Paid]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from salon_rewards.abstaining import Abstention, Paid, plain, together
 from salon_rewards.batch import Batch
+from salon_rewards.components import Component
 from salon_taxonomy.verdict import Unscored
 
 LogMetric: TypeAlias = Callable[[str, float], None]
@@ -45,6 +46,10 @@ class RuleReward(ABC):
             InputError: for a column that is missing or holds something else; names column and row.
         """
 
+    def terms(self, batch: Batch) -> tuple[Component, ...]:
+        """What the reward of a batch adds up from, for tables; empty for one that is no sum."""
+        return ()
+
     def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
         """One reward for each completion; None where there is no truth to hold it against.
 
@@ -79,6 +84,10 @@ class AskingReward(ABC):
     @abstractmethod
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """What each completion earned for itself, or why that cannot be told."""
+
+    def terms(self, batch: Batch) -> tuple[Component, ...]:
+        """The parts of the reward that are known without asking, for tables; empty where there are none."""
+        return ()
 
     async def score(self, batch: Batch) -> list[Paid]:
         """What each completion of a batch earned, groups settled."""

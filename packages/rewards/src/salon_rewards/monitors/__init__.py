@@ -21,6 +21,7 @@ from salon_rewards.monitors.contradiction import Claim, Contradiction, Reasoning
 from salon_rewards.monitors.divergence import RewardMetricDivergence
 from salon_rewards.monitors.label_flooding import LabelFlooding
 from salon_rewards.monitors.length_drift import LengthDrift
+from salon_rewards.monitors.match_claims import claimed_match
 from salon_rewards.monitors.one_verdict import AlwaysArtifact, AlwaysNormal
 from salon_rewards.monitors.prompt_editing import PromptEditing
 from salon_rewards.monitors.reading import Alarm, Monitor, Reading, Thresholds
@@ -53,6 +54,7 @@ __all__ = [
     "Watched",
     "audit",
     "claimed",
+    "claimed_match",
     "contradiction",
     "read_log",
     "shared_words",

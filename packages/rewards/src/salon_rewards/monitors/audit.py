@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from salon_rewards.json_lines import json_lines
-from salon_rewards.line_files import opened, shown
+from salon_rewards.json_lines import file_lines, json_lines
+from salon_rewards.line_files import shown
 from salon_rewards.monitors.board import MonitorBoard, Watched
 from salon_rewards.monitors.reading import Alarm, Reading
 from salon_taxonomy.errors import InputError
@@ -55,7 +55,7 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
     """
     source = shown(path)
     steps: dict[int, LoggedStep] = {}
-    for line, row in json_lines(_read(Path(path)), source):
+    for line, row in json_lines(file_lines(Path(path)), source):
         step = row.get("step")
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             hint = None if "step" in row else f"The row has: {', '.join(sorted(row)) or 'nothing'}."
@@ -201,8 +201,3 @@ def _gravity(item: Reading) -> tuple[int, float]:
     severity = 0 if item.verdict is None else item.verdict.severity
     value = item.value or 0.0
     return severity, 1 / value if item.downwards and value > 0 else value
-
-
-def _read(path: Path) -> list[bytes]:
-    with opened(path) as lines:
-        return lines.read().split(b"\n")

@@ -86,6 +86,7 @@ class StepBatch:
         example_id: Sequence[object] | None = None,
         completion_tokens: Sequence[int | None] | None = None,
         held_out: float | None = None,
+        group_size: int | None = None,
         source: str | None = None,
         **columns: object,
     ) -> "StepBatch":
@@ -98,11 +99,13 @@ class StepBatch:
             truth: one per completion: labels as rewards take them, or None. For R³: true where the
                 picture matches its prompt; without it the column ``matches`` is taken, as rewards call it.
             reward: what each earned; None for a reward that abstained.
-            example_id: what completions of one picture share. Samples of one picture resemble each other, so evidence is
-                counted in pictures. Without this column completions in a row that answer the same prompt share one, and without
-                prompts each counts as a picture of its own.
+            example_id: what completions of one picture share, wherever they stand. Samples of one picture resemble each
+                other, so evidence is counted in pictures. Without this column each group counts as a picture of its own: by
+                ``group_size`` or the column ``group_id``, else by prompts and pictures that stay equal from one completion
+                to the next; without any of these each completion does.
             completion_tokens: lengths in tokens; without it lengths are in characters.
             held_out: the metric on held-out pictures, where this step evaluated it.
+            group_size: how many completions each group has, where the trainer knows.
             source: what an error names as the place.
             columns: whatever else a trainer hands over; of it, prompts and pictures tell groups apart.
 
@@ -137,7 +140,12 @@ class StepBatch:
                 problem = "must be a whole number of 0 or more"
                 raise InputError(problem, source=source, row=row, column="completion_tokens", value=length)
         read = zip(
-            batch.texts, batch.said(grammar), _truths(batch, grammar, truth), _groups(batch, example_id), lengths, strict=True
+            batch.texts,
+            batch.said(grammar),
+            _truths(batch, grammar, truth),
+            _groups(batch, example_id, group_size),
+            lengths,
+            strict=True,
         )
         return cls(
             step,
@@ -164,11 +172,12 @@ def _truths(batch: Batch, grammar: Grammar, truth: Sequence[object] | None) -> S
     return [None if value is None else R3Answer(value) for value in matches]
 
 
-def _groups(batch: Batch, example_id: Sequence[object] | None) -> list[object]:
-    """Which picture each completion is about: its ``example_id``, or completions in a row that answer the same prompt."""
+def _groups(batch: Batch, example_id: Sequence[object] | None, group_size: int | None) -> list[object]:
+    """Which picture each completion is about: its ``example_id`` wherever it stands, else its group (:meth:`Batch.groups`)."""
     if example_id is not None:
         return [str(name) for name in batch.column("example_id")]
-    return [number for number, group in enumerate(batch.groups()) for _ in group]
+    owners = {position: number for number, group in enumerate(batch.groups(group_size)) for position in group}
+    return [owners[position] for position in range(len(batch))]
 
 
 def _finite(value: object) -> bool:

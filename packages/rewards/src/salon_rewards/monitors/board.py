@@ -27,7 +27,7 @@ _COMMON: tuple[Callable[..., Monitor], ...] = (
 MONITORS: Mapping[Grammar, tuple[Callable[..., Monitor], ...]] = MappingProxyType(
     {
         Grammar.MAGICMIRROR: (LabelFlooding, ReasoningContradiction, *_COMMON),
-        Grammar.R3: (PromptEditing, *_COMMON),
+        Grammar.R3: (PromptEditing, ReasoningContradiction, *_COMMON),
     }
 )
 """The monitors that say something about completions of a grammar."""
@@ -100,6 +100,7 @@ class MonitorBoard:
         example_id: Sequence[object] | None = None,
         completion_tokens: Sequence[int | None] | None = None,
         held_out: float | None = None,
+        group_size: int | None = None,
         source: str | None = None,
         **columns: object,
     ) -> Watched:
@@ -119,6 +120,7 @@ class MonitorBoard:
             example_id=example_id,
             completion_tokens=completion_tokens,
             held_out=held_out,
+            group_size=group_size,
             source=source,
             **columns,
         )

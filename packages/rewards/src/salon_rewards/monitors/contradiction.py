@@ -5,6 +5,9 @@ question, for watching: it reads what a reasoning claims by a lexicon (``lexicon
 conclusions, and says nothing where it is unsure.
 
     reasoning ──► clauses ──► claims (flawed, of which kinds | sound) ──► the reading ──► against the answer's labels
+
+A refiner's thought claims that the picture shows what was asked for, or that it does not (``match_claims.py``); what it is held
+against is the verdict.
 """
 
 import re
@@ -13,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from salon_rewards.monitors.batch import StepBatch
+from salon_rewards.monitors.batch import Answer, StepBatch
 from salon_rewards.monitors.detected import detected_share
 from salon_rewards.monitors.lexicon import (
     BOUNDARIES,
@@ -31,9 +34,10 @@ from salon_rewards.monitors.lexicon import (
     TELLING,
     UNASSERTED,
 )
+from salon_rewards.monitors.match_claims import claimed_match
 from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
 from salon_rewards.monitors.reading import Reading, Thresholds
-from salon_taxonomy.answers import MagicMirrorAnswer
+from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer  # noqa: F401 - the first is in the examples
 
 LONGEST_REASONING: Final = 2_000
 """Characters; of longer reasonings the last so many are read, as conclusions stand at the end."""
@@ -50,9 +54,9 @@ class Contradiction(StrEnum):
     """In which way a reasoning contradicts its answer."""
 
     SOUND = "sound"
-    """The reasoning finds nothing wrong, and the answer says that something is."""
+    """The reasoning finds nothing wrong, and the answer says that something is (R³: that the picture does not match)."""
     FLAWED = "flawed"
-    """The reasoning finds something wrong, and the answer says that nothing is."""
+    """The reasoning finds something wrong, and the answer says that nothing is (R³: that the picture matches)."""
     OTHER_KIND = "other_kind"
     """The reasoning finds something wrong with other things than the answer names."""
 
@@ -100,14 +104,21 @@ def claimed(reasoning: str) -> Claim:
     return Claim(flawed, frozenset(kinds) if flawed else frozenset())
 
 
-def contradiction(reasoning: str, answer: MagicMirrorAnswer) -> Contradiction | None:
+def contradiction(reasoning: str, answer: Answer) -> Contradiction | None:
     """In which way a reasoning contradicts the answer behind it; None where it does not, or where that cannot be told.
 
     Example:
         >>> str(contradiction("The hand has six fingers.", MagicMirrorAnswer(normal=True)))
         'flawed'
         >>> contradiction("Five fingers on each hand; all is natural.", MagicMirrorAnswer(normal=True))
+        >>> str(contradiction("The second lemon is missing.", R3Answer(matches=True)))
+        'flawed'
     """
+    if isinstance(answer, R3Answer):
+        matches = claimed_match(reasoning)
+        if matches is None or matches == answer.matches:
+            return None
+        return Contradiction.FLAWED if answer.matches else Contradiction.SOUND
     claim = claimed(reasoning)
     if claim.flawed is None:
         return None
@@ -120,7 +131,7 @@ def contradiction(reasoning: str, answer: MagicMirrorAnswer) -> Contradiction | 
 
 
 class ReasoningContradiction:
-    """The share of completions whose reasoning contradicts their labels, as :func:`contradiction` finds them.
+    """The share of completions whose reasoning contradicts their labels or their verdict, as :func:`contradiction` finds them.
 
     A gauge, not a judge: it misses part of them (see the docs for what it finds of a labelled set). An alarm also needs the
     lower end of Wilson's interval, over pictures, to be above the reader's own mistakes.
@@ -149,7 +160,7 @@ class ReasoningContradiction:
         whole = [
             (item.group, item.reasoning, item.answer)
             for item in batch.completions
-            if item.reasoning is not None and isinstance(item.answer, MagicMirrorAnswer)
+            if item.reasoning is not None and item.answer is not None
         ]
         looked_at = whole[:: -(-len(whole) // MOST_REASONINGS)] if whole else whole
         return detected_share(
@@ -158,7 +169,7 @@ class ReasoningContradiction:
             self.thresholds,
             self._pool,
             [((batch.step, group), contradiction(text, answer)) for group, text, answer in looked_at],
-            what="completions with reasoning and labels",
+            what="completions with reasoning and answer",
             mistaken=MISTAKEN,
             unreadable=len(batch.completions) - len(whole),
             detail=_counted,

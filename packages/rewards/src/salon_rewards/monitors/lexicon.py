@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
     """The words of a list that is written like prose."""
     return text.split()
 
@@ -22,7 +22,7 @@ OTHER: Final = "L2: Other Irrationalities"
 
 SUBJECTS: Final[Mapping[str, str]] = {
     word: label
-    for label, words in {
+    for label, listed in {
         HUMAN: """
             human humans person people man men woman women girl girls boy boys child children baby lady adult figure figures
             dancer dancers runner rider player worker crowd hand hands finger fingers thumb thumbs palm wrist wrists knuckle
@@ -44,12 +44,12 @@ SUBJECTS: Final[Mapping[str, str]] = {
         ATTRIBUTES: """
             texture textures material materials color colors colour colours size sizes scale proportion proportions pattern""",
     }.items()
-    for word in _words(words)
+    for word in words(listed)
 }
 """What a clause is about."""
 
 PARTS: Final = frozenset(
-    _words("""
+    words("""
     finger fingers thumb thumbs hand hands arm arms leg legs foot feet toe toes eye eyes ear ears nose mouth lip lips neck
     head wing wings tail tails paw paws beak fin fins wheel wheels handle handles spout blade lens lenses spokes strings
     frame support shadow reflection limb limbs""")
@@ -58,7 +58,7 @@ PARTS: Final = frozenset(
 
 FLAWS: Final[Mapping[str, str | None]] = {
     **dict.fromkeys(
-        _words("""
+        words("""
         deformed deformity deformities deformation distorted distortion distortions malformed malformation misshapen warped
         warping wrong wrongly unnatural unnaturally unrealistic implausible impossible impossibly incorrect incorrectly
         improper abnormal abnormally abnormality abnormalities anomaly anomalies extra additional surplus superfluous
@@ -69,18 +69,18 @@ FLAWS: Final[Mapping[str, str | None]] = {
         ill-formed backwards upside-down mistake mistakes issue issues""")
     ),
     **dict.fromkeys(
-        _words("""
+        words("""
         floats float floating hovers hover hovering levitates levitating intersects intersect intersecting penetrates
         penetrate penetrating interpenetration sinks sunk melts melt melting merge merges merging clips clipping
         inconsistent inconsistency inconsistencies"""),
         INTERACTION,
     ),
-    **dict.fromkeys(_words("oversized undersized discolored discoloured garish mismatched"), ATTRIBUTES),
+    **dict.fromkeys(words("oversized undersized discolored discoloured garish mismatched"), ATTRIBUTES),
 }
 """Words that say something is wrong, unless negated, and the kind that some imply by themselves."""
 
 SOUND: Final = frozenset(
-    _words("""
+    words("""
     normal normally natural naturally correct correctly right fine sound plausible plausibly believable realistic
     realistically convincing convincingly consistent consistently coherent proper properly intact accurate accurately
     sensible flawless healthy clean regular well expected matches match fits fit agree agrees harmonize harmonizes
@@ -90,18 +90,18 @@ SOUND: Final = frozenset(
 """Words that say all is well, unless negated."""
 
 NEGATORS: Final = frozenset(
-    _words("""
+    words("""
     no not never none nothing neither nor without hardly cannot free nobody isn't aren't doesn't don't wasn't weren't can't
     couldn't didn't won't""")
 )
-BOUNDARIES: Final = frozenset(_words("but however yet although though while whereas except nevertheless still"))
+BOUNDARIES: Final = frozenset(words("but however yet although though while whereas except nevertheless still"))
 """Words at which a clause ends."""
-UNASSERTED: Final = frozenset(_words("whether if check checking checked seems seemed seem appeared might may would first"))
+UNASSERTED: Final = frozenset(words("whether if check checking checked seems seemed seem appeared might may would first"))
 """A clause with one of these claims nothing by itself."""
-CONCLUSIONS: Final = frozenset(_words("so therefore thus hence overall altogether verdict conclusion consequently"))
+CONCLUSIONS: Final = frozenset(words("so therefore thus hence overall altogether verdict conclusion consequently"))
 
 NUMBERS: Final[Mapping[str, int]] = {
-    word: number for number, word in enumerate(_words("zero one two three four five six seven eight nine ten eleven twelve"))
+    word: number for number, word in enumerate(words("zero one two three four five six seven eight nine ten eleven twelve"))
 } | {str(number): number for number in range(13)}
 COUNTS: Final[Mapping[str, tuple[str | None, frozenset[int]]]] = {
     **dict.fromkeys(("finger", "fingers"), (HUMAN, frozenset({6, 7, 8, 9}))),
@@ -120,8 +120,8 @@ ORDINALS: Final = frozenset(
     {("fifth", "leg"), ("sixth", "finger"), ("sixth", "toe"), ("third", "arm"), ("third", "leg"), ("second", "head")}
 )
 PHRASES: Final[Mapping[tuple[str, str], str | None]] = {
-    **{("too", word): None for word in _words("many few long short thin thick wide narrow")},
-    **{("too", word): ATTRIBUTES for word in _words("big large small")},
+    **{("too", word): None for word in words("many few long short thin thick wide narrow")},
+    **{("too", word): ATTRIBUTES for word in words("big large small")},
     ("bends", "backwards"): HUMAN,
     ("passes", "through"): INTERACTION,
     ("goes", "through"): INTERACTION,

@@ -4,10 +4,12 @@ What a reward teaches whose data lean to one side. The number says how far the p
 that verdict alone: 0 where it gives the verdict as often as the truth does, 1 where it gives no other, below 0 where less.
 """
 
+from collections.abc import Mapping
 from statistics import fmean
+from types import MappingProxyType
 from typing import NamedTuple
 
-from salon_rewards.monitors.batch import Answer, StepBatch
+from salon_rewards.monitors.batch import Answer, Grammar, StepBatch
 from salon_rewards.monitors.evidence import wilson_lower
 from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Grouped, Pool
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
@@ -25,6 +27,7 @@ class _OneVerdict:
 
     name = "one_verdict"
     _normal = True
+    _words: Mapping[Grammar, str]
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class _OneVerdict:
         baseline = fmean(true) if true else self.expected or 0.0
         share = fmean(item.said for _, item in counted)
         pictures = len({group for group, _ in counted})
-        verdict = "normal" if self._normal else "artifact"
+        verdict = self._words[batch.grammar]
         return reading(
             self.name,
             batch,
@@ -109,6 +112,7 @@ class AlwaysNormal(_OneVerdict):
 
     name = "always_normal"
     _normal = True
+    _words = MappingProxyType({Grammar.MAGICMIRROR: "normal", Grammar.R3: "matches"})
 
 
 class AlwaysArtifact(_OneVerdict):
@@ -122,6 +126,7 @@ class AlwaysArtifact(_OneVerdict):
 
     name = "always_artifact"
     _normal = False
+    _words = MappingProxyType({Grammar.MAGICMIRROR: "artifact", Grammar.R3: "does not match"})
 
 
 def _sound(answer: Answer) -> bool:

@@ -45,13 +45,25 @@ _BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}
     show_default=True,
     help="A summary, or every row.",
 )
+@click.option(
+    "--group-size", type=click.IntRange(min=1), metavar="N", help="Every N rows are a group.  [default: told by the columns]"
+)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write every row to this file, as JSON Lines.")
-def score(file: str, names: tuple[str, ...], weights: str | None, explain: bool, format_: str, output: Path | None) -> None:
+def score(
+    file: str,
+    names: tuple[str, ...],
+    weights: str | None,
+    explain: bool,
+    format_: str,
+    group_size: int | None,
+    output: Path | None,
+) -> None:
     """Score a file of completions with one or several rewards by rule.
 
     FILE is JSON Lines, gzipped or not, with `completion` (a text, or a list of chat messages) and the columns that the
     rewards need: `truth` for those of MagicMirror, `matches` for those of R³. A column may be null where nobody knows; such
-    rows have no reward, and are counted. Rows of one `example_id` in a row are one group: when one has no total, none has.
+    rows have no reward, and are counted. Rows of one `group_id` are one group, without that column neighbours of one
+    `example_id`: when one has no total, none has.
 
     \b
     salon reward score completions.jsonl --reward magicmirror
@@ -66,13 +78,16 @@ def score(file: str, names: tuple[str, ...], weights: str | None, explain: bool,
     if output is not None and file != STANDARD_INPUT and _same(output, file):
         raise InputError("is the file of completions itself, which would be lost", source="--output", value=str(output))
     with opened(file) as lines:
-        columns = read_completions(lines, shown(file), needed)
-    with _progress(len(columns["completion"])) as progressed:
+        read = read_completions(lines, shown(file), needed)
+    with _progress(len(read.lines)) as progressed:
         try:
-            scored = score_completions(columns, parts, explain=terms if explain else None, progressed=progressed)
+            scored = score_completions(
+                read.columns, parts, group_size=group_size, explain=terms if explain else None, progressed=progressed
+            )
         except InputError as error:
             column = "completion" if error.column == "completions" else error.column
-            raise error.at(source=shown(file), column=column) from error
+            line = None if error.row is None else read.lines[error.row - 1]
+            raise error.at(source=shown(file), row=None, line=line, column=column) from error
     if output is not None:
         _write(scored, output)
     if format_ == "json" and output is None:

@@ -1,6 +1,7 @@
 """A file of completions: JSON Lines with one object per row, ``completion`` and the columns that rewards need beside it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,21 @@ from salon_taxonomy.errors import InputError
 COMPLETION = "completion"
 
 
-def read_completions(lines: Iterable[bytes], source: str | Path, needed: Sequence[str] = ()) -> dict[str, list[Any]]:
-    """The columns of a file, each with one value for every row; blank lines are passed over.
+@dataclass(frozen=True, slots=True)
+class CompletionColumns:
+    """What a file holds.
+
+    Attributes:
+        columns: ``completion`` and all other keys that any row has, with one value for every row; None where a row has none.
+        lines: where each row stands in the file, from 1.
+    """
+
+    columns: Mapping[str, list[Any]]
+    lines: Sequence[int]
+
+
+def read_completions(lines: Iterable[bytes], source: str | Path, needed: Sequence[str] = ()) -> CompletionColumns:
+    """Read a file; blank lines are passed over.
 
     Args:
         lines: the file's lines.
@@ -19,26 +33,26 @@ def read_completions(lines: Iterable[bytes], source: str | Path, needed: Sequenc
         needed: columns that every row must have; null stands for a value that nobody knows.
 
     Raises:
-        InputError: for a row that is no JSON object or lacks a column, and for a file without rows; names row and column.
-
-    Returns:
-        ``completion`` and all other keys that any row has; None where a row has not.
+        InputError: for a line that is no JSON object (:func:`~salon_rewards.json_lines.json_lines`), a row that lacks a
+            column, and a file without rows; names line and column.
 
     Example:
         >>> read_completions([b'{"completion": "Fine.", "truth": null}'], "a.jsonl", ["truth"])
-        {'completion': ['Fine.'], 'truth': [None]}
+        CompletionColumns(columns={'completion': ['Fine.'], 'truth': [None]}, lines=[1])
     """
-    rows = [row for _, row in json_lines(lines, source)]
-    if not rows:
-        raise InputError("holds no rows", source=source, hint='A row is a line such as {"completion": "…", "truth": {…}}.')
-    for column in (COMPLETION, *needed):
-        lacking = next((number for number, row in enumerate(rows, start=1) if column not in row), None)
-        if lacking is not None:
-            there = ", ".join(sorted(rows[lacking - 1])) or "none"
-            raise InputError(f"the row lacks this column; it has: {there}", source=source, row=lacking, column=column)
-    for number, row in enumerate(rows, start=1):
+    rows: list[Mapping[str, Any]] = []
+    places: list[int] = []
+    for line, row in json_lines(lines, source):
+        for column in (COMPLETION, *needed):
+            if column not in row:
+                there = ", ".join(sorted(row)) or "none"
+                raise InputError(f"the row lacks this column; it has: {there}", source=source, line=line, column=column)
         if not isinstance(row[COMPLETION], str | list):
             problem = "a completion is a text or a list of messages, not"
-            raise InputError(problem, source=source, row=number, column=COMPLETION, value=row[COMPLETION])
+            raise InputError(problem, source=source, line=line, column=COMPLETION, value=row[COMPLETION])
+        rows.append(row)
+        places.append(line)
+    if not rows:
+        raise InputError("holds no rows", source=source, hint='A row is a line such as {"completion": "…", "truth": {…}}.')
     names = dict.fromkeys(key for row in rows for key in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    return CompletionColumns({name: [row.get(name) for row in rows] for name in names}, places)

@@ -82,6 +82,7 @@ def score_completions(
     columns: Mapping[str, Sequence[Any]],
     parts: Sequence[Part],
     *,
+    group_size: int | None = None,
     explain: str | None = None,
     progressed: Callable[[int], object] = lambda count: None,
 ) -> ScoredCompletions:
@@ -90,6 +91,7 @@ def score_completions(
     Args:
         columns: ``completion`` and whatever the rewards need, all of one length.
         parts: the rewards, by rule, and their weights.
+        group_size: so many rows in a row are a group; None: told by the columns, see ``Batch.groups``.
         explain: the grammar in whose terms to say why: ``magicmirror`` or ``r3``; None: not at all.
         progressed: called with how many more completions are done.
 
@@ -102,14 +104,14 @@ def score_completions(
         >>> list(score_completions(columns, [Part(make_reward("magicmirror"))], explain="magicmirror").rows())[0]["why"]
         {'flaw': 'malformed', 'detail': 'no \\\\boxed{…} stands in the reply'}
     """
-    composed = compose(parts)
+    composed = compose(parts, group_size=group_size)
     if not isinstance(composed, ComposedReward):
         raise InputError("a reward that asks a judge or an editor cannot be scored here", value=[p.called for p in parts])
     beside = {name: values for name, values in columns.items() if name != COMPLETION}
     collected: dict[str, list[Paid]] = {}
     why: list[Mapping[str, Any]] = []
     weights: dict[str, float] = {}
-    for start, end in _chunks(Batch(columns[COMPLETION], beside)):
+    for start, end in _chunks(Batch(columns[COMPLETION], beside), group_size):
         batch = Batch(columns[COMPLETION][start:end], {name: values[start:end] for name, values in beside.items()})
         try:
             composed.score(batch)
@@ -138,15 +140,16 @@ def label_counts(why: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, 
     return {label: (counts["found"][label], counts["missed"][label], counts["extra"][label]) for label in labels}
 
 
-def _chunks(whole: Batch) -> Iterator[tuple[int, int]]:
+def _chunks(whole: Batch, group_size: int | None) -> Iterator[tuple[int, int]]:
     """Ranges of rows that tear no group apart."""
-    start = 0
-    for group in whole.groups():
-        if group.stop - start >= _CHUNK:
-            yield start, group.stop
-            start = group.stop
-    if start < len(whole):
-        yield start, len(whole)
+    start = end = 0
+    for group in whole.groups(group_size):  # by their first rows; where ids tell them, they may reach over others
+        if group[0] >= end and end - start >= _CHUNK:
+            yield start, end
+            start = end
+        end = max(end, group[-1] + 1)
+    if start < end:
+        yield start, end
 
 
 def _why_magicmirror(batch: Batch) -> list[Mapping[str, Any]]:

@@ -270,7 +270,7 @@ class GrpoSection(LearningSection):
 
 
 class EvaluationSection(Section):
-    """Evaluation on the held-out pictures while training goes on, with the assessor's metrics.
+    """Evaluation on the held-out pictures while training goes on, with the metrics of what learns (assessor or refiner).
 
     Attributes:
         every: optimizer steps; None: only before the first step and after the last.
@@ -314,7 +314,8 @@ class DegenerationSection(Section):
 
 
 class MonitorsSection(Section):
-    """Monitors of policies that game their reward (``docs/monitors.md``), shown every generation batch of GRPO.
+    """Monitors of policies that game their reward (``docs/monitors.md``), shown every generation batch of
+    ``salon train grpo`` and ``salon train refine``.
 
     Attributes:
         on: whether anything is watched.
@@ -352,7 +353,7 @@ class LogSection(Section):
 
 
 class StoreSection(Section):
-    """Completions that are kept in a result store, with what each reward paid.
+    """Completions that are kept in a result store, with what each reward paid, and what became of the run.
 
     Attributes:
         folder: the store, relative to the file; None keeps nothing.
@@ -372,6 +373,9 @@ class StageConfiguration(Section):
         checkpoints: what a killed run goes on from.
         degeneration: when a run is given up.
         log: what is told, and to whom.
+        evaluation: of the model on what is held out, while it learns.
+        monitors: who looks for a policy that games its reward.
+        store: where completions are kept.
     """
 
     run: RunSection
@@ -379,6 +383,9 @@ class StageConfiguration(Section):
     checkpoints: CheckpointSection = CheckpointSection()
     degeneration: DegenerationSection = DegenerationSection()
     log: LogSection = LogSection()
+    evaluation: EvaluationSection = EvaluationSection()
+    monitors: MonitorsSection = MonitorsSection()
+    store: StoreSection = StoreSection()
 
 
 class Configuration(StageConfiguration):
@@ -396,6 +403,3 @@ class Configuration(StageConfiguration):
     reward: tuple[RewardSection, ...] = (RewardSection(name="magicmirror"),)
     sft: SftSection | None = None
     grpo: GrpoSection | None = None
-    evaluation: EvaluationSection = EvaluationSection()
-    monitors: MonitorsSection = MonitorsSection()
-    store: StoreSection = StoreSection()

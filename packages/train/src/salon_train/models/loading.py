@@ -13,6 +13,7 @@ import torch
 
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import LoraSection, ModelSection
+from salon_train.models.hub import hub_problem, not_found
 from salon_train.models.parts import PARTS, part_of, target_pattern
 
 _ADAPTER = "adapter_config.json"
@@ -61,8 +62,9 @@ def load_model(section: ModelSection, *, start: str | Path | None = None, learni
     source = str(start or section.name)
     adapter = Path(source) if (Path(source) / _ADAPTER).is_file() else None
     base = section.name if adapter is None else _base_of(adapter, section.name)
-    processor = load_processor(section, source if Path(source, "processor_config.json").is_file() else base)
-    model = _weights(section, base if adapter else source, learning)
+    hub = hub_problem(base if adapter else source)
+    processor = load_processor(section, source if Path(source, "processor_config.json").is_file() else base, hub=hub)
+    model = _weights(section, base if adapter else source, learning, hub)
     if adapter is not None:
         from peft import PeftModel
 
@@ -79,7 +81,7 @@ def load_model(section: ModelSection, *, start: str | Path | None = None, learni
     return LoadedModel(model, processor, source)
 
 
-def _weights(section: ModelSection, source: str, learning: bool) -> Any:
+def _weights(section: ModelSection, source: str, learning: bool, hub: str | None) -> Any:
     from transformers import AutoModelForImageTextToText
 
     models: Any = AutoModelForImageTextToText  # transformers leaves it untyped
@@ -87,13 +89,26 @@ def _weights(section: ModelSection, source: str, learning: bool) -> Any:
     if dtype == "auto" and learning and section.training == "full":
         dtype = torch.float32
     try:
-        return models.from_pretrained(source, revision=section.revision, dtype=dtype, attn_implementation=section.attention)
+        return models.from_pretrained(
+            source,
+            revision=section.revision,
+            dtype=dtype,
+            attn_implementation=section.attention,
+            local_files_only=hub is not None,
+        )
     except _FAILURES as error:
+        if hub is not None:
+            raise not_found("the model cannot be loaded", source, hub) from error
         raise InputError(f"the model cannot be loaded ({line(error)}):", key="model.name", value=source) from error
 
 
-def load_processor(section: ModelSection, source: str) -> Any:
+def load_processor(section: ModelSection, source: str, *, hub: str | None = None) -> Any:
     """The processor alone.
+
+    Args:
+        section: how pictures are scaled, and which revision.
+        source: a folder, or a name on the hub.
+        hub: why the hub is not to be asked (:func:`~salon_train.models.hub.hub_problem`); then only its cache is.
 
     Raises:
         InputError: it cannot be loaded, takes no pictures, or has no chat template.
@@ -104,8 +119,10 @@ def load_processor(section: ModelSection, source: str) -> Any:
     pixels = {"min_pixels": section.least_pixels, "max_pixels": section.most_pixels}
     given = {name: value for name, value in pixels.items() if value is not None}
     try:
-        processor = processors.from_pretrained(source, revision=section.revision, **given)
+        processor = processors.from_pretrained(source, revision=section.revision, local_files_only=hub is not None, **given)
     except _FAILURES as error:
+        if hub is not None:
+            raise not_found("the processor cannot be loaded", source, hub) from error
         raise InputError(f"the processor cannot be loaded ({line(error)}):", key="model.name", value=source) from error
     if not hasattr(processor, "image_processor"):
         raise InputError("has no processor for pictures:", key="model.name", value=source)

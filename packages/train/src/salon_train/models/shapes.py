@@ -6,7 +6,7 @@ recipes needs no network.
 
 from typing import Any, Final
 
-from salon_taxonomy.errors import InputError
+from salon_train.models.hub import not_found
 
 KNOWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "Qwen/Qwen2.5-VL-7B-Instruct": (
@@ -58,8 +58,13 @@ KNOWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 """Model type and sizes by name."""
 
 
-def config_of(name: str, revision: str | None = None) -> tuple[Any, bool]:
+def config_of(name: str, revision: str | None = None, *, hub: str | None = None) -> tuple[Any, bool]:
     """A model's configuration, and whether it is the model's own file (False: from :data:`KNOWN`).
+
+    Args:
+        name: a folder, or a name on the hub.
+        revision: branch, tag or commit on the hub.
+        hub: why the hub is not to be asked (:func:`~salon_train.models.hub.hub_problem`); then only its cache is.
 
     Raises:
         InputError: neither is there.
@@ -67,12 +72,12 @@ def config_of(name: str, revision: str | None = None) -> tuple[Any, bool]:
     from transformers import AutoConfig
 
     try:
-        return AutoConfig.from_pretrained(name, revision=revision), True
+        return AutoConfig.from_pretrained(name, revision=revision, local_files_only=hub is not None), True
     except (OSError, ValueError) as error:
         if name not in KNOWN:
             problem = str(error).strip().partition("\n")[0][:200]
-            hint = "Name a folder, or download the model first: hf download MODEL."
-            raise InputError(f"the model cannot be found ({problem}):", key="model.name", value=name, hint=hint) from error
+            found = "the model cannot be found" if hub else f"the model cannot be found ({problem})"
+            raise not_found(found, name, hub) from error
     kind, sizes = KNOWN[name]
     return AutoConfig.for_model(kind, **sizes), False
 

@@ -16,7 +16,8 @@ from salon_taxonomy.lazy_names import lazy_names
 if TYPE_CHECKING:
     from salon_train.refining.policy_verifier import PolicyVerifier, verdict_probabilities
     from salon_train.refining.question_verifier import QuestionVerifier
-    from salon_train.refining.refinement import RefinerRow, refine_policy
+    from salon_train.refining.refinement import refine_policy
+    from salon_train.refining.rows import RefinerRow
     from salon_train.refining.run import Refined, train_refiner
     from salon_train.refining.scene_evaluation import SceneEvaluation, evaluate_on_scenes
     from salon_train.refining.settings import RefinementSettings, RefinerConfiguration, read_refiner_configuration
@@ -54,7 +55,8 @@ __all__ = [
 _BY_MODULE = {
     "policy_verifier": ("PolicyVerifier", "verdict_probabilities"),
     "question_verifier": ("QuestionVerifier",),
-    "refinement": ("RefinerRow", "refine_policy"),
+    "refinement": ("refine_policy",),
+    "rows": ("RefinerRow",),
     "run": ("Refined", "train_refiner"),
     "scene_evaluation": ("SceneEvaluation", "evaluate_on_scenes"),
     "settings": ("RefinementSettings", "RefinerConfiguration", "read_refiner_configuration"),

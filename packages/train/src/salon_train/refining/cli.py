@@ -33,8 +33,9 @@ def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, for
     instruction. Instructions that rewrite the prompt earn nothing; when the editor fails, the group abstains.
 
     A second call goes on from the last checkpoint. A run that degenerates (all rewards equal, no reply readable, no edit any
-    more, a number that is none) is ended with exit code 1 and the reason. The result stands in FOLDER/refine/model, which
-    `salon refine --judge transformers:FOLDER/refine/model` takes.
+    more, a number that is none) or games its reward (it rewrites the prompt, passes every picture, …) is ended with exit code
+    1 and the reason. The result stands in FOLDER/refine/model, which `salon refine --judge transformers:FOLDER/refine/model`
+    takes.
 
     \b
     Example:
@@ -71,10 +72,14 @@ def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, for
     if form == "json":
         told = {"model": str(done.model), "steps": done.steps, "resumed_from": done.resumed_from}
         numbers = {"already_finished": done.already, "first": dict(done.first), "last": dict(done.last)}
-        click.echo(json.dumps({**told, **numbers}, indent=2))
+        click.echo(json.dumps({**told, **numbers, "evaluation": dict(done.evaluation)}, indent=2))
         return
     word = "Finished before" if done.already else "Finished"
     click.echo(f"{word}: {done.steps} steps, reward {done.first['reward']:.3f} to {done.last['reward']:.3f}.")
+    if done.evaluation:
+        from salon_train.trainers.display import facts_of
+
+        click.echo(f"Held out: {facts_of(done.evaluation, ('helpful', 'verdict', 'matches', 'illusory', 'invalid'))}")
     click.echo(f"Model: {done.model}")
 
 

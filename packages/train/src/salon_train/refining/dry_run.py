@@ -1,7 +1,7 @@
 """``salon train refine --dry-run``: what a run would do, and whether it can, before any weight is loaded.
 
 configuration ──► rows read, pictures opened ──► the editor makes one edit, the judge answers one question
-              └─► parameters by part, memory by formula, steps, prompts, epochs
+              └─► the plan (``salon_train.trainers.planning``): parameters, memory, steps, prompts, epochs
 """
 
 import asyncio
@@ -14,18 +14,13 @@ from salon_bench.editors import open_editor
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import CallStatus
-from salon_train.models.loading import load_processor
-from salon_train.models.shapes import config_of
 from salon_train.refining.preparing import prepare
-from salon_train.refining.refinement import RefinerRow, refining_dataset
+from salon_train.refining.rows import RefinerRow, refining_dataset
 from salon_train.refining.run import STAGE
 from salon_train.refining.settings import RefinerConfiguration
-from salon_train.trainers import arguments, learning_data
-from salon_train.trainers.dry_run import NOT_HERE, DryRun, ask_judges, memory_of, parameters_of
-from salon_train.trainers.processes import Processes
-from salon_train.trainers.requirements import missing
+from salon_train.trainers.dry_run import ask_judges
+from salon_train.trainers.planning import Checked, DryRun, first_unreadable, planned
 
-_PICTURES_TRIED: Final = 32
 _INSTRUCTION: Final = "Make the picture a little brighter."
 _LOADED: Final = ("diffusers",)
 _UNTRIED: Final = (*_LOADED, "replay")
@@ -46,46 +41,31 @@ def dry_run(configuration: RefinerConfiguration, environment: Mapping[str, str])
     """
     settings = configuration.refine
     prepared = prepare(configuration, environment)
-    rows = prepared.rows
+    rows, held_out = prepared.rows, prepared.held_out
     _pictures(rows, configuration.rows.file)
-    section = settings.grpo(len(rows))
-    world = Processes.of(environment).count
-    own, accumulated = arguments.device_batch(section, section.batch, world=world)
-    steps = settings.steps_for(len(rows))
-    config, own_files = config_of(configuration.model.name, configuration.model.revision)
-    parameters, learning = parameters_of(configuration.model, config)
-    tokens = _tokens(configuration, rows)
+    _pictures(held_out, configuration.rows.held_out)
     judges = () if settings.judge is None or prepared.certainty is None else (settings.judge,)
-    notes: tuple[str, ...] = () if own_files else (NOT_HERE,)
-    notes += tuple(str(problem).replace("\n", ". ") for problem in missing(configuration, STAGE))
+    answered = ask_judges(judges, environment, key="refine.judge")
     editor, about = (None, ()) if prepared.editor is None else _edited(configuration, environment, rows)
     paid = {"reasoning": settings.stage_one, "rectification": settings.stage_two}
-    return DryRun(
-        stage=STAGE,
-        model=configuration.model.name,
-        own_configuration=own_files,
-        parameters=parameters,
-        learning=learning,
-        memory=memory_of(configuration.model, section, config, parameters, learning, own, tokens),
-        devices=world,
+    steps = settings.steps_for(len(rows))
+    checked = Checked(
+        rows=rows,
+        held_out=len(held_out),
+        dataset=refining_dataset,
+        buckets=dict(Counter("aligned" if row.matches else "misaligned" for row in rows)),
         steps=steps,
-        batch=section.batch,
-        device_batch=own,
-        accumulated=accumulated,
         prompts=settings.prompts,
-        quota={},
-        epochs=steps * settings.prompts / len(rows),
-        examples=dict(Counter("aligned" if row.matches else "misaligned" for row in rows)),
-        held_out=0,
-        tokens=tokens,
+        seen=steps * settings.prompts,
         rewards={name: weight for name, weight in paid.items() if weight > 0},
-        judges=ask_judges(judges, environment, key="refine.judge"),
+        judges=answered,
         editor=editor,
-        notes=(*notes, *about),
+        notes=(*_overlap(rows, held_out), *about),
     )
+    return planned(configuration, STAGE, settings.grpo(len(rows)), checked, environment)
 
 
-def _pictures(rows: Sequence[RefinerRow], source: str) -> None:
+def _pictures(rows: Sequence[RefinerRow], source: str | None) -> None:
     """Some of the pictures can be read.
 
     Raises:
@@ -93,23 +73,21 @@ def _pictures(rows: Sequence[RefinerRow], source: str) -> None:
     """
     from PIL import Image
 
-    for place in range(0, len(rows), max(1, len(rows) // _PICTURES_TRIED)):
-        try:
-            with Image.open(rows[place].picture) as picture:
-                picture.load()
-        except (OSError, ValueError) as error:
-            problem = f"the picture cannot be read ({error})"
-            raise InputError(problem, source=source, row=place + 1, column="bad_image", value=rows[place].picture) from error
+    def opened(row: RefinerRow) -> None:
+        with Image.open(row.picture) as picture:
+            picture.load()
+
+    broken = first_unreadable(rows, opened)
+    if broken is not None:
+        place, row, error = broken
+        problem = f"the picture cannot be read ({error})"
+        raise InputError(problem, source=source, row=place + 1, column="bad_image", value=row.picture) from error
 
 
-def _tokens(configuration: RefinerConfiguration, rows: Sequence[RefinerRow]) -> int | None:
-    """The longest of a few questions; None where the processor cannot be had."""
-    try:
-        processor = load_processor(configuration.model, configuration.model.name)
-    except InputError:
-        return None
-    some = refining_dataset(rows[:: max(1, len(rows) // _PICTURES_TRIED)])
-    return learning_data.check_lengths(processor, some, configuration.refine.longest_prompt)
+def _overlap(rows: Sequence[RefinerRow], held_out: Sequence[RefinerRow]) -> tuple[str, ...]:
+    learned = {row.picture for row in rows}
+    both = sum(row.picture in learned for row in held_out)
+    return (f"{both} held-out pictures are also learned from: evaluation will look better than it is.",) if both else ()
 
 
 def _edited(

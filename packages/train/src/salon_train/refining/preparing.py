@@ -10,7 +10,7 @@ from salon_bench.suites.r3_bench.rows import Item, read_items
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor
 from salon_train.refining.question_verifier import QuestionVerifier
-from salon_train.refining.refinement import RefinerRow
+from salon_train.refining.rows import RefinerRow
 from salon_train.refining.settings import RefinerConfiguration
 
 
@@ -20,11 +20,13 @@ class Prepared:
 
     Attributes:
         rows: to learn from; each picture is there.
+        held_out: to be measured on while the policy learns; each picture is there.
         editor: nothing was sent to it; None without a second stage.
         certainty: questions that another judge answers; None: the policy itself looks.
     """
 
     rows: tuple[RefinerRow, ...]
+    held_out: tuple[RefinerRow, ...]
     editor: Editor | None
     certainty: QuestionVerifier | None
 
@@ -36,15 +38,25 @@ def prepare(configuration: RefinerConfiguration, environment: Mapping[str, str])
         InputError: for a file, row, picture, editor or judge that does not work.
     """
     section, settings = configuration.rows, configuration.refine
-    items = read_items(Path(section.file), None if section.pictures is None else Path(section.pictures))[: section.limit]
-    missing = next((item.picture for item in items if not item.picture.is_file()), None)
-    if missing is not None:
-        raise InputError("there is no such picture", source=section.file, column="bad_image", value=missing)
+    items = _items(section.file, section.pictures)[: section.limit]
+    held_out = _items(section.held_out, section.pictures) if section.held_out else []
     editor: Editor | None = None
     if settings.stage_two and configuration.editor is not None:
         editor = open_editor(configuration.editor.name, environment)
-    rows = tuple(RefinerRow(item.idx, item.prompt, item.picture, item.aligned) for item in items)
-    return Prepared(rows, editor, _questions(configuration, items, environment))
+    rows, measured = (tuple(map(_row, some)) for some in (items, held_out[: configuration.evaluation.limit]))
+    return Prepared(rows, measured, editor, _questions(configuration, items, environment))
+
+
+def _items(file: str, pictures: str | None) -> list[Item]:
+    items = list(read_items(Path(file), None if pictures is None else Path(pictures)))
+    missing = next((item.picture for item in items if not item.picture.is_file()), None)
+    if missing is not None:
+        raise InputError("there is no such picture", source=file, column="bad_image", value=missing)
+    return items
+
+
+def _row(item: Item) -> RefinerRow:
+    return RefinerRow(item.idx, item.prompt, item.picture, item.aligned)
 
 
 def _questions(

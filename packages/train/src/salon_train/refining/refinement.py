@@ -1,39 +1,20 @@
-"""GRPO on R³-Refiner's two rewards, by TRL.
+"""GRPO on R³-Refiner's two rewards with a model and rows of your own, by TRL; no folder of a run, no checkpoints.
 
 rows ──► chat messages, picture, truth ──► GRPOTrainer ──► group of replies ──► R_reason, R_rect ──► the policy's next step
                                                                                   └── looks with the policy's own weights
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from salon_bench.suites.r3_bench.questions import templates
-from salon_rewards import ReasoningReward, RectificationReward
 from salon_rewards.callables.rectification import Certainty
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor
-from salon_train.refining.policy_verifier import PolicyVerifier
+from salon_train.configuration.schema import ModelSection, RunSection, StageConfiguration
+from salon_train.refining.rows import RefinerRow, refining_dataset
 from salon_train.refining.settings import RefinementSettings
-from salon_train.refining.watched_editor import WatchedEditor
-
-
-@dataclass(frozen=True, slots=True)
-class RefinerRow:
-    """One training input ⟨P, I⁰, v⟩ of paper 002, section 3.1.
-
-    Attributes:
-        example_id: unique; completions of one id are one group.
-        prompt: P.
-        picture: the file of I⁰.
-        matches: v.
-    """
-
-    example_id: str
-    prompt: str
-    picture: Path
-    matches: bool
+from salon_train.refining.stage_rewards import refining_rewards, weights_of
 
 
 def refine_policy(
@@ -78,57 +59,21 @@ def refine_policy(
     if not rows:
         raise InputError("there is nothing to learn from", column="rows", value=0)
     from transformers import PrinterCallback
-    from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.grpo_trainer import GRPOTrainer
 
-    rewards = refining_rewards(
-        model,
-        processor,
-        settings,
-        editor=editor,
-        certainty=certainty,
-        seed=seed,
-        edit_timeout_s=edit_timeout_s,
-        concurrency=concurrency,
-    )
-    batch = settings.prompts * settings.group
-    import torch
-
-    config = GRPOConfig(
-        output_dir=str(output),
-        max_steps=settings.steps_for(len(rows)),
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type="cosine",
-        weight_decay=settings.weight_decay,
-        adam_beta1=settings.beta1,
-        adam_beta2=settings.beta2,
-        per_device_train_batch_size=settings.micro_batch,
-        gradient_accumulation_steps=batch // settings.micro_batch,
-        num_generations=settings.group,
-        max_completion_length=settings.most_tokens,
-        temperature=settings.temperature,
-        top_p=settings.top_p,
-        beta=settings.kl,
-        epsilon=settings.clip_low,
-        epsilon_high=settings.clip_high,
-        loss_type=settings.loss,
-        reward_weights=weights_of(settings),
-        generation_kwargs={"suppress_tokens": forbidden} if (forbidden := forbidden_tokens(model)) else {},
-        seed=seed,
-        use_cpu=not torch.cuda.is_available(),
-        logging_steps=1,
-        save_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-        log_completions=False,
-        remove_unused_columns=False,
-        dataloader_pin_memory=torch.cuda.is_available(),
-        **{"bf16": False, "gradient_checkpointing": False, **(arguments or {})},
-    )
     trainer = GRPOTrainer(
         model=model,
-        reward_funcs=rewards,
-        args=config,
+        reward_funcs=refining_rewards(
+            model,
+            processor,
+            settings,
+            editor=editor,
+            certainty=certainty,
+            seed=seed,
+            edit_timeout_s=edit_timeout_s,
+            concurrency=concurrency,
+        ),
+        args=_arguments(settings, len(rows), output, seed, forbidden_tokens(model), arguments or {}),
         train_dataset=refining_dataset(rows),
         processing_class=processor,
         callbacks=[*callbacks, _recorder(progress)],
@@ -140,74 +85,31 @@ def refine_policy(
     ]
 
 
-def refining_rewards(
-    model: Any,
-    processor: Any,
-    settings: RefinementSettings,
-    *,
-    editor: Editor | None,
-    certainty: Certainty | None,
-    seed: int,
-    edit_timeout_s: float,
-    concurrency: int,
-    whole_groups: bool = True,
-) -> list[Any]:
-    """What the policy is paid by, as TRL calls it: R_reason, R_rect, or both; the arguments are :func:`refine_policy`'s.
-
-    Args:
-        whole_groups: a process is given all replies to a prompt; False: its first and last group may be parts.
-
-    Raises:
-        InputError: for a second stage without an editor.
-    """
-    rewards: list[Any] = []
-    if settings.stage_one > 0:
-        rewards.append(ReasoningReward())
-    if settings.stage_two > 0:
-        if editor is None:
-            raise InputError("stage II needs an editor", column="editor", value=None)
-        own = PolicyVerifier(model, processor, most_thought=settings.most_thought, batch=settings.micro_batch)
-        rewards.append(
-            RectificationReward(
-                WatchedEditor(editor),
-                certainty or own,
-                image="picture",
-                seed=seed,
-                concurrency=concurrency,
-                timeout_s=edit_timeout_s,
-                refusal=settings.refusal,
-                group_size=settings.group if whole_groups else None,
-            )
-        )
-    return rewards
-
-
-def weights_of(settings: RefinementSettings) -> list[float]:
-    """The weights of :func:`refining_rewards`, in their order."""
-    return [weight for weight in (settings.stage_one, settings.stage_two) if weight > 0]
-
-
-def refining_dataset(rows: Sequence[RefinerRow]) -> Any:
-    """Rows for TRL: the question, its picture, and the columns that rewards are given."""
-    from datasets import Dataset, Image, List
-
-    words = templates()
-    columns: dict[str, list[Any]] = {
-        "prompt": [[{"role": "user", "content": words.render("reflect", prompt=row.prompt)}] for row in rows],
-        "images": [[str(row.picture)] for row in rows],
-        "example_id": [row.example_id for row in rows],
-        "text_prompt": [row.prompt for row in rows],
-        "picture": [str(row.picture) for row in rows],
-        "matches": [row.matches for row in rows],
-        "bucket": ["aligned" if row.matches else "misaligned" for row in rows],
-    }
-    return Dataset.from_dict(columns).cast_column("images", List(Image()))
-
-
 def forbidden_tokens(model: Any) -> list[int]:
     """Tokens that are never sampled: a policy that writes the token of a picture breaks its own forward pass."""
     names = ("image_token_id", "image_token_index", "video_token_id", "vision_start_token_id", "vision_end_token_id")
     return sorted({each for name in names if isinstance(each := getattr(model.config, name, None), int)})
+
+
+def _arguments(
+    settings: RefinementSettings, rows: int, output: Path, seed: int, forbidden: Sequence[int], more: Mapping[str, Any]
+) -> Any:
+    """The settings in the words of TRL, in float32 and without checkpoints unless ``more`` says otherwise."""
+    from salon_train.trainers.arguments import grpo_arguments
+
+    configuration = StageConfiguration(
+        run=RunSection(folder=str(output), seed=seed), model=ModelSection(name="policy", compute="float32")
+    )
+    return grpo_arguments(
+        configuration,
+        settings.grpo(rows),
+        output,
+        weights=weights_of(settings),
+        steps=settings.steps_for(rows),
+        world=1,
+        forbidden=forbidden,
+        more={"save_strategy": "no", "log_completions": False, **more},
+    )
 
 
 def _recorder(progress: Callable[[int], None] | None) -> Any:

@@ -1,26 +1,32 @@
 """``salon train refine``: from a configuration to the weights of a refiner, in FOLDER/refine/model.
 
 rows, editor, judge ──► model ──► PolicyTrainer on R_reason and R_rect ──► checkpoints, log ──► FOLDER/refine/model
-The frame is that of every stage (``salon_train.trainers.stages.run_stage``): a killed run goes on from its last checkpoint.
+The frame is that of every stage (``salon_train.trainers.frame.run_stage``): a killed run goes on from its last checkpoint.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import InputError
+from salon_train.refining.held_out import METRIC, HeldOutReplies, held_out_replies
 from salon_train.refining.lost_edits import LostEdits
 from salon_train.refining.preparing import Prepared, prepare
-from salon_train.refining.refinement import forbidden_tokens, refining_dataset, refining_rewards, weights_of
+from salon_train.refining.refinement import forbidden_tokens
+from salon_train.refining.rows import refining_dataset
 from salon_train.refining.settings import RefinerConfiguration
+from salon_train.refining.stage_rewards import refining_rewards, weights_of
 from salon_train.trainers.degeneration import Hints
 from salon_train.trainers.events import NOBODY, TrainingWatcher, read_log
+from salon_train.trainers.processes import Processes
 from salon_train.trainers.run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from salon_train.trainers.frame import Measure, Setting
     from salon_train.trainers.policy import PolicyTrainer
-    from salon_train.trainers.stages import Setting
 
 STAGE: Final = "refine"
 HINTS: Final = Hints(
@@ -40,6 +46,8 @@ class Refined:
         steps: optimizer steps of the whole run.
         first: the training numbers of the first step that was logged.
         last: of the last one.
+        evaluation: the last numbers on held-out rows (:meth:`~salon_train.refining.held_out.HeldOutReplies.metrics`); empty
+            without any.
         resumed_from: the step that this call went on from; None when it began.
         already: the run had been finished before this call, which did nothing.
     """
@@ -48,6 +56,7 @@ class Refined:
     steps: int
     first: Mapping[str, float]
     last: Mapping[str, float]
+    evaluation: Mapping[str, float | None] = field(default_factory=dict)
     resumed_from: int | None = None
     already: bool = False
 
@@ -72,7 +81,7 @@ def train_refiner(
             those that the run was begun with.
         DegeneratedError: when nothing good can come of it any more.
     """
-    from salon_train.trainers.stages import run_stage
+    from salon_train.trainers.frame import run_stage
 
     prepared = prepare(configuration, environment)
     done = run_stage(
@@ -80,6 +89,7 @@ def train_refiner(
         STAGE,
         watcher,
         lambda setting: _trainer(setting, configuration, prepared),
+        measure=lambda _: _measure(configuration, prepared),
         hints=HINTS,
         environment=environment,
         again=again,
@@ -89,7 +99,7 @@ def train_refiner(
         {name: value for name, value in row.items() if isinstance(value, int | float) and name not in _NO_NUMBERS}
         for row in (learned[0], learned[-1])
     )
-    return Refined(done.model, done.steps, first, last, done.resumed_from, done.already)
+    return Refined(done.model, done.steps, first, last, done.evaluation, done.resumed_from, done.already)
 
 
 def _weights_are_apart(trainer: Any) -> bool:
@@ -100,10 +110,10 @@ def _weights_are_apart(trainer: Any) -> bool:
 
 def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: Prepared) -> "PolicyTrainer":
     from salon_train.trainers import arguments, learning_data
+    from salon_train.trainers.onlookers import look_on, watch_of
     from salon_train.trainers.plan import PlannedSampler, shuffled_plan
     from salon_train.trainers.policy import PolicyTrainer
     from salon_train.trainers.reading import read_refinement
-    from salon_train.trainers.stages import keep_completions
 
     settings, editing = configuration.refine, configuration.editor
     model, processor, seed = setting.loaded.model, setting.loaded.processor, configuration.run.seed
@@ -111,6 +121,7 @@ def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: 
     rows = refining_dataset(prepared.rows)
     learning_data.check_lengths(processor, rows, settings.longest_prompt)
     steps = settings.steps_for(len(prepared.rows))
+    watch = watch_of(setting, Grammar.R3, steps=steps, metric=METRIC)
     trainer = PolicyTrainer(
         model=model,
         reward_funcs=refining_rewards(
@@ -144,11 +155,26 @@ def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: 
         )  # fmt: skip
     plan = shuffled_plan(range(len(rows)), settings.prompts * steps, seed=seed)
     repeats = trainer.args.steps_per_generation
-    if setting.processes.first:
-        keep_completions(setting)
+    look_on(setting, watch, metric=METRIC)
     trainer.sampling(
         lambda _: PlannedSampler(plan, chunk=settings.prompts, together=settings.group, repeats=repeats),
         read_refinement,
         [*setting.listeners, LostEdits(configuration.degeneration.unscored)],
+        watch,
     )
     return trainer
+
+
+def _measure(configuration: RefinerConfiguration, prepared: Prepared) -> "Measure | None":
+    """What is measured during training; None without held-out rows."""
+    settings = configuration.evaluation
+
+    def measured(
+        model: Any, processor: Any, compute: Callable[[], AbstractContextManager[Any]], processes: Processes
+    ) -> HeldOutReplies:
+        rows = processes.share(prepared.held_out)
+        own = held_out_replies(model, processor, rows, batch=settings.batch, longest=settings.longest, compute=compute)
+        pairs = processes.collected(list(zip(own.texts, own.tokens, strict=True)), len(prepared.held_out))
+        return HeldOutReplies(tuple(prepared.held_out), tuple(text for text, _ in pairs), tuple(tokens for _, tokens in pairs))
+
+    return measured if prepared.held_out else None

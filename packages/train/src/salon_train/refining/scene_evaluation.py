@@ -12,20 +12,18 @@ from functools import cache
 from typing import Any
 
 from salon_bench.editors.draw import DrawEditor
-from salon_bench.judges.local_generation import LocalModel
 from salon_bench.scenes.claims import holds
 from salon_bench.scenes.drawing import png, read_scene
 from salon_bench.scenes.equivalence import same_mismatch
 from salon_bench.scenes.generating import DrawnItem
 from salon_bench.scenes.reading import read_question
 from salon_bench.scenes.scene import Scene
-from salon_bench.suites.r3_bench.questions import reflect
 from salon_bench.suites.r3_bench.scoring import gain
 from salon_rewards import illusory
 from salon_taxonomy.answers import Parsed, R3Answer, parse_r3
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Decoding, Media
-from salon_train.refining.policy_verifier import evaluating
+from salon_taxonomy.protocols import Media
+from salon_train.refining.held_out import greedy_replies
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +71,9 @@ def evaluate_on_scenes(
 
 def answers_to(model: Any, processor: Any, items: Sequence[DrawnItem], *, most_tokens: int = 64, batch: int = 128) -> list[str]:
     """The policy's reply to every item, greedy; empty where it was cut off."""
-    local = LocalModel(model, processor)
-    decoding = Decoding(max_tokens=most_tokens)
-    replies: list[str] = []
-    with evaluating(model):
-        for first in range(0, len(items), batch):
-            some = items[first : first + batch]
-            questions = [reflect(Media.from_bytes(_drawn(item.shown)), item.prompt).question for item in some]
-            replies += ["" if reply.problem() else reply.text for reply in local.answer(questions, decoding)]
-    return replies
+    asked = [(Media.from_bytes(_drawn(item.shown)), item.prompt) for item in items]
+    given = greedy_replies(model, processor, asked, batch=batch, longest=most_tokens)
+    return ["" if reply.problem() else reply.text for reply in given]
 
 
 def evaluate_replies(items: Sequence[DrawnItem], replies: Sequence[str]) -> SceneEvaluation:

@@ -1,6 +1,8 @@
 """The configuration of a refiner's training, section by section as in the TOML file. Frozen; unknown keys are refused.
 
-[run]  [model]  [rows]  [editor]  [refine]  [checkpoints]  [degeneration]  [log]        salon train refine refiner.toml
+[run]  [model]  [rows]  [editor]  [refine]  [evaluation]  [checkpoints]  [degeneration]  [monitors]  [log]  [store]
+
+    salon train refine refiner.toml
 """
 
 import tomllib
@@ -32,9 +34,11 @@ class RowsSection(Section):
             the configuration.
         pictures: the folder that the rows' pictures are in; None: the file's own.
         limit: so many rows, the first ones; None: all.
+        held_out: rows that are never learned from, in the same form, for evaluation (``[evaluation]``); None: no evaluation.
     """
 
     file: Text
+    held_out: str | None = None
     pictures: str | None = None
     limit: Whole | None = None
 
@@ -209,11 +213,16 @@ def read_refiner_configuration(path: str | Path, *, changes: Mapping[str, object
         raise explained(error, text, path, RefinerConfiguration, changes=changes) from error
     folder = path.absolute().parent
     model = folder / found.model.name
-    pictures = None if found.rows.pictures is None else str(folder / found.rows.pictures)
+
+    def near(path: str | None) -> str | None:
+        return None if path is None else str(folder / path)
+
+    rows = {"file": near(found.rows.file), "held_out": near(found.rows.held_out), "pictures": near(found.rows.pictures)}
     return found.model_copy(
         update={
             "run": found.run.model_copy(update={"folder": str(folder / found.run.folder)}),
             "model": found.model.model_copy(update={"name": str(model)}) if model.is_dir() else found.model,
-            "rows": found.rows.model_copy(update={"file": str(folder / found.rows.file), "pictures": pictures}),
+            "rows": found.rows.model_copy(update=rows),
+            "store": found.store.model_copy(update={"folder": near(found.store.folder)}),
         }
     )

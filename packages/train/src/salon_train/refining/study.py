@@ -24,7 +24,8 @@ from salon_bench.scenes.pixel_judge import PixelJudge
 from salon_taxonomy.errors import InputError
 from salon_train.refining.imitation import Lesson, imitate
 from salon_train.refining.question_verifier import QuestionVerifier
-from salon_train.refining.refinement import RefinerRow, refine_policy
+from salon_train.refining.refinement import refine_policy
+from salon_train.refining.rows import RefinerRow
 from salon_train.refining.scene_evaluation import SceneEvaluation, evaluate_on_scenes
 from salon_train.refining.settings import RefinementSettings
 from salon_train.refining.small_scenes import draw_small_scenes

@@ -200,9 +200,11 @@ def number(value: Json) -> float | None:
 
 def _happened(history: History, what: str, line: LogLine) -> None:
     values, step = line.values, line.step
-    if what in ("learned", "evaluated", "watched"):
+    if what == "watched" and "readings" in values:
+        _watched(history, values, step)
+    elif what in ("learned", "evaluated", "watched"):
         prefix = {"learned": "", "evaluated": HELD_OUT, "watched": MONITOR}[what]
-        for name, value in values.items():
+        for name, value in values.items():  # logs of earlier versions have two keys for each monitor
             if what == "watched" and name.endswith("/verdict"):
                 if value in ("warn", "stop"):
                     history.alarms.setdefault(name.removesuffix("/verdict"), {})[step] = str(value)
@@ -221,10 +223,22 @@ def _happened(history: History, what: str, line: LogLine) -> None:
         )
     elif what == "finished":
         history.state = State.FINISHED
-    elif what == "degenerated":
+    elif what in ("degenerated", "stopped"):
         history.state, history.reason, history.words = State.ENDED, _text(values.get("reason")), _text(values.get("said"))
         history.step = step
         history.moments.append(Moment(step, "ended", history.sentence))
+
+
+def _watched(history: History, values: Mapping[str, object], step: int) -> None:
+    """What the monitors said of a generation batch: ``readings``, one object for each."""
+    readings = values.get("readings")
+    for each in readings if isinstance(readings, list) else ():
+        name = each.get("monitor") if isinstance(each, dict) else None
+        if not isinstance(name, str):
+            continue
+        history.curves.setdefault(MONITOR + name, {})[step] = number(each.get("value"))
+        if each.get("verdict") in ("warn", "stop"):
+            history.alarms.setdefault(name, {})[step] = str(each["verdict"])
 
 
 def _begun(history: History, what: str, step: int) -> None:

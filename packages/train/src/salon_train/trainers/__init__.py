@@ -11,13 +11,15 @@ from salon_taxonomy.lazy_names import lazy_names
 if TYPE_CHECKING:
     from salon_train.trainers.degeneration import DegeneratedError
     from salon_train.trainers.events import TrainingEvent, TrainingWatcher
-    from salon_train.trainers.stages import Trained, train_grpo, train_sft
+    from salon_train.trainers.frame import Trained
+    from salon_train.trainers.stages import train_grpo, train_sft
 
 __all__ = ["DegeneratedError", "Trained", "TrainingEvent", "TrainingWatcher", "train_grpo", "train_sft"]
 
 _BY_MODULE = {
     "degeneration": ("DegeneratedError",),
     "events": ("TrainingEvent", "TrainingWatcher"),
-    "stages": ("Trained", "train_grpo", "train_sft"),
+    "frame": ("Trained",),
+    "stages": ("train_grpo", "train_sft"),
 }
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

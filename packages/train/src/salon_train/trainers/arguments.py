@@ -1,7 +1,8 @@
 """A configuration in the words of TRL: ``SFTConfig`` and ``GRPOConfig``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -32,29 +33,43 @@ def grpo_arguments(
     steps: int,
     world: int,
     forbidden: Sequence[int],
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
-    """TRL's settings for GRPO; ``weights`` are the rewards', ``forbidden`` are tokens that are never sampled."""
+    """TRL's settings for GRPO.
+
+    Args:
+        configuration: of the run.
+        section: how GRPO runs.
+        folder: for the trainer's files.
+        weights: of the rewards.
+        steps: optimizer steps.
+        world: processes that train together.
+        forbidden: tokens that are never sampled.
+        more: further settings of ``GRPOConfig``, in place of those that follow from the rest.
+    """
     from trl.trainer.grpo_config import GRPOConfig
 
-    return GRPOConfig(
+    suppressed = {"suppress_tokens": list(forbidden)} if section.rollouts == "transformers" and forbidden else None
+    given = {
         **_shared(configuration, section, folder, steps=steps, batch=section.batch, world=world),
-        num_generations=section.generations,
-        generation_batch_size=section.generation_batch or section.batch,
-        num_iterations=section.iterations,
-        max_completion_length=section.longest,
-        temperature=section.temperature,
-        top_p=section.top_p,
-        top_k=section.top_k,
-        loss_type=section.loss,
-        epsilon=section.clip_low,
-        epsilon_high=section.clip_high,
-        beta=section.kl,
-        scale_rewards=section.scale,
-        multi_objective_aggregation=section.aggregation,
-        reward_weights=list(weights),
-        generation_kwargs={"suppress_tokens": list(forbidden)} if section.rollouts == "transformers" and forbidden else None,
+        "num_generations": section.generations,
+        "generation_batch_size": section.generation_batch or section.batch,
+        "num_iterations": section.iterations,
+        "max_completion_length": section.longest,
+        "temperature": section.temperature,
+        "top_p": section.top_p,
+        "top_k": section.top_k,
+        "loss_type": section.loss,
+        "epsilon": section.clip_low,
+        "epsilon_high": section.clip_high,
+        "beta": section.kl,
+        "scale_rewards": section.scale,
+        "multi_objective_aggregation": section.aggregation,
+        "reward_weights": list(weights),
+        "generation_kwargs": suppressed,
         **_vllm(section),
-    )
+    }
+    return GRPOConfig(**{**given, **more})
 
 
 def on_processor(section: ModelSection) -> bool:

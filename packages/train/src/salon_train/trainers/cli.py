@@ -15,7 +15,7 @@ from salon_train.trainers.processes import Processes, leave, said_elsewhere
 
 if TYPE_CHECKING:
     from salon_train.configuration import Configuration
-    from salon_train.trainers.dry_run import DryRun
+    from salon_train.trainers.planning import DryRun
 
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."

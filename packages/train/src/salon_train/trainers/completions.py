@@ -1,7 +1,8 @@
 """What a run sampled, as JSON Lines that ``salon reward audit`` reads: ``FOLDER/grpo/completions.jsonl``.
 
-One line per kept completion: ``step``, ``example_id``, ``bucket``, ``completion``, ``truth``, ``reward`` (the weighted sum),
-``rewards`` (by name), ``completion_tokens``. One line per evaluation: ``step`` and ``held_out``, the macro F1.
+One line per kept completion: ``step``, ``group_id``, ``example_id``, ``bucket``, ``completion``, ``truth``, ``reward`` (the
+weighted sum), ``rewards`` (by name, and their terms as ``NAME/TERM``), ``completion_tokens``. One line per evaluation: ``step``
+and ``held_out``, the metric that the monitors hold against the reward.
 """
 
 import json
@@ -9,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from salon_rewards.json_lines import file_lines, json_lines
+from salon_taxonomy.errors import InputError
 from salon_train.trainers.events import TrainingEvent
 from salon_train.trainers.rollouts import evenly
 
@@ -24,12 +27,14 @@ class CompletionsFile:
     Args:
         path: of the file.
         most: completions of each generation batch, evenly over its groups.
+        metric: of an evaluation, by name.
         resumed: the step of the checkpoint that the run goes on from; None: it begins, and so does the file.
     """
 
-    def __init__(self, path: Path, *, most: int, resumed: int | None) -> None:
+    def __init__(self, path: Path, *, most: int, metric: str, resumed: int | None) -> None:
         self._path = path
         self._most = most
+        self._metric = metric
         _cut(path, resumed)
 
     def keep(self, sampled: "SampledCompletions") -> None:
@@ -37,14 +42,16 @@ class CompletionsFile:
         rows = []
         for place in evenly(len(sampled.completions), self._most):
             each = sampled.completions[place]
-            row: dict[str, Any] = {"step": sampled.step, "example_id": each.example_id or None, "bucket": each.bucket or None}
-            row |= {"completion": each.text, "truth": each.truth, "reward": each.total, "rewards": dict(each.rewards)}
+            row: dict[str, Any] = {"step": sampled.step, "group_id": f"{sampled.step}/{each.group}"}
+            row |= {"example_id": each.example_id or None, "bucket": each.bucket or None}
+            row |= {"completion": each.text, "truth": each.truth, "reward": each.total}
+            row |= {"rewards": {**each.rewards, **each.terms}}
             rows.append(row | {"completion_tokens": each.tokens})
         self._append(rows)
 
     def happened(self, event: TrainingEvent) -> None:
         """Write the metric of an evaluation; an undefined one is no line."""
-        value = event.facts.get("f1_macro") if event.what == "evaluated" else None
+        value = event.facts.get(self._metric) if event.what == "evaluated" else None
         if value is not None:
             self._append([{"step": event.step, "held_out": value}])
 
@@ -54,23 +61,28 @@ class CompletionsFile:
 
 
 def _cut(path: Path, resumed: int | None) -> None:
-    """Leave what stood in the file when the checkpoint was written."""
+    """Leave what stood in the file when the checkpoint was written.
+
+    Raises:
+        InputError: for a line that this file never wrote, unless it is the last one and a kill cut it off.
+    """
+    if resumed is None:
+        path.unlink(missing_ok=True)
+        return
     if not path.is_file():
         return
-    kept = []
-    for line in path.read_text(encoding="utf-8").split("\n"):
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            continue  # the end of the file, or a line that a kill cut off
-        if resumed is not None and _stands(row, resumed):
-            kept.append(f"{line}\n")
+    *whole, _ = file_lines(path)  # behind the last line's end stands nothing, or what a kill cut off
+    rows = json_lines(whole, path)
+    kept = [whole[number - 1] + b"\n" for number, row in rows if _stands(row, resumed, path, number)]
     part = path.with_suffix(".part")
-    part.write_text("".join(kept), encoding="utf-8")
+    part.write_bytes(b"".join(kept))
     part.replace(path)
 
 
-def _stands(row: Mapping[str, Any], resumed: int) -> bool:
+def _stands(row: Mapping[str, Any], resumed: int, path: Path, line: int) -> bool:
     """A checkpoint is written after the evaluation of its step, and before the step's completions are sampled."""
-    step: int = row["step"]
+    step = row.get("step")
+    if not isinstance(step, int):
+        hint = "Remove the file, or the line, to go on without it."
+        raise InputError("must be a whole number", source=path, line=line, column="step", value=step, hint=hint)
     return step < resumed or (step == resumed and "held_out" in row)

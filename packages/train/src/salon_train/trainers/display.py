@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 _SHOWN = {
     "learned": ("loss", "reward", "answers/invalid", "answers/normal", "answers/matches"),
-    "evaluated": ("f1_macro", "f1_micro", "f1_binary", "normal", "invalid"),
+    "evaluated": ("f1_macro", "f1_micro", "f1_binary", "normal", "helpful", "verdict", "matches", "illusory", "invalid"),
     "warned": ("monitor", "verdict", "value", "detail"),
     "degenerated": ("reason",),
+    "stopped": ("reason",),
     "noted": ("note",),
 }
 

@@ -18,7 +18,8 @@ class TrainingEvent:
     Attributes:
         what: ``noted`` (something about the data), ``started``, ``resumed``, ``learned`` (numbers of the steps since the last
             such event), ``evaluated``, ``saved``, ``watched`` (what the monitors say of a generation batch), ``warned`` (one
-            of them begins to), ``degenerated`` or ``finished``.
+            of them begins to), ``degenerated`` (given up, also by a monitor), ``stopped`` (by anything else: Ctrl-C, no
+            memory, an error) or ``finished``.
         step: optimizer steps done.
         steps: of the whole run.
         facts: numbers and words by name; None where there is no number.
@@ -48,15 +49,15 @@ NOBODY: Final = Nobody()
 """For runs that nobody watches; the log file is written all the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Watchers:
-    """Tells several."""
+    """Tells several, in their order; more may join at any time."""
 
-    all: tuple[TrainingWatcher, ...]
+    all: list[TrainingWatcher]
 
     def happened(self, event: TrainingEvent) -> None:
         """Tell each."""
-        for watcher in self.all:
+        for watcher in tuple(self.all):
             watcher.happened(event)
 
 

@@ -3,10 +3,11 @@
 One generation batch:  prompts ──► completions ──► rewards ──► groups that abstain ──► SampledCompletions ──► listeners
 """
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import torch
 from torch.utils.data import Sampler
 from trl.trainer.grpo_trainer import GRPOTrainer
 
-from salon_rewards.batch import text_of
+from salon_rewards.abstaining import plain
+from salon_rewards.batch import Batch, text_of
+from salon_rewards.callables.reward import AskingReward, RuleReward
 from salon_train.trainers.degeneration import DegeneratedError, SampledBatch
 from salon_train.trainers.learning import Learning
 from salon_train.trainers.reading import Reading
@@ -37,7 +40,8 @@ class SampledCompletion:
         reading: by the grammar.
         rewards: by name; None: the reward abstained for the whole group.
         total: weighted sum; None when every reward abstained.
-        truth: JSON text of what is right; None where the data do not say.
+        truth: JSON text of what is right (a refiner's: ``true`` where the picture matches); None where the data do not say.
+        terms: what rewards add up from, as ``NAME/TERM``; None: the term abstained.
     """
 
     example_id: str
@@ -49,6 +53,7 @@ class SampledCompletion:
     rewards: Mapping[str, float | None]
     total: float | None
     truth: str | None = None
+    terms: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +64,13 @@ class SampledCompletions:
         step: optimizer steps done before it.
         completions: group by group.
         abstained: completions that a reward gave no number for, before their groups followed, by reward.
+        weights: of rewards in the sum, and of terms in their reward, by name.
     """
 
     step: int
     completions: tuple[SampledCompletion, ...]
     abstained: Mapping[str, int]
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     def metrics(self) -> dict[str, float]:
         """Numbers for the log: answers that cannot be read, verdicts, lengths, groups without variance, abstentions."""
@@ -130,6 +137,11 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
 
         TRL counts a lone None as 0, which pays the others of the group for a judge's failure. An infinite reward ends the run.
         """
+        first = self.accelerator.process_index * len(inputs)
+        inputs = [
+            {**row, "group_id": f"{self.state.global_step}/{(first + place) // self.num_generations}"}
+            for place, row in enumerate(inputs)
+        ]
         rewards: torch.Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
         self._finite(rewards)
         missing = rewards.isnan()
@@ -170,9 +182,10 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
         self, inputs: Any, completions: Any, tokens: Any, rewards: torch.Tensor, missing: torch.Tensor
     ) -> SampledCompletions:
         texts = [text_of(each) for each in completions]
+        terms, weights = self._terms(inputs, texts)
         own = [
-            (row.get("example_id", ""), row.get("bucket", ""), row.get("truth"), text, len(ids))
-            for row, text, ids in zip(inputs, texts, tokens, strict=True)
+            (row.get("example_id", ""), row.get("bucket", ""), _truth(row), text, len(ids), parts)
+            for row, text, ids, parts in zip(inputs, texts, tokens, terms, strict=True)
         ]
         everyone = import_module("accelerate.utils").gather_object(own)
         totals = (rewards * self.reward_weights.to(rewards.device)).nansum(dim=1).tolist()
@@ -188,13 +201,26 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
                 {name: _number(value) for name, value in zip(self.reward_func_names, values, strict=True)},
                 None if all(map(math.isnan, values)) else total,
                 truth,
+                parts,
             )
-            for place, ((example_id, bucket, truth, text, length), values, total) in enumerate(rows)
+            for place, ((example_id, bucket, truth, text, length, parts), values, total) in enumerate(rows)
         )
-        abstained = missing.sum(dim=0).tolist()
-        return SampledCompletions(
-            self.state.global_step, sampled, dict(zip(self.reward_func_names, map(int, abstained), strict=True))
-        )
+        abstained = dict(zip(self.reward_func_names, map(int, missing.sum(dim=0).tolist()), strict=True))
+        weights |= dict(zip(self.reward_func_names, self.reward_weights.tolist(), strict=True))
+        return SampledCompletions(self.state.global_step, sampled, abstained, weights)
+
+    def _terms(self, inputs: Any, texts: list[str]) -> tuple[list[dict[str, float | None]], dict[str, float]]:
+        """What Salon's rewards add up from, for each completion of this process, and the weights of the terms."""
+        batch = Batch(texts, {name: [row.get(name) for row in inputs] for name in inputs[0]})
+        found = {
+            f"{name}/{term.name}": term
+            for name, reward in zip(self.reward_func_names, self.reward_funcs, strict=True)
+            if isinstance(reward, RuleReward | AskingReward)
+            for term in reward.terms(batch)
+        }
+        columns = {name: plain(term.paid) for name, term in found.items()}
+        rows = [{name: values[place] for name, values in columns.items()} for place in range(len(texts))]
+        return rows, {name: term.weight for name, term in found.items()}
 
     def _keep_beside(self, checkpoint: Path) -> None:
         if self.watch is not None and self.accelerator.is_main_process:
@@ -213,6 +239,13 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
         self._buffered_inputs = (
             None if waiting is None else import_module("accelerate.utils").send_to_device(waiting, self.accelerator.device)
         )
+
+
+def _truth(row: Mapping[str, Any]) -> str | None:
+    """What is right for an example, as JSON text: an assessor's answer, or whether a refiner's picture matches."""
+    if row.get("truth") is None and row.get("matches") is not None:
+        return json.dumps(bool(row["matches"]))
+    return row.get("truth")
 
 
 def _number(value: float) -> float | None:

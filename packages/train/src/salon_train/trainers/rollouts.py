@@ -1,8 +1,10 @@
 """Sampled completions into the result store: what the policy wrote, and what each reward paid for it.
 
 runs         the training run (suite ``training``)
+run_events   started, resumed, stopped (and why), finished
 judge_calls  one row per kept completion: its text, as the policy's reply (``response_text``)
-rewards      one row per kept completion and reward, with the reason where there is no number
+rewards      one row per kept completion and reward, with the reason where there is no number; so for the terms of a reward
+             (``reasoning/verdict``) and the weighted sum (``total``)
 """
 
 from collections.abc import Sequence
@@ -10,17 +12,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from salon_rewards.composition import TOTAL
 from salon_store import ResultStore
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import CallStatus, JudgeCall, Record, Reward, Run, RunEvent, RunEventKind
 from salon_taxonomy.verdict import Reason
+from salon_train.trainers.events import TrainingEvent
 from salon_train.trainers.policy import SampledCompletion, SampledCompletions
 
 SUITE: Final = "training"
+_KINDS: Final = {
+    "started": RunEventKind.STARTED,
+    "resumed": RunEventKind.RESUMED,
+    "degenerated": RunEventKind.STOPPED,
+    "stopped": RunEventKind.STOPPED,
+    "finished": RunEventKind.FINISHED,
+}
+"""What the store calls the events that it is told of."""
 
 
 class RolloutRecorder:
-    """Keeps some completions of every generation batch; give :meth:`keep` to a trainer as a listener.
+    """Keeps some completions of every generation batch, and notes how the run goes.
+
+    A listener of a trainer (:meth:`keep`) and a watcher of events (:meth:`happened`) at once.
 
     Doing a step again after a kill replaces nothing: rows have keys made of run, step and place, and a row that stands
     already is left as it is. A resumed run samples the same completions again, so the rows are the same.
@@ -29,7 +43,6 @@ class RolloutRecorder:
         folder: of the store; made when it is not there.
         run_id: of this training run.
         policy: what tables call the model that learns.
-        weights: of each reward in the sum.
         completions: of each generation batch, evenly over its groups; None: all.
         seed: of the run.
         settings: JSON text of the configuration.
@@ -42,7 +55,6 @@ class RolloutRecorder:
         *,
         run_id: str,
         policy: str,
-        weights: dict[str, float],
         completions: int | None,
         seed: int,
         settings: str,
@@ -51,7 +63,6 @@ class RolloutRecorder:
         self._store = ResultStore.open(folder)
         self._run_id = run_id
         self._policy = policy
-        self._weights = weights
         self._most = completions
         now = datetime.now(UTC)
         run = Run(
@@ -73,18 +84,28 @@ class RolloutRecorder:
             completion = sampled.completions[place]
             key = digest("completion", {"run": self._run_id, "step": sampled.step, "place": place})
             calls.append(self._call(key, completion, sampled.step, place))
-            rewards += self._paid(key, completion, sampled.step)
+            rewards += self._paid(key, completion, sampled)
         self._store.append("judge_calls", calls, run_id=self._run_id, on_duplicate="skip")
         self._store.append("rewards", rewards, run_id=self._run_id, on_duplicate="skip")
 
-    def happened(self, kind: RunEventKind, *, step: int, steps: int, detail: str | None = None) -> None:
-        """Note that the run was started, resumed, stopped or finished."""
+    def happened(self, event: TrainingEvent) -> None:
+        """Note that the run was started, resumed, stopped or finished; other events stand in the run's log."""
+        kind = _KINDS.get(event.what)
+        if kind is None:
+            return
         now = datetime.now(UTC)
         key = digest("run event", {"run": self._run_id, "kind": str(kind), "at": now})
-        event = RunEvent(
-            event_id=key, run_id=self._run_id, kind=kind, at=now, cases_done=step, cases_total=steps, detail=detail
+        why = [str(event.facts[name]) for name in ("reason", "said") if event.facts.get(name)]
+        noted = RunEvent(
+            event_id=key,
+            run_id=self._run_id,
+            kind=kind,
+            at=now,
+            cases_done=event.step,
+            cases_total=event.steps,
+            detail=": ".join(why) or None,
         )
-        self._store.append("run_events", [event], run_id=self._run_id)
+        self._store.append("run_events", [noted], run_id=self._run_id)
 
     def _call(self, key: str, completion: SampledCompletion, step: int, place: int) -> JudgeCall:
         asked = digest("training prompt", {"run": self._run_id, "example": completion.example_id}, length=64)
@@ -103,19 +124,20 @@ class RolloutRecorder:
             parse_status="parsed" if completion.reading.readable else "malformed",
         )
 
-    def _paid(self, key: str, completion: SampledCompletion, step: int) -> Sequence[Reward]:
+    def _paid(self, key: str, completion: SampledCompletion, sampled: SampledCompletions) -> Sequence[Reward]:
+        paid = {**completion.rewards, **completion.terms, TOTAL: completion.total}
         return [
             Reward(
                 run_id=self._run_id,
-                step=step,
+                step=sampled.step,
                 completion_id=key,
                 prompt_id=completion.example_id or None,
                 reward=name,
                 value=value,
                 unscored_reason=None if value is not None else Reason.ABSTAINED,
-                weight=self._weights.get(name, 1.0),
+                weight=sampled.weights.get(name, 1.0),
             )
-            for name, value in completion.rewards.items()
+            for name, value in paid.items()
         ]
 
 

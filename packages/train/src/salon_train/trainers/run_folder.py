@@ -2,10 +2,11 @@
 
 FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
   configuration.json   what the stage was told; a second call with another one is refused
+  begun.json           when it was begun: which run this is, in a store
   changeable.json      what the latest call was told besides: it may be another thing in the next
   examples.json        how many examples it learns from, and their digest; a second call with others is refused
   log.jsonl            what happened, one line each
-  completions.jsonl    some of what GRPO sampled, as `salon reward audit` reads it
+  completions.jsonl    some of what the policy wrote, as `salon reward audit` reads it
   checkpoint-N/        what a killed run goes on from
   model/               the result: weights or adapters, and the processor
   finished.json        written last
@@ -19,6 +20,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -32,6 +34,7 @@ from salon_train.trainers.resuming import Checkpoint, whole_checkpoints
 Stage: TypeAlias = Literal["sft", "grpo", "refine"]
 _FREE: Final = ("log", "store", "evaluation", "checkpoints", "degeneration", "monitors")
 """Sections that do not change which weights come out, and may be changed between two calls."""
+_BEGUN: Final = "begun.json"
 
 
 @dataclass(slots=True)
@@ -87,6 +90,7 @@ class RunFolder:
         Raises:
             InputError: when a setting that shapes the weights is another one now.
         """
+        self._notes[_BEGUN] = {"at": datetime.now(UTC).isoformat()}
         if not self._note.is_file():
             return
         told = _told(configuration, self.stage)
@@ -118,9 +122,18 @@ class RunFolder:
     def begin(self, configuration: StageConfiguration) -> None:
         """Note what the stage is told and what it learns from, once all of it is there and the first step is next."""
         for name, value in {self._note.name: _told(configuration, self.stage), **self._notes}.items():
+            if name == _BEGUN and self.last_checkpoint() is not None:
+                continue  # begun by a version that did not note it
             if not (self.path / name).is_file():
                 _write(self.path / name, value)
         _write(self.path / "changeable.json", _flat(_told_besides(configuration)))
+
+    @property
+    def begun(self) -> str | None:
+        """When the stage was begun, anew or for the first time; None where that was not noted."""
+        path = self.path / _BEGUN
+        found = _noted(path) if path.is_file() else {} if self.last_checkpoint() else self._notes.get(_BEGUN, {})
+        return found.get("at")
 
     def clear(self) -> None:
         """Remove everything of this stage."""

@@ -1,62 +1,35 @@
-"""The stages of a training run: a cold start by imitation (``sft``) and GRPO (``grpo``), from a configuration to weights.
+"""The stages of an assessor's training run: a cold start by imitation (``sft``) and GRPO (``grpo``).
 
-configuration ──► examples ──► model ──► trainer ──► checkpoints, log, evaluation ──► FOLDER/<stage>/model
-A second call goes on from the last whole checkpoint, or says that the stage is finished.
+configuration ──► examples ──► trainer ──► the frame of every stage (``frame.py``) ──► FOLDER/<stage>/model
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import torch
-from transformers import PrinterCallback, set_seed
+from typing import TYPE_CHECKING, Any, Final
 
 from salon_rewards.monitors import Grammar
-from salon_taxonomy.errors import IncompleteError, InputError
-from salon_train.configuration.schema import Configuration, GrpoSection, SftSection, StageConfiguration
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.data import TrainingExample
-from salon_train.models.loading import LoadedModel, line, load_model
 from salon_train.trainers import arguments, learning_data
-from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
-from salon_train.trainers.completions import CompletionsFile
-from salon_train.trainers.degeneration import ASSESSOR_HINTS, DegeneratedError, DegenerationMonitor, Hints
 from salon_train.trainers.evaluation import HeldOut, held_out_answers
-from salon_train.trainers.events import NOBODY, LogFile, TrainingEvent, TrainingWatcher, Watchers
+from salon_train.trainers.events import NOBODY, TrainingWatcher
+from salon_train.trainers.frame import Measure, Setting, Trained, run_stage
+from salon_train.trainers.onlookers import look_on, watch_of
 from salon_train.trainers.plan import PlannedSampler, prompt_plan
-from salon_train.trainers.policy import SampledCompletions
 from salon_train.trainers.processes import Processes
 from salon_train.trainers.reading import read_assessment
-from salon_train.trainers.reporting import open_project, report_evaluation
-from salon_train.trainers.requirements import missing
-from salon_train.trainers.resuming import Checkpoint, writing
 from salon_train.trainers.rewards import open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
-from salon_train.trainers.watching import RunWatch, board_of
 
 if TYPE_CHECKING:
     from salon_train.trainers.learning import Learning
 
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """What a stage ended with.
-
-    Attributes:
-        model: the folder of the weights or adapters, with the processor.
-        steps: optimizer steps of the whole stage.
-        resumed_from: the step that this call went on from; None when it began.
-        evaluation: the last numbers on held-out pictures; empty without any.
-        already: the stage had been finished before this call, which did nothing.
-    """
-
-    model: Path
-    steps: int
-    resumed_from: int | None
-    evaluation: Mapping[str, Any]
-    already: bool = False
+METRIC: Final = "f1_macro"
+"""Of an assessor's evaluation, what the monitors hold against its reward."""
 
 
 def train_sft(
@@ -87,7 +60,7 @@ def train_sft(
         "sft",
         watcher,
         lambda setting: _sft_trainer(setting, configuration, section),
-        evaluated=configuration,
+        measure=partial(_measure, configuration),
         environment=environment,
         again=again,
     )
@@ -123,7 +96,7 @@ def train_grpo(
         watcher,
         lambda setting: _grpo_trainer(setting, configuration, section),
         start=lambda: start_of(configuration),
-        evaluated=configuration,
+        measure=partial(_measure, configuration),
         environment=environment,
         again=again,
     )
@@ -142,143 +115,6 @@ def start_of(configuration: Configuration) -> Path | None:
         hint = 'Run `salon train sft` with the same file first, or set grpo.start to "model".'
         raise InputError("the cold start has not been finished", source=cold.path, key="grpo.start", value="sft", hint=hint)
     return cold.model
-
-
-@dataclass(slots=True)
-class Setting:
-    """What a stage's trainer is made from.
-
-    Attributes:
-        configuration: of the run.
-        folder: of the stage.
-        loaded: the model that learns.
-        watcher: who is told.
-        listeners: who is shown what was sampled.
-        evaluations: who is told of evaluations, beside ``watcher``.
-        environment: where judges find their secrets.
-        processes: that train together.
-        notes: what people should know about the data, a sentence each.
-    """
-
-    configuration: StageConfiguration
-    folder: RunFolder
-    loaded: LoadedModel
-    watcher: TrainingWatcher
-    listeners: list[Callable[[SampledCompletions], None]]
-    evaluations: list[TrainingWatcher]
-    environment: Mapping[str, str]
-    processes: Processes
-    notes: list[str] = field(default_factory=list)
-
-
-def run_stage(
-    configuration: StageConfiguration,
-    stage: Stage,
-    watcher: TrainingWatcher,
-    make: Callable[[Setting], "Learning"],
-    *,
-    start: Callable[[], Path | None] = lambda: None,
-    evaluated: Configuration | None = None,
-    hints: Hints = ASSESSOR_HINTS,
-    environment: Mapping[str, str] | None = None,
-    again: bool = False,
-) -> Trained:
-    """Run one stage from its beginning or its last checkpoint to its end.
-
-    Args:
-        configuration: of the run.
-        stage: its name, and that of its folder.
-        watcher: told what happens, beside the log file.
-        make: the trainer, not yet begun.
-        start: finds a folder of weights in place of the configured model's; None: there is none.
-        evaluated: whose held-out pictures are answered in between; None: there is no evaluation.
-        hints: what to do about a run that degenerated.
-        environment: where judges find their secrets, and how many processes train together.
-        again: remove what the stage has done before, and begin anew.
-    """
-    if configuration.run.threads is not None:
-        torch.set_num_threads(configuration.run.threads)
-    folder = RunFolder.of(configuration, stage)
-    processes = Processes.of(environment)
-    with ExitStack() as kept, quiet():
-        processes.join(on_cpu=arguments.on_processor(configuration.model))
-        begun = processes.decided(lambda: _begun(kept, folder, configuration, processes, again))
-        if begun.finished is not None:
-            facts = begun.finished
-            return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
-        checkpoint = begun.checkpoint
-        everyone: TrainingWatcher = Watchers((LogFile(folder.log), watcher)) if processes.first else NOBODY
-
-        def ready() -> tuple[Setting, learning_data.Rows, "Learning"]:
-            for problem in missing(configuration, stage):
-                raise problem
-            held_out = learning_data.Rows(()) if evaluated is None else learning_data.held_out_rows(evaluated)
-            set_seed(configuration.run.seed)  # adapters begin at random
-            loaded = load_model(configuration.model, start=start())
-            setting = Setting(
-                configuration, folder, loaded, everyone, [], [], environment or {}, processes, list(held_out.notes)
-            )
-            return setting, held_out, make(setting)
-
-        setting, held_out, trainer = processes.agreed(ready)
-        if trainer.args.world_size != processes.count:
-            hint = "Pass os.environ as environment, where a launcher has started several processes."
-            raise InputError(
-                f"{trainer.args.world_size} processes train, and the environment says", value=processes.count, hint=hint
-            )
-        if processes.first:
-            folder.begin(configuration)
-            open_project(configuration, stage)
-        for note in setting.notes:
-            everyone.happened(TrainingEvent("noted", 0, trainer.args.max_steps, {"note": note}))
-        loaded = setting.loaded
-        trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
-        trainer.remove_callback(PrinterCallback)
-        trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
-        told = Watchers((everyone, *setting.evaluations))
-        evaluation = None if evaluated is None else _evaluation(evaluated, setting, trainer, held_out.examples, told)
-        if evaluation is not None:
-            trainer.add_callback(evaluation)
-        try:
-            trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint.folder))
-        except DegeneratedError as error:
-            why = {"reason": error.reason, "said": str(error)}
-            everyone.happened(TrainingEvent("degenerated", error.step, trainer.state.max_steps, why))
-            raise processes.same(error) from None
-        except torch.OutOfMemoryError as error:
-            hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
-            raise IncompleteError(f"the device has no memory left at step {trainer.state.global_step}\n{hint}") from error
-        except OSError as error:  # of a picture, or of the folder
-            hint = "If a picture cannot be read, `salon train data check` says which; what was whole before stays."
-            raise IncompleteError(f"ended at step {trainer.state.global_step}: {line(error)}\n{hint}") from error
-        numbers = {} if evaluation is None else dict(evaluation.latest)
-        _keep(trainer, loaded, folder, numbers)
-        everyone.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
-        return Trained(folder.model, trainer.state.global_step, None if checkpoint is None else checkpoint.step, numbers)
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """How a stage stands when it is called: what it had ended with, or what it goes on from."""
-
-    finished: Mapping[str, Any] | None
-    checkpoint: Checkpoint | None
-
-
-def _begun(kept: ExitStack, folder: RunFolder, configuration: StageConfiguration, processes: Processes, again: bool) -> _Begun:
-    """Take the folder, until ``kept`` is closed; the first process does it for all."""
-    kept.enter_context(folder)
-    if again:
-        folder.clear()
-    folder.hold_against(configuration)
-    checkpoint = folder.last_checkpoint()
-    if folder.finished is None and checkpoint is not None and checkpoint.processes not in (None, processes.count):
-        hint = "Start as many, or begin anew with --again: others would be given other prompts."
-        raise InputError(
-            f"{checkpoint.processes} processes trained here, and now there are", source=folder.path, value=processes.count,
-            hint=hint,
-        )  # fmt: skip
-    return _Begun(folder.finished, checkpoint)
 
 
 def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
@@ -333,9 +169,9 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     loaded, data = setting.loaded, configuration.data
     examples = _learned_from(setting, configuration, "grpo")
     rewards = open_rewards(configuration.reward, setting.environment, reasoning=data.reasoning)
-    board = board_of(configuration.monitors, Grammar.MAGICMIRROR)
     rows = learning_data.policy_dataset(examples, data)
     steps = steps_of(section, len(examples))
+    watch = watch_of(setting, Grammar.MAGICMIRROR, steps=steps, metric=METRIC)
     made = section.generation_batch or section.batch
     chunk = made // section.generations
     lasts = made // section.batch * section.iterations
@@ -354,11 +190,7 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
         model=loaded.model, reward_funcs=rewards, args=settings, train_dataset=rows, processing_class=loaded.processor
     )
     repeats = settings.steps_per_generation * section.iterations
-    watch = None if board is None else RunWatch(board, configuration.monitors, setting.watcher, steps=steps)
-    if setting.processes.first:
-        setting.listeners += recorders(setting, configuration)
-        keep_completions(setting)
-        setting.evaluations += [] if watch is None else [watch]
+    look_on(setting, watch, metric=METRIC)
     trainer.sampling(
         lambda _: PlannedSampler(plan, chunk=chunk, together=section.generations, repeats=repeats),
         read_assessment,
@@ -368,88 +200,26 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     return trainer
 
 
-def keep_completions(setting: Setting) -> None:
-    """Write some completions and every evaluation into ``completions.jsonl``, unless the configuration wants none."""
-    most = setting.configuration.log.completions
-    if most:
-        checkpoint = setting.folder.last_checkpoint()
-        resumed = None if checkpoint is None else checkpoint.step
-        file = CompletionsFile(setting.folder.path / "completions.jsonl", most=most, resumed=resumed)
-        setting.listeners.append(file.keep)
-        setting.evaluations.append(file)
+def _measure(configuration: Configuration, notes: list[str]) -> Measure | None:
+    """What is measured during training; None without held-out pictures."""
+    rows = learning_data.held_out_rows(configuration)
+    held_out = rows.examples
+    notes += rows.notes
+    settings = configuration.evaluation
 
-
-def recorders(setting: Setting, configuration: Configuration) -> Sequence[Callable[[SampledCompletions], None]]:
-    """Who keeps completions in the store, where there is one."""
-    from salon_taxonomy.digest import digest
-
-    if configuration.store.folder is None:
-        return []
-    from importlib.metadata import version
-
-    from salon_train.trainers.rollouts import RolloutRecorder
-
-    told = configuration.model_dump_json(exclude={"log", "store", "monitors"})
-    recorder = RolloutRecorder(
-        Path(configuration.store.folder),
-        run_id=digest("training run", {"folder": configuration.run.folder, "told": told, "stage": setting.folder.stage}),
-        policy=Path(configuration.model.name).name,
-        weights={reward.name: reward.weight for reward in configuration.reward},
-        completions=configuration.store.completions,
-        seed=configuration.run.seed,
-        settings=told,
-        version=version("salon-train"),
-    )
-    return [recorder.keep]
-
-
-def _evaluation(
-    configuration: Configuration,
-    setting: Setting,
-    trainer: Any,
-    held_out: Sequence[TrainingExample],
-    watcher: TrainingWatcher,
-) -> HeldOutEvaluation | None:
-    """What is measured during training, each process asking about its share; None without held-out pictures."""
-    if not held_out:
-        return None
-    settings, processes = configuration.evaluation, setting.processes
-    share = processes.share(held_out)
-
-    def evaluate() -> Mapping[str, float | None]:
-        from trl.models.utils import unwrap_model_for_generation
-
-        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
-            own = held_out_answers(
-                model,
-                setting.loaded.processor,
-                share,
-                data=configuration.data,
-                batch=settings.batch,
-                longest=settings.longest,
-                compute=_compute(trainer),
-            )
+    def measured(
+        model: Any, processor: Any, compute: Callable[[], AbstractContextManager[Any]], processes: Processes
+    ) -> HeldOut:
+        own = held_out_answers(
+            model,
+            processor,
+            processes.share(held_out),
+            data=configuration.data,
+            batch=settings.batch,
+            longest=settings.longest,
+            compute=compute,
+        )
         pairs = processes.collected(list(zip(own.texts, own.tokens, strict=True)), len(held_out))
-        given = HeldOut(tuple(held_out), tuple(text for text, _ in pairs), tuple(tokens for _, tokens in pairs))
-        if processes.first:
-            given.write(Path(trainer.args.output_dir) / "held_out.jsonl")
-        numbers = given.metrics()
-        if processes.first:
-            report_evaluation(trainer, numbers)
-        return numbers
+        return HeldOut(tuple(held_out), tuple(text for text, _ in pairs), tuple(tokens for _, tokens in pairs))
 
-    return HeldOutEvaluation(evaluate, watcher, every=settings.every, at_start=settings.at_start)
-
-
-def _compute(trainer: Any) -> Callable[[], AbstractContextManager[Any]]:
-    return trainer.accelerator.autocast  # type: ignore[no-any-return]
-
-
-def _keep(trainer: Any, loaded: LoadedModel, folder: RunFolder, numbers: Mapping[str, Any]) -> None:
-    """Write the result; the main process says at last that the stage is finished."""
-    with writing(folder.model):
-        trainer.save_model(str(folder.model))
-        if trainer.accelerator.is_main_process:
-            loaded.processor.save_pretrained(folder.model)
-            folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
-    trainer.accelerator.wait_for_everyone()
+    return measured if held_out else None

@@ -1,7 +1,11 @@
 """Is the policy gaming its reward? The monitors of ``salon_rewards``, shown every generation batch while GRPO trains.
 
 completions ──► RunWatch ──► MonitorBoard ──► ``watched`` in log.jsonl; ``warned`` when a monitor begins to; a stop ends the run
-evaluation  ──►    ┘ held-out F1, for the divergence of reward and metric
+evaluation  ──►    ┘ the held-out metric, for its divergence from the reward
+
+``watched`` holds ``verdict`` (the gravest), ``completions``, ``unreadable`` and ``readings``, one object for each monitor,
+made for SQL (docs/monitors.md): ``monitor``, ``value`` and ``verdict`` (null where there is none), ``threshold`` (null: none),
+``samples`` and ``detail``.
 """
 
 import math
@@ -19,7 +23,6 @@ from salon_train.trainers.events import TrainingEvent, TrainingWatcher
 if TYPE_CHECKING:
     from salon_train.trainers.policy import SampledCompletions
 
-_METRIC: Final = "f1_macro"
 _STATE: Final = "monitors.pickle"
 _ELSEWHERE: Final[Mapping[str, Mapping[str, float]]] = {"unreadable": {"stop": math.inf}}
 """A policy that cannot write answers yet games nothing; ``[degeneration] invalid_answers`` gives it up in time."""
@@ -71,9 +74,13 @@ class RunWatch:
         section: what follows from a warning and from a stop.
         watcher: told what the monitors say.
         steps: optimizer steps of the whole run.
+        metric: what of an evaluation is held against the reward, by name.
     """
 
-    def __init__(self, board: MonitorBoard, section: MonitorsSection, watcher: TrainingWatcher, *, steps: int) -> None:
+    def __init__(
+        self, board: MonitorBoard, section: MonitorsSection, watcher: TrainingWatcher, *, steps: int, metric: str
+    ) -> None:
+        self._metric = metric
         self._board = board
         self._section = section
         self._watcher = watcher
@@ -105,7 +112,7 @@ class RunWatch:
 
     def happened(self, event: TrainingEvent) -> None:
         """Keep the metric of an evaluation until the next completions are sampled, by the same weights where it can be."""
-        value = event.facts.get(_METRIC) if event.what == "evaluated" else None
+        value = event.facts.get(self._metric) if event.what == "evaluated" else None
         if isinstance(value, int | float):
             self._evaluated.append((event.step, float(value)))
 
@@ -129,7 +136,8 @@ class RunWatch:
 
     def _heard(self, seen: Watched) -> None:
         """Tell what the monitors say, and end the run where the configuration wants that."""
-        self._tell("watched", seen.step, {name: value for name, value in seen.row().items() if name != "step"})
+        counted = {"verdict": str(seen.verdict), "completions": seen.completions, "unreadable": seen.unreadable}
+        self._tell("watched", seen.step, {**counted, "readings": [_told(item) for item in seen.readings]})
         acts = {Alarm.WARN: self._section.on_warn, Alarm.STOP: self._section.on_stop}
         for alarm in seen.alarms:
             if alarm.verdict in acts and acts[alarm.verdict] == "stop":
@@ -141,6 +149,18 @@ class RunWatch:
 
     def _tell(self, what: str, step: int, facts: Mapping[str, object]) -> None:
         self._watcher.happened(TrainingEvent(what, step, self._steps, facts))  # type: ignore[arg-type]  # plain values
+
+
+def _told(item: Reading) -> dict[str, object]:
+    """A reading as it stands in the log; an infinite threshold, which JSON does not know, is null."""
+    return {
+        "monitor": item.name,
+        "value": item.value,
+        "verdict": None if item.verdict is None else str(item.verdict),
+        "threshold": item.threshold if math.isfinite(item.threshold) else None,
+        "samples": item.samples,
+        "detail": item.detail,
+    }
 
 
 def _sentence(alarm: Reading) -> str:
