@@ -21,6 +21,9 @@ CURVES: Final[Mapping[str, str]] = {
 }
 """What is drawn against steps."""
 
+_SHORT: Final[Mapping[str, str]] = dict(zip(LABELS, ("Interaction", "Human", "Animal", "Object"), strict=True))
+"""The labels in a word each."""
+
 
 def study_page(measured: Sequence[Measured], recipe: Recipe, *, title: str) -> str:
     """The page.
@@ -64,19 +67,19 @@ def ablation_rows(measured: Sequence[Measured]) -> list[list[str]]:
         if not end(measured, arm, "f1/macro").seeds:
             continue
         metrics = ("f1/macro", "f1/artifact", *(f"recall/{label}" for label in LABELS))
-        ours = [str(end(measured, arm, "f1/macro"))] + [_short(end(measured, arm, metric)) for metric in metrics[1:]]
+        ours = [_short(end(measured, arm, metric)) for metric in metrics]
         rows.append([arm, "here", *ours, _short(end(measured, arm, "consistent"))])
-        rows.append(["", "paper", *(f"{PAPER[arm][metric]:.4f}" for metric in metrics), "–"])
+        rows.append(["", "paper", *(f"{PAPER[arm][metric]:.3f}" for metric in metrics), "–"])
     return rows
 
 
-ABLATION_COLUMNS = ("GRPO", "", "Macro F1", "Binary F1", "Interaction", "Human", "Animal", "Object", "Consistent")
+ABLATION_COLUMNS = ("GRPO", "", "Macro F1", "Binary F1", *_SHORT.values(), "Consistent")
 """Headings of :func:`ablation_rows`; the four in the middle are recalls."""
 
 
 def direction_rows(found: Sequence[Direction]) -> list[list[str]]:
     """What leaving something out did, here and in the paper."""
-    return [[each.arm, each.metric, f"{each.paper:+.3f}", _signed(each.ours), each.verdict] for each in found]
+    return [[each.arm, _words(each.metric), f"{each.paper:+.3f}", _signed(each.ours), each.verdict] for each in found]
 
 
 DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "Direction")
@@ -146,8 +149,9 @@ def _curve(measured: Sequence[Measured], name: str, words: str) -> "Figure":
 
     points = pl.DataFrame(_points(measured, name))
     arms = points["arm"].unique(maintain_order=True).to_list()
-    legend = alt.Legend(orient="top", direction="vertical", title=None, labelLimit=300)
-    scale = alt.Scale(zero=not name.startswith("rewards/"))
+    legend = alt.Legend(orient="top", direction="vertical", title=None, labelLimit=300, symbolOpacity=1)
+    # Everything but rewards is a share: its axis is whole, also where all values are the same.
+    scale = alt.Scale(zero=False) if name.startswith("rewards/") else alt.Scale(domain=[0, 1])
     base = alt.Chart(points).encode(
         x=alt.X("step:Q", title="Steps of GRPO"), color=alt.Color("arm:N", sort=arms, legend=legend)
     )
@@ -195,6 +199,14 @@ def _recipe(recipe: Recipe) -> "Table":
 def _minutes(measured: Sequence[Measured]) -> str:
     spent = [each.cpu_s for each in measured if each.cpu_s is not None]
     return f"{sum(spent) / 60:.1f} minutes of training" if spent else "not measured"
+
+
+def _words(metric: str) -> str:
+    """A number's name as one says it: ``recall/L2: Abnormal Human Anatomy`` is the recall of Human."""
+    kind, _, of = metric.partition("/")
+    if of in LABELS:
+        return f"{kind.capitalize()}, {_SHORT[of]}"
+    return {"f1/macro": "Macro F1", "f1/artifact": "Binary F1"}.get(metric, f"{kind.capitalize()}, {of} or not")
 
 
 def _short(estimate: Estimate) -> str:
