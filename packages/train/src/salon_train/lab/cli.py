@@ -73,6 +73,7 @@ def _check_report() -> None:
 
 
 def _print(measured: "Sequence[Measured]") -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
@@ -92,11 +93,14 @@ def _print(measured: "Sequence[Measured]") -> None:
         console.print(f"{Arm.SFT_MORE}: macro F1 {longer}", highlight=False)
     rows = page.ablation_rows(measured)
     if len(rows) > 4:
-        ablations = Table(*page.ABLATION_COLUMNS)
+        console.print(page.ABLATIONS_SAY, highlight=False)
+        ablations = Table(*page.SHORT_ABLATION_COLUMNS, box=box.SIMPLE)
+        ablations.columns[0].min_width = 18  # else it is what gives way in a terminal of 80 columns
         for row in rows:
-            ablations.add_row(*row)
+            ablations.add_row(*row[: len(page.SHORT_ABLATION_COLUMNS)])
         console.print(ablations)
-        moved = Table(*page.DIRECTION_COLUMNS)
+        moved = Table(*page.DIRECTION_COLUMNS, box=box.SIMPLE)
+        moved.columns[3].no_wrap = True  # an interval is one thing
         for row in page.direction_rows(summary.directions(measured)):
             moved.add_row(*row)
         console.print(moved)

@@ -75,11 +75,20 @@ def ablation_rows(measured: Sequence[Measured]) -> list[list[str]]:
 
 ABLATION_COLUMNS = ("GRPO", "", "Macro F1", "Binary F1", *_SHORT.values(), "Consistent")
 """Headings of :func:`ablation_rows`; the four in the middle are recalls."""
+SHORT_ABLATION_COLUMNS = ("GRPO", "", "Macro", "Binary", "Inter.", "Human", "Animal", "Object")
+"""The same for a terminal of 80 columns; the last one finds no room."""
+ABLATIONS_SAY = "Ablations: macro and binary F1, and the recalls of the four labels"
+"""What stands in those columns."""
 
 
 def direction_rows(found: Sequence[Direction]) -> list[list[str]]:
     """What leaving something out did, here and in the paper."""
-    return [[each.arm, _words(each.metric), f"{each.paper:+.3f}", _signed(each.ours), each.verdict] for each in found]
+    rows = []
+    for place, each in enumerate(found):
+        again = place and found[place - 1].arm is each.arm
+        numbers = (f"{each.paper:+.3f}", _signed(each.ours), each.verdict)
+        rows.append(["" if again else str(each.arm), _words(each.metric), *numbers])
+    return rows
 
 
 DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "Direction")
