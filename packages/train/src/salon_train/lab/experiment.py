@@ -110,10 +110,10 @@ def run_seed(
                 tell(f"seed {seed}: GRPO, {arm}")
                 run = _Run(folder / arm.name.lower(), recipe, pictures, seed, reward)
                 yield from run.grpo(biased.folder / "sft" / "model", arm)
-    for arm in (Arm.IMPROVE, Arm.IMPROVE_EVEN):
-        if arm in arms:
-            tell(f"seed {seed}: GRPO, {arm}")
-            yield from _Run(folder / arm.name.lower(), recipe, pictures, seed, reward).grpo(start, arm)
+    for unbiased in (Arm.IMPROVE, Arm.IMPROVE_EVEN):
+        if unbiased in arms:
+            tell(f"seed {seed}: GRPO, {unbiased}")
+            yield from _Run(folder / unbiased.name.lower(), recipe, pictures, seed, reward).grpo(start, unbiased)
     if Arm.SFT_MORE in arms:
         tell(f"seed {seed}: {Arm.SFT_MORE}")
         run = _Run(folder / "sft_more", recipe, pictures, seed, reward)
