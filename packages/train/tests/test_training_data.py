@@ -64,7 +64,7 @@ def test_a_hostile_cell_of_labels_is_an_unusable_row_and_nothing_is_raised(tmp_p
 
 @given(
     st.dictionaries(
-        st.sampled_from(["images", "response", "prompt", "split", "hard_positive"]),
+        st.sampled_from(["images", "response", "prompt", "split", "reasoning", "hard_positive"]),
         st.from_type(type(None)) | st.booleans() | st.integers() | st.text() | st.lists(st.text()),
     )
 )

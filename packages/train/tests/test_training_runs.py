@@ -77,6 +77,34 @@ def test_a_stage_leaves_a_log_one_checkpoint_a_model_and_answers(trained: Path) 
         assert name in learned[0]
 
 
+def test_a_run_is_reported_as_one_page_and_as_json(trained: Path, tmp_path: Path) -> None:
+    run = trained.parent / "whole"
+    done = CliRunner().invoke(main, ["train", "report", str(run), "--output", str(tmp_path / "page.html")])
+    assert done.exit_code == 0, done.output
+    assert [line.partition(" (")[0] for line in done.stdout.splitlines()] == [
+        "whole sft: Finished: 2 of 2 steps", "whole grpo: Finished: 2 of 2 steps", f"page: {tmp_path / 'page.html'}"
+    ]  # fmt: skip
+    page = (tmp_path / "page.html").read_text()
+    for title in (
+        "F1 by label",
+        "Learning rate",
+        "Mean of the reward magicmirror",
+        "Norm of the gradient",
+        "Tokens of completions",
+    ):
+        assert f"<b><bdi>{title}</bdi></b>" in page
+    found = json.loads(CliRunner().invoke(main, ["train", "report", str(run), "--format", "json"]).stdout)["runs"][0]
+    told = found["changed_settings"]
+    assert (told["model.training"], told["model.lora.rank"], told["grpo.start"]) == ("lora", 4, "sft")
+    assert (told["checkpoints.every"], told["degeneration.invalid_answers"]) == (1, 0)  # of changeable.json
+    assert "grpo.temperature" not in told
+    sft, grpo = found["stages"]
+    assert [step for step, _ in sft["curves"]["loss"]] == [1, 2]
+    assert [step for step, _ in grpo["curves"]["held_out/f1_macro"]] == [0, 2]
+    assert {sample["step"] for sample in grpo["samples"]} == {0, 1}
+    assert grpo["thresholds"]["unreadable"]["stop"] is None
+
+
 def test_a_finished_stage_is_not_trained_again(trained: Path) -> None:
     again = CliRunner().invoke(main, ["train", "sft", str(trained), "--format", "json"])
     assert again.exit_code == 0
@@ -169,7 +197,9 @@ def test_a_run_whose_rewards_are_all_equal_ends_with_exit_code_1_and_keeps_its_c
     assert ended.exit_code == 1
     assert "ended at step 1: for 2 generation batches in a row the completions of every group earned the same" in ended.stderr
     assert (training_ground / "equal/grpo/checkpoint-1/whole.json").is_file()
-    assert read_log(training_ground / "equal/grpo/log.jsonl")[-1]["reason"] == "equal_rewards"
+    row = read_log(training_ground / "equal/grpo/log.jsonl")[-1]
+    assert row["reason"] == "equal_rewards"
+    assert str(row["said"]) in ended.stderr  # so that a report can repeat it
 
 
 def test_a_reward_that_loses_one_completion_abstains_for_its_group_and_is_counted(

@@ -2,6 +2,7 @@
 
 FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
   configuration.json   what the stage was told; a second call with another one is refused
+  changeable.json      what the latest call was told besides: it may be another thing in the next
   log.jsonl            what happened, one line each
   completions.jsonl    some of what GRPO sampled, as `salon reward audit` reads it
   checkpoint-N/        what a killed run goes on from
@@ -11,6 +12,7 @@ FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
 
 import fcntl
 import json
+import math
 import os
 import shutil
 from collections.abc import Mapping
@@ -71,7 +73,7 @@ class RunFolder:
         return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
 
     def begin(self, configuration: StageConfiguration) -> None:
-        """Note what the stage is told, or hold it against what it was told before.
+        """Note what the stage is told, or hold what shapes the weights against what it was told before.
 
         Raises:
             InputError: when a setting that shapes the weights is another one now.
@@ -88,6 +90,8 @@ class RunFolder:
                 )  # fmt: skip
         else:
             _write(path, told)
+        if self.finished is None:
+            _write(self.path / "changeable.json", _flat(_told_besides(configuration)))
 
     def clear(self) -> None:
         """Remove everything of this stage."""
@@ -127,6 +131,14 @@ def _told(configuration: StageConfiguration, stage: Stage) -> dict[str, Any]:
     others = {"sft", "grpo"} - {stage}
     kept = {name: value for name, value in sections.items() if name not in (*_FREE, *others, "run")}
     return {"stage": stage, **_flat({**kept, "run": {"seed": configuration.run.seed}})}
+
+
+def _told_besides(configuration: StageConfiguration) -> dict[str, Any]:
+    """The sections that shape no weights; JSON has no infinity, so a threshold that is never reached is written as ``inf``."""
+    sections = configuration.model_dump(mode="json", include=set(_FREE))
+    for name, pair in sections.get("monitors", {}).get("thresholds", {}).items():
+        sections["monitors"]["thresholds"][name] = [value if math.isfinite(value) else "inf" for value in pair]
+    return sections
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

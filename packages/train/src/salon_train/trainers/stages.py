@@ -201,7 +201,8 @@ def run_stage(
         try:
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint.folder))
         except DegeneratedError as error:
-            everyone.happened(TrainingEvent("degenerated", error.step, trainer.state.max_steps, {"reason": error.reason}))
+            why = {"reason": error.reason, "said": str(error)}
+            everyone.happened(TrainingEvent("degenerated", error.step, trainer.state.max_steps, why))
             raise
         except torch.OutOfMemoryError as error:
             hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
