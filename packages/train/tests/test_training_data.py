@@ -98,7 +98,7 @@ def test_the_split_comes_from_the_files_name_or_from_the_caller(folder):
 @pytest.mark.parametrize(
     ("cells", "column", "value", "problem"),
     [
-        ({"response": "{}"}, None, None, "has none of the columns"),
+        ({"response": "{}"}, None, None, "has none of the columns id, image, images"),
         ({"images": "0.png"}, "response", None, "are no labels"),
         ({"images": 1.5, "response": "{}"}, "images", 1.5, "names no image"),
         (row(prompt=7), "prompt", 7, "must hold text"),

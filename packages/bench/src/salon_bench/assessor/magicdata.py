@@ -107,9 +107,9 @@ def _read(row: TableRow, split: str | None) -> MagicDataRow | UnreadableRow:
         hard_positive = _mark(row, outcome.answer)
     except InputError as error:
         where = f"row {row.number}" + (f", column {error.column!r}" if error.column else "")
-        return UnreadableRow(
-            row.source, row.number, split, f"{where}: {error.problem}", error.column, row.cells.get(error.column or "")
-        )
+        wanted = f" {', '.join(error.value)}" if error.column is None and isinstance(error.value, list) else ""
+        problem, value = f"{where}: {error.problem}{wanted}", row.cells.get(error.column or "")
+        return UnreadableRow(row.source, row.number, split, problem, error.column, value)
     return MagicDataRow(image, prompt, outcome.answer, reasoning, split, hard_positive)
 
 

@@ -3,13 +3,15 @@
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import IncompleteError, InputError, SalonError
+from salon_train.trainers.processes import Processes, leave, said_elsewhere
 
 if TYPE_CHECKING:
     from salon_train.configuration import Configuration
@@ -71,14 +73,23 @@ def grpo(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form:
     "--of", "which", default="grpo", show_default=True, metavar="STAGE|FOLDER", help="sft, grpo, model (untrained) or a folder."
 )
 @click.option("--answers", type=click.Path(dir_okay=False, path_type=Path), help="Also write the answers, as JSON Lines.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only so many pictures, the first ones. Default: all of them.")
 @click.option("--bootstrap", "replicates", type=click.IntRange(min=0), default=1000, show_default=True, help="0: no intervals.")
 @_SET
 @_FORMAT
-def evaluate(file: Path, which: str, answers: Path | None, replicates: int, changes: tuple[str, ...], form: str) -> None:
+def evaluate(
+    file: Path,
+    which: str,
+    answers: Path | None,
+    limit: int | None,
+    replicates: int,
+    changes: tuple[str, ...],
+    form: str,
+) -> None:
     """Evaluate a model on the held-out pictures: F1 by label, macro, micro and artifact or not, with intervals.
 
-    Answers are greedy. Beside F1 stand how often the model says that a picture is normal, how long its answers are, and how
-    many cannot be read (they count as giving no label).
+    Answers are greedy, about every picture (evaluation.limit is for evaluation during training). Beside F1 stand how often the
+    model says that a picture is normal, how long its answers are, and how many cannot be read (they count as giving no label).
 
     \b
     salon train evaluate run.toml --of sft
@@ -92,10 +103,12 @@ def evaluate(file: Path, which: str, answers: Path | None, replicates: int, chan
     from salon_train.trainers.measuring import measure
 
     configuration = _read(file, changes)
+    if answers is not None and not answers.absolute().parent.is_dir():
+        raise InputError("there is no such folder", source=answers.parent, column="--answers", value=answers.name)
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("answering", total=None)
-        held_out = measure(configuration, which, progressed=lambda count: bar.advance(task, count))
+        held_out = measure(configuration, which, limit=limit, progressed=lambda count: bar.advance(task, count))
     if answers is not None:
         held_out.write(answers)
     if form == "json":
@@ -168,6 +181,9 @@ def preset(name: str, launching: bool) -> None:
 
 def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_run: bool, form: str) -> None:
     configuration = _read(file, changes)
+    processes = Processes.of(os.environ)
+    if dry_run and not processes.first:
+        return
     if dry_run:
         from salon_train.trainers import dry_run as planning
         from salon_train.trainers.callbacks import quiet
@@ -180,16 +196,12 @@ def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_ru
 
     from salon_train import trainers
     from salon_train.trainers.display import ConsoleWatcher
-    from salon_train.trainers.run_folder import RunFolder
 
-    if again:
-        with RunFolder.of(configuration, stage) as folder:  # type: ignore[arg-type]
-            folder.clear()
-    with ConsoleWatcher(Console(stderr=True)) as watcher:
-        if stage == "sft":
-            trained = trainers.train_sft(configuration, watcher=watcher, environment=os.environ)
-        else:
-            trained = trainers.train_grpo(configuration, watcher=watcher, environment=os.environ)
+    train = trainers.train_sft if stage == "sft" else trainers.train_grpo
+    with one_voice(), ConsoleWatcher(Console(stderr=True)) as watcher:
+        trained = train(configuration, watcher=watcher, environment=os.environ, again=again)
+    if not processes.first:
+        return
     if form == "json":
         _print_json(
             {
@@ -202,6 +214,18 @@ def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_ru
         )
         return
     click.echo(f"{'Finished before' if trained.already else 'Finished'}: {trained.steps} steps. Model: {trained.model}")
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """Of several processes that raise the same error the first one prints it; all of them exit with its code."""
+    try:
+        yield
+    except SalonError as error:
+        if not said_elsewhere(error):
+            raise
+        sys.exit(1 if isinstance(error, IncompleteError) else 2)
+    leave()
 
 
 def show_plan(plan: "DryRun", form: str) -> None:

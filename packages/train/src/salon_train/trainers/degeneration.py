@@ -17,7 +17,7 @@ class DegeneratedError(IncompleteError):
     """A training run was ended because nothing good could come of it any more.
 
     Attributes:
-        reason: ``equal_rewards``, ``invalid_answers``, ``unscored``, ``loss``, ``gradient`` or ``monitor NAME``.
+        reason: ``equal_rewards``, ``invalid_answers``, ``unscored``, ``reward``, ``loss``, ``gradient`` or ``monitor NAME``.
         step: optimizer steps that had been done.
     """
 
