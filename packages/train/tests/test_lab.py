@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,16 @@ pytest.importorskip("trl")
 from salon_taxonomy.answers import render_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
+from salon_train.data import MAIN_BUCKETS
 from salon_train.lab.consistency import RuleConsistency, supports
 from salon_train.lab.controls import ShuffledMagicMirror
 from salon_train.lab.experiment import Arm, Measured
 from salon_train.lab.page import ablation_rows, study_page
-from salon_train.lab.pictures import draw_pictures, missed
+from salon_train.lab.pictures import draw_pictures, evenly_wrong, missed
 from salon_train.lab.recipe import Recipe
 from salon_train.lab.study import run_study
 from salon_train.lab.summary import LABELS, PAPER, Estimate, difference, directions, rise
-from salon_train.world import draw_examples
+from salon_train.world import KINDS, SOUND, Balance, Subject, draw_examples
 
 TINY = Recipe(pictures=24, reasoned=16, held_out=8)
 
@@ -79,6 +81,22 @@ def test_equal_seeds_draw_equal_files_and_held_out_pictures_are_others(tmp_path:
     assert rows["reasoned"] != rows["biased"]
 
 
+def test_among_the_even_pictures_no_subject_tells_whether_something_is_wrong() -> None:
+    subjects = {kind.reason: kind.subject for kind in KINDS.values()} | {words: subject for subject, words in SOUND.items()}
+    balance = Balance({"extra-finger": 2, "missing-leg": 2, "animal-no-head": 1, "object-extra-part": 3, "sunken": 4})
+    examples = list(draw_examples(600, seed=3, size=16, balance=balance))
+    kept = evenly_wrong(examples)
+    assert [each for each in kept if not each.truth.normal] == [each for each in examples if not each.truth.normal]
+    right = Counter(subjects[each.reasoning or ""] for each in kept if each.truth.normal)
+    room = right[Subject.TABLE]
+    assert 0.25 * room - 1 < right[Subject.HAND] < 0.75 * room
+    assert all(abs(right[one] - room) <= 1 for one in (Subject.ANIMAL, Subject.OBJECT))
+    assert abs(right[Subject.HAND] + right[Subject.PERSON] - room) <= 2
+    assert kept == sorted(kept, key=examples.index)
+    of_one_label = [each for each in examples if each.truth.normal or each.buckets[0] == MAIN_BUCKETS[1]]
+    assert evenly_wrong(of_one_label) == of_one_label
+
+
 def test_intervals_are_students_and_one_seed_has_none() -> None:
     three = Estimate.of([0.2, 0.3, 0.4])
     assert three.mean == pytest.approx(0.3)
@@ -123,7 +141,7 @@ def test_the_page_carries_everything_and_leaves_out_arms_that_were_not_run() -> 
     assert "Ablations" not in page
     assert "http-equiv" in page and "https://cdn" not in page
     whole = study_page(study(dict.fromkeys(PAPER, 0.5)), Recipe(), title="Learning")
-    assert "without multi-bucket sampling" in whole and "0.4177" in whole
+    assert "without multi-bucket sampling" in whole and "0.418" in whole and "Recall, Interaction" in whole
 
 
 @pytest.mark.parametrize(("seeds", "processes", "column"), [((), 1, "seeds"), ((1, 1), 1, "seeds"), ((1,), 0, "processes")])

@@ -1,5 +1,6 @@
 """The end of it all: a tiny model that is taught and rewarded knows more about pictures that it has never seen."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,8 +62,20 @@ def test_the_rise_is_gone_without_steps_and_with_a_reward_that_knows_nothing(con
     assert f1 < 0.2
 
 
-def test_what_is_measured_is_plain_json() -> None:
-    import json
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_grpo_from_the_clean_cold_start_learns_from_the_even_pictures_in_steps_of_its_own(tmp_path: Path) -> None:
+    few = replace(SMALL, pictures=160, reasoned=160, held_out=16, sft_steps=4, even_steps=2, even_prompts=8, every=2)
+    measured = list(run_seed(tmp_path, few, seed=5, arms=(Arm.IMPROVE_EVEN,)))
+    assert [(each.arm, each.step) for each in measured if each.stage == "grpo"] == [
+        (Arm.IMPROVE_EVEN, 0),
+        (Arm.IMPROVE_EVEN, 2),
+    ]
+    told = json.loads((tmp_path / "improve_even" / "grpo" / "configuration.json").read_text(encoding="utf-8"))
+    assert told["data.train"] == [str(tmp_path / "data" / "even.jsonl")]
+    assert told["sampling.hard_positives"] == 1.0
 
+
+def test_what_is_measured_is_plain_json() -> None:
     one = Measured(Arm.FULL, 1, "grpo", 0, False, {"f1_macro": None}, {"reward": 1.5})
     assert json.loads(one.as_json())["numbers"] == {"f1_macro": None}

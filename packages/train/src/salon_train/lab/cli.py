@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
 @click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="Seeds that run at once.")
 @click.option("--ablations", is_flag=True, help="Run the paper's ablations as well; takes about twice as long.")
+@click.option(
+    "--even", is_flag=True, help="Also GRPO after the best cold start from pictures whose subjects are wrong equally often."
+)
 @click.option("--quick", is_flag=True, help="A minute, one seed: to see that everything works; it shows nothing.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
 )
-def demo(folder: Path, seeds: int, first_seed: int, processes: int, ablations: bool, quick: bool, form: str) -> None:
+def demo(
+    folder: Path, seeds: int, first_seed: int, processes: int, ablations: bool, even: bool, quick: bool, form: str
+) -> None:
     """See a model learn: from random weights to an assessor of drawn pictures, on the processor, in minutes, offline.
 
     Each seed draws pictures, makes a tiny vision-language model, teaches it to answer by imitation and improves it by
@@ -36,6 +41,7 @@ def demo(folder: Path, seeds: int, first_seed: int, processes: int, ablations: b
     salon train demo
     salon train demo experiments --seeds 1
     salon train demo experiments --ablations
+    salon train demo experiments --even
     """
     _check_report()
     from rich.console import Console
@@ -46,7 +52,8 @@ def demo(folder: Path, seeds: int, first_seed: int, processes: int, ablations: b
     from salon_train.lab.study import ABLATIONS, DEMO, run_study
 
     recipe = QUICK if quick else Recipe()
-    arms = tuple(arm for arm in Arm if arm in DEMO or (ablations and arm in ABLATIONS))
+    wanted = {*DEMO, *(ABLATIONS if ablations else ()), *([Arm.IMPROVE_EVEN] if even else ())}
+    arms = tuple(arm for arm in Arm if arm in wanted)
     numbers = range(first_seed, first_seed + (1 if quick else seeds))
     err = Console(stderr=True)
     try:
@@ -73,6 +80,7 @@ def _check_report() -> None:
 
 
 def _print(measured: "Sequence[Measured]") -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
@@ -92,11 +100,14 @@ def _print(measured: "Sequence[Measured]") -> None:
         console.print(f"{Arm.SFT_MORE}: macro F1 {longer}", highlight=False)
     rows = page.ablation_rows(measured)
     if len(rows) > 4:
-        ablations = Table(*page.ABLATION_COLUMNS)
+        console.print(page.ABLATIONS_SAY, highlight=False)
+        ablations = Table(*page.SHORT_ABLATION_COLUMNS, box=box.SIMPLE)
+        ablations.columns[0].min_width = 18  # else it is what gives way in a terminal of 80 columns
         for row in rows:
-            ablations.add_row(*row)
+            ablations.add_row(*row[: len(page.SHORT_ABLATION_COLUMNS)])
         console.print(ablations)
-        moved = Table(*page.DIRECTION_COLUMNS)
+        moved = Table(*page.DIRECTION_COLUMNS, box=box.SIMPLE)
+        moved.columns[3].no_wrap = True  # an interval is one thing
         for row in page.direction_rows(summary.directions(measured)):
             moved.add_row(*row)
         console.print(moved)

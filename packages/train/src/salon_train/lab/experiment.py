@@ -33,6 +33,8 @@ class Arm(StrEnum):
     SFT = "SFT only"
     IMPROVE = "from the clean cold start"
     """Not an ablation: GRPO in full, from the best weights that SFT found on the same pictures."""
+    IMPROVE_EVEN = "from the clean cold start, subjects even"
+    """The same in larger steps, from pictures of which no subject is wrong more often than another."""
     SFT_MORE = "SFT for longer, from the clean cold start"
     """Its control: so many steps of imitation as take about the same time (four for one of GRPO)."""
 
@@ -98,7 +100,7 @@ def run_seed(
     clean = _Run(folder / "clean", recipe, pictures, seed, reward)
     yield from clean.sft(model.folder, pictures.reasoned, recipe.sft_steps, recipe.sft_rate, arm=Arm.IMPROVE)
     start = clean.folder / "sft" / "model"
-    from_bias = [arm for arm in arms if arm not in (Arm.IMPROVE, Arm.SFT_MORE)]
+    from_bias = [arm for arm in arms if arm not in (Arm.IMPROVE, Arm.IMPROVE_EVEN, Arm.SFT_MORE)]
     if from_bias:
         tell(f"seed {seed}: imitating a teacher who misses {recipe.teacher_misses:.0%} of all artifacts")
         biased = _Run(folder / "biased", recipe, pictures, seed, reward)
@@ -108,9 +110,10 @@ def run_seed(
                 tell(f"seed {seed}: GRPO, {arm}")
                 run = _Run(folder / arm.name.lower(), recipe, pictures, seed, reward)
                 yield from run.grpo(biased.folder / "sft" / "model", arm)
-    if Arm.IMPROVE in arms:
-        tell(f"seed {seed}: GRPO, {Arm.IMPROVE}")
-        yield from _Run(folder / "improve", recipe, pictures, seed, reward).grpo(start, Arm.IMPROVE)
+    for unbiased in (Arm.IMPROVE, Arm.IMPROVE_EVEN):
+        if unbiased in arms:
+            tell(f"seed {seed}: GRPO, {unbiased}")
+            yield from _Run(folder / unbiased.name.lower(), recipe, pictures, seed, reward).grpo(start, unbiased)
     if Arm.SFT_MORE in arms:
         tell(f"seed {seed}: {Arm.SFT_MORE}")
         run = _Run(folder / "sft_more", recipe, pictures, seed, reward)
@@ -152,7 +155,7 @@ class _Run:
         if arm is not Arm.NO_CONSISTENCY:
             name = f"{supports.__module__}:RuleConsistency"
             rewards.append({"name": name, "weight": recipe.consistency})
-        section = {
+        section: dict[str, Any] = {
             "steps": recipe.grpo_steps,
             "batch": recipe.prompts * recipe.group,
             "generations": recipe.group,
@@ -162,10 +165,19 @@ class _Run:
         }
         sampling = {
             "strategy": "shuffled" if arm is Arm.NO_BUCKETS else "multi_bucket",
-            "hard_positives": 1.0 if arm is Arm.NO_RESAMPLING else recipe.resampled,
+            "hard_positives": 1.0 if arm in (Arm.NO_RESAMPLING, Arm.IMPROVE_EVEN) else recipe.resampled,
         }
+        data = self.pictures.train
+        if arm is Arm.IMPROVE_EVEN:
+            data = self.pictures.even
+            section |= {
+                "steps": recipe.even_steps,
+                "batch": recipe.even_prompts * recipe.group,
+                "learning_rate": recipe.even_rate,
+                "warmup_steps": recipe.even_steps // 12,
+            }
         configuration = self._configuration(
-            model, grpo=section, data=self.pictures.train, steps=recipe.grpo_steps, sampling=sampling, reward=rewards
+            model, grpo=section, data=data, steps=section["steps"], sampling=sampling, reward=rewards
         )
         began = time.process_time()
         trained = train_grpo(configuration)
