@@ -10,9 +10,10 @@ from click.testing import CliRunner
 from salon_bench.refining.cli import refine as refine_pictures
 from salon_bench.scenes.generating import save
 from salon_taxonomy.errors import InputError
-from salon_train.refining import StudySettings, draw_small_scenes, read_refiner_configuration, run_study, tiny_policy
-from salon_train.refining.cli import refine
-from salon_train.refining.study import Arm
+from salon_train.refining import StudySettings, draw_small_scenes, read_refiner_configuration, run_study, study, tiny_policy
+from salon_train.refining.cli import refine, refine_demo
+from salon_train.refining.scene_evaluation import SceneEvaluation
+from salon_train.refining.study import Arm, ArmResult, paired
 
 CONFIGURATION = """
 [run]
@@ -102,6 +103,36 @@ def test_a_study_goes_on_where_it_was_stopped_and_refuses_another_ones_folder(tm
     assert [each.arm for each in again] == [Arm.COLD_START, Arm.REASON]
     with pytest.raises(InputError, match="other settings"):
         run_study(tmp_path, seeds=[0], settings=replace(small, lessons=50))
+
+
+def test_the_demo_runs_the_seeds_that_were_asked_for_and_compares_rewards_within_them(tmp_path, monkeypatch):
+    asked = {}
+
+    def result(arm, seed, s_ref, s_rect):
+        return ArmResult(arm, seed, SceneEvaluation(s_ref, s_rect, 0.9, 0.0, 0.0, 0, 400, 241), {}, {}, 1.0)
+
+    def studied(folder, *, seeds, arms, settings, told):
+        asked.update(seeds=list(seeds), arms=arms)
+        cold = [result(Arm.COLD_START, seed, 0.7, 0.4 + seed / 100) for seed in seeds]
+        return cold + [result(Arm.HRM, seed, 0.9, 0.9 + seed / 100) for seed in seeds]
+
+    monkeypatch.setattr(study, "run_study", studied)
+    command = [str(tmp_path), "--seeds", "3", "--first-seed", "10", "--arm", "hrm"]
+    shown = CliRunner().invoke(refine_demo, command, catch_exceptions=False).stdout
+    assert asked == {"seeds": [10, 11, 12], "arms": [Arm.HRM]}
+    assert "hrm − cold-start" in shown
+    assert "+0.500 ± 0.000" in shown
+    assert "reason" not in shown
+    as_json = CliRunner().invoke(refine_demo, [*command, "--format", "json"], catch_exceptions=False).stdout
+    assert [each["seed"] for each in json.loads(as_json)] == [10, 11, 12] * 2
+
+
+def test_differences_are_taken_within_a_seed_and_only_where_both_were_run():
+    def result(arm, seed, s_rect):
+        return ArmResult(arm, seed, SceneEvaluation(0.5, s_rect, 0.9, None, None, 0, 4, 2), {}, {}, 1.0)
+
+    results = [result(Arm.COLD_START, 0, 0.25), result(Arm.COLD_START, 1, 0.5), result(Arm.HRM, 1, 0.75)]
+    assert paired(results, Arm.HRM, Arm.COLD_START) == {1: (0.0, 0.25)}
 
 
 @pytest.mark.slow
