@@ -48,8 +48,8 @@ GRPO: Final = RefinementSettings(
 )
 """Sized for a tiny policy: 120 steps of eight groups.
 
-The divergence from the cold start is paid for: without it, and at twice the rate, some policies learn to misread what they see,
-as a thought that contradicts the prompt is the shortest way to the verdict "false".
+The divergence from the cold start costs something: without that, and at twice the rate, two policies of two that were looked
+into forgot to see: their thoughts named wrong shapes in more than four pictures of five.
 """
 _SEEING: Final = "What is there?"
 _STUDENT: Final = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
