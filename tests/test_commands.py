@@ -3,6 +3,8 @@
 After a change of a command: ``python tests/test_commands.py`` writes ``docs/commands.md`` anew.
 """
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from salon_taxonomy.cli import main
+from salon_taxonomy.lazy_commands import LazyGroup
 
 MANUAL = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
 
@@ -27,6 +30,8 @@ def commands(command: click.Command, words: tuple[str, ...] = ("salon",)) -> Ite
 
 
 ALL = list(commands(main))
+LISTED = [(words, command) for words, command in ALL if isinstance(command, LazyGroup)]
+HEAVY = {"PIL", "av", "duckdb", "jinja2", "numpy", "polars", "scipy", "torch", "transformers", "trl"}
 
 
 def manual() -> str:
@@ -64,6 +69,25 @@ def test_every_command_answers_help_and_refuses_an_unknown_option(words: tuple[s
     refused = runner.invoke(main, [*words[1:], "--no-such-option"])
     assert refused.exit_code == 2
     assert "--no-such-option" in refused.output
+
+
+@pytest.mark.parametrize(("words", "group"), LISTED, ids=lambda value: " ".join(value) if isinstance(value, tuple) else "")
+def test_the_list_of_a_group_says_what_each_command_says_of_itself(words: tuple[str, ...], group: LazyGroup) -> None:
+    context = click.Context(group)
+    named = {name: said for name in group.list_commands(context) if (said := group.short_help_of(name)) is not None}
+    loaded = {name: group.load(context, name) for name in named}
+    assert named, words
+    assert named == {name: command.get_short_help_str(1000) for name, command in loaded.items() if command is not None}
+
+
+@pytest.mark.parametrize("words", [words for words, _ in LISTED], ids=" ".join)
+def test_the_list_of_a_group_imports_no_heavy_library(words: tuple[str, ...]) -> None:
+    call = f"main({[*words[1:], '--help']}, standalone_mode=False)"
+    code = f"import sys; from salon_taxonomy.cli import main; {call}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(done.stdout.splitlines()[-1].split())
+    assert "salon_taxonomy" in imported
+    assert not HEAVY & imported
 
 
 def test_the_manual_is_what_the_commands_say() -> None:

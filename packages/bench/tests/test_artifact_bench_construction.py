@@ -227,6 +227,15 @@ def test_a_video_is_drawn_and_shown_as_one_picture(tmp_path: Path) -> None:
     assert salon("contact-sheet", str(tmp_path / "no.mp4"), "--output", sheet)[0] != 0
 
 
+@pytest.mark.parametrize("name", ["sheet.xyz", "sheet.png", "sheet"])
+def test_a_contact_sheet_is_a_jpeg_and_is_called_one(tmp_path: Path, name: str) -> None:
+    status, text = salon("contact-sheet", str(tmp_path / "any.mp4"), "--output", str(tmp_path / name))
+    assert status == 2
+    assert "unknown ending of a contact sheet" in text
+    assert "(allowed: .jpg, .jpeg)" in text
+    assert not (tmp_path / name).exists()
+
+
 @pytest.mark.parametrize("text", ["", "generation_id,label,present,judge\n"], ids=["empty", "header"])
 def test_a_file_without_labels_is_refused(tmp_path, text):
     (tmp_path / "labels.csv").write_text(text)

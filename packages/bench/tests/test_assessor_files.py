@@ -81,7 +81,8 @@ def test_labels_are_read_from_json_text_from_objects_and_from_whole_replies(answ
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
-        st.sampled_from(["images", "response", "split", "prompt"]), st.none() | st.text() | st.integers() | st.lists(st.text())
+        st.sampled_from(["images", "response", "split", "prompt", "reasoning"]),
+        st.none() | st.text() | st.integers() | st.lists(st.text()),
     )
 )
 def test_any_row_is_a_row_or_an_unreadable_row(tmp_path, row):
@@ -93,6 +94,26 @@ def test_a_chain_of_thought_row_keeps_its_reasoning(tmp_path):
     reply = render_magicmirror(MagicMirrorAnswer(True), "Five fingers.")
     [row] = magicdata_rows(lines(tmp_path / "CoT.jsonl", {"images": ["1.png"], "response": reply, "prompt": "A hand."}))
     assert (row.reasoning, row.split, row.prompt, row.image) == ("Five fingers.", "cot", "A hand.", "1.png")
+
+
+def test_reasoning_may_stand_in_a_column_of_its_own(tmp_path):
+    reply = render_magicmirror(MagicMirrorAnswer(True), "Five fingers.")
+    rows = [
+        {"images": "1.png", "response": NORMAL, "reasoning": "All is whole."},
+        {"images": "2.png", "response": reply, "reasoning": "All is whole."},
+        {"images": "3.png", "response": render_magicmirror(MagicMirrorAnswer(True), ""), "reasoning": "All is whole."},
+        {"images": "4.png", "response": NORMAL, "reasoning": " "},
+        {"images": "5.png", "response": NORMAL, "reasoning": None},
+    ]
+    read = magicdata_rows(lines(tmp_path / "x.jsonl", *rows))
+    assert [row.reasoning for row in read] == ["All is whole.", "Five fingers.", "All is whole.", None, None]
+
+
+@pytest.mark.parametrize("reasoning", ["So </THINK> it is.", "<think>", 7, ["All is whole."]])
+def test_reasoning_that_no_answer_can_carry_makes_an_unreadable_row(tmp_path, reasoning):
+    [row] = magicdata_rows(lines(tmp_path / "x.jsonl", {"images": "1.png", "response": NORMAL, "reasoning": reasoning}))
+    assert isinstance(row, UnreadableRow)
+    assert (row.column, row.value) == ("reasoning", reasoning)
 
 
 def test_parquet_with_the_same_columns_is_read(tmp_path):

@@ -71,7 +71,7 @@ def test_a_passing_fault_is_tried_again(fault: Fault) -> None:
 @pytest.mark.parametrize(
     ("fault", "status"),
     [
-        (Fault.TOO_MANY, CallStatus.REJECTED),
+        (Fault.TOO_MANY, CallStatus.UNREACHABLE),
         (Fault.CUT, CallStatus.UNREACHABLE),
         (Fault.HANG, CallStatus.TIMEOUT),
         (Fault.TRUNCATED_JSON, CallStatus.UNREACHABLE),
@@ -90,6 +90,13 @@ def test_a_refused_request_is_not_repeated() -> None:
     made, server = through(Script((line,)))
     assert made.status == CallStatus.REJECTED
     assert "too large" in (made.error or "")
+    assert server.stats.requests == 1
+
+
+@pytest.mark.parametrize("status", [301, 401, 402, 403, 404])
+def test_a_server_that_turns_everybody_away_has_refused_no_instruction(status: int) -> None:
+    made, server = through(Script((Line(body='{"error": {"message": "who are you?"}}', status=status),)))
+    assert made.status == CallStatus.UNREACHABLE
     assert server.stats.requests == 1
 
 

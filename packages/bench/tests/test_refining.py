@@ -16,6 +16,8 @@ from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Edit
+from salon_taxonomy.records import CallStatus
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
 from salon_taxonomy.verdict import Reason, Scored, Unscored
 
@@ -166,6 +168,27 @@ def test_dead_ends_leave_items_open_and_a_second_start_goes_on(tmp_path):
     assert (again.open, editor.calls, again.run_id) == (0, 2, first.run_id)
 
 
+class Balker(Painter):
+    """An editor that refuses its first edits, and cannot take the pictures of the next."""
+
+    async def edit(self, image, instruction, *, seed=None):
+        made = await super().edit(image, instruction, seed=seed)
+        if self.calls == 2:
+            raise InputError("no model is here")
+        return Edit(None, CallStatus.REJECTED, self.version, error="not this one") if self.calls == 1 else made
+
+
+def test_a_refused_edit_is_not_told_again_but_one_that_nobody_was_told_is(tmp_path):
+    first = refined(tmp_path, Crew(Balker(), World()), concurrency=1)
+    assert sorted(str(trace.why) for trace in first.traces if trace.why) == ["abstained", "rejected"]
+    editor = Painter()
+    again = refined(tmp_path, Crew(editor, World()))
+    assert (again.run_id, editor.calls) == (first.run_id, 1)
+    assert [str(trace.why) for trace in again.traces if trace.why] == ["rejected"]
+    [refusal] = [each.edit for trace in again.traces for each in trace.rounds if isinstance(each.edit, Unscored)]
+    assert refusal == Unscored(Reason.REJECTED, "not this one")
+
+
 @pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:20]))
 def test_a_hostile_reply_edits_nothing(tmp_path, reply):
     item = RefineItem("one", "a red square", tmp_path / "one.png")
@@ -266,7 +289,11 @@ def test_the_command_refines_one_picture_or_a_table_and_says_what_is_missing(tmp
     steps = ["refine", "--items", "drawn/rows.jsonl", "--judge", "reflect=pixels:", "--editor", "draw"]
     assert "no steps to name" in CliRunner().invoke(main, steps).output
     no_picture = ["refine", "--prompt", "a star", "--image", "drawn/rows.jsonl", "--judge", "pixels:", "--editor", "draw"]
-    assert "rows: " in CliRunner().invoke(main, no_picture).stderr, "the picture that is none is named, with why"
+    said = CliRunner().invoke(main, no_picture)
+    assert "rows: " in said.stderr, "the picture that is none is named, with why"
+    assert said.exit_code == 1
+    assert "Error: pictures that cannot be read: 1" in said.stderr
+    assert CliRunner().invoke(main, [*no_picture, "--allow-incomplete"]).exit_code == 0
     for wrong in (["refine", "--editor", "draw"], [*words, "--prompt", "a"], [*words[:3], "--editor", "draw"]):
         assert CliRunner().invoke(main, wrong).exit_code == 2
 

@@ -1,6 +1,6 @@
 """The rows of a run are read in an order that has nothing to do with when its replies came."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salon_bench.running.standing import rows_of
@@ -25,6 +25,7 @@ ROWS = [
 ]
 
 
+@settings(max_examples=20)  # each makes a store
 @given(order=st.permutations(ROWS), cut=st.integers(0, len(ROWS)))
 def test_whatever_came_first_a_reader_gets_the_same_table(tmp_path_factory, order, cut):
     folder = tmp_path_factory.mktemp("store") / "results"

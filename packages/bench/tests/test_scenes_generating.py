@@ -166,6 +166,25 @@ def test_the_command_writes_rows_in_the_released_schema_with_pictures_and_truth(
     assert SCENE_CHUNK.encode() in (folder / rows[0]["bad_image"]).read_bytes()
 
 
+@pytest.mark.parametrize(("words", "fewest"), [(["1"], 2), (["2", "--misaligned", "0.3"], 4)])
+def test_the_command_says_so_where_a_draw_is_too_small_to_hold_misaligned_items(
+    tmp_path: Path, words: list[str], fewest: int
+) -> None:
+    drawn = ["bench", "scenes", "generate", "--category", "color", "--output"]
+    small = CliRunner().invoke(main, [*drawn, str(tmp_path / "small"), "--per-category", *words])
+    assert small.exit_code == 0
+    assert f"Every item is aligned, nothing is planted: take --per-category {fewest} or more." in small.stderr
+    enough = CliRunner().invoke(main, [*drawn, str(tmp_path / "enough"), "--per-category", str(fewest), *words[1:]])
+    assert enough.stderr == ""
+    rows = [json.loads(line)["answer"] for line in (tmp_path / "enough" / "rows.jsonl").read_text().splitlines()]
+    assert {True, False} == set(rows)
+
+
+def test_whoever_asks_for_aligned_items_alone_is_not_warned(tmp_path: Path) -> None:
+    words = ["bench", "scenes", "generate", "--output", str(tmp_path), "--per-category", "1", "--misaligned", "0"]
+    assert CliRunner().invoke(main, words).stderr == ""
+
+
 def test_the_command_never_writes_into_a_folder_that_holds_something(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     result = CliRunner().invoke(main, ["bench", "scenes", "generate", "--output", str(tmp_path)])

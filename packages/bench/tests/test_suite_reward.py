@@ -82,6 +82,16 @@ def test_what_is_wrong_is_named(prompts):
         suite_reward("prism", {"judge": ReplayJudge([]), "source": prompts, "scale": (1, 1)})
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [({"timeout_s": 0}, "column 'timeout_s': must be above 0"), ({"abstention": "some"}, "unknown abstention 'some'")],
+    ids=["time", "abstention"],
+)
+def test_limits_and_abstentions_that_are_none_are_refused(prompts, wrong, words):
+    with pytest.raises(InputError, match=words):
+        prism(ReplayJudge([]), prompts, **wrong)
+
+
 def test_it_pickles(prompts):
     again = pickle.loads(pickle.dumps(suite_reward("prism", {"judge": MuteJudge(), "source": prompts})))
     assert again.__name__ == "suite:prism"

@@ -154,6 +154,19 @@ def test_an_editor_that_fails_takes_its_group_out_and_moves_no_other_score(kind,
     assert str(verdicts[0].reason) == reason
 
 
+@pytest.mark.parametrize(("refusal", "earned"), [("abstain", None), ("nothing", 0.25)])
+def test_what_a_refused_instruction_earns_is_said_for_both_stages_alike(refusal, earned):
+    class Balker:
+        name = version = "balker"
+
+        async def edit(self, image, instruction, *, seed=None):
+            return Edit(None, CallStatus.REJECTED, error="there is no room")
+
+    assert paid(HierarchicalReward(Balker(), sure, refusal=refusal), [reply(False)]) == [earned]
+    with pytest.raises(InputError, match="abstain, nothing"):
+        HierarchicalReward(Balker(), sure, refusal="half")
+
+
 @pytest.mark.parametrize("given_", [Unscored(Reason.TIMEOUT), float("nan"), 1.5, -0.1])
 def test_a_probability_that_is_none_is_no_reward(given_):
     assert paid(RectificationReward(Painter(), lambda prompts, pictures: [given_]), [reply(False)]) == [None]

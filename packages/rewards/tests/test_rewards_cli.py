@@ -185,8 +185,8 @@ def test_standard_input_is_scored():
     [
         ("{", "completions.jsonl, row 4, line 4: is no JSON"),
         ("[" * 50_000, "completions.jsonl, row 4, line 4: is no JSON"),
-        ('{"completion": NaN}', "row 4, line 4: is no JSON (NaN is not JSON)"),
-        ("[1]", "row 4, line 4: a row is a JSON object, not [1]"),
+        ('{"completion": NaN}', "row 4, line 4: is no JSON object (NaN is not JSON)"),
+        ("[1]", "row 4, line 4: is no JSON object: [1]"),
         ({"truth": NORMAL}, "row 4, column 'completion': the row lacks this column; it has: truth"),
         ({"completion": REPLY}, "row 4, column 'truth': the row lacks this column; it has: completion"),
         ({"completion": 3, "truth": NORMAL}, "row 4, column 'completion': a completion is a text or a list of messages, not 3"),
@@ -203,7 +203,7 @@ def test_a_row_that_is_none_is_named_with_its_column(tmp_path, row, message):
 
 
 def test_a_row_beyond_the_first_chunk_is_counted_from_the_beginning(tmp_path, monkeypatch):
-    monkeypatch.setattr("salon_rewards.scoring._CHUNK", 2)
+    monkeypatch.setattr("salon_rewards.scoring.scored._CHUNK", 2)
     rows = [{"completion": REPLY, "truth": NORMAL}] * 5
     assert salon("score", file(tmp_path, rows), "--reward", "l1", "--format", "json").stdout.count('"l1": 1.0') == 5
     done = salon("score", file(tmp_path, [*rows, {"completion": REPLY, "truth": "?"}]), "--reward", "l1")
@@ -215,6 +215,7 @@ def test_a_row_beyond_the_first_chunk_is_counted_from_the_beginning(tmp_path, mo
     [
         (["--reward", "magic"], "--reward: there is no reward by rule called 'magic' (allowed: format"),
         (["--reward", "consistency"], "--reward: this reward asks a judge, use Python for 'consistency'"),
+        (["--reward", "rectification"], "--reward: this reward asks an editor, use Python for 'rectification'"),
         (["--reward", "l1", "--reward", "l1"], "--reward: a reward is given twice"),
         (["--reward", "l1", "--weights", "1,2"], "--weights: needs 1 numbers, one for each --reward, not '1,2'"),
         (["--reward", "l1", "--weights", "one"], "--weights: needs numbers apart by commas"),

@@ -74,3 +74,11 @@ def test_one_except_clause_catches_them_all_and_nothing_else():
     assert issubclass(InputError, SalonError)
     assert issubclass(IncompleteError, SalonError)
     assert not issubclass(SalonError, ValueError | OSError)
+
+
+def test_a_mistake_keeps_its_words_where_it_stands_in_something_larger():
+    part = InputError("unknown winner", source="part", row=3, column="winner", key="k", value="A", allowed=["B"], hint="Look.")
+    assert vars(part.at()) == vars(part)
+    whole = part.at(source="votes.jsonl", line=1007, column="who")
+    assert (whole.source, whole.row, whole.line, whole.column) == ("votes.jsonl", None, 1007, "who")
+    assert (whole.problem, whole.key, whole.value, whole.allowed, whole.hint) == ("unknown winner", "k", "A", ("B",), "Look.")

@@ -25,6 +25,10 @@ def constant(completions, **_):
     return [1.0] * len(completions)
 
 
+def endless(completions, **_):
+    return [float("inf")] * len(completions)
+
+
 def silent(completions, **_):
     return [None] * len(completions)
 

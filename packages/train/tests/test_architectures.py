@@ -11,11 +11,11 @@ from salon_train.configuration.schema import LoraSection, ModelSection
 
 STEPS = """
 [sft]
-steps = 1
+steps = 2
 batch = 4
 learning_rate = 1e-3
 [grpo]
-steps = 1
+steps = 2
 batch = 16
 generations = 2
 longest = 3
@@ -45,7 +45,7 @@ def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize("family", FAMILIES, indirect=True)
-def test_a_family_loads_and_takes_a_step_of_imitation_and_one_of_grpo(
+def test_a_family_loads_and_takes_two_steps_of_imitation_and_two_of_grpo(
     family: tuple[str, Path], training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from safetensors.torch import load_file

@@ -47,6 +47,30 @@ def test_the_published_models_are_counted_without_their_weights(
     assert plan.learning == {"vision": 0, "connector": 0, "language": learning}
 
 
+def test_a_cold_start_is_counted_with_its_answers_and_held_against_its_own_limit(written: Callable[..., Path]) -> None:
+    file = written("answered", more=GRPO)
+    asked, answered = (dry_run(read_configuration(file), stage, {}).tokens for stage in ("grpo", "sft"))
+    assert asked is not None
+    assert answered is not None
+    assert answered > asked
+    short = read_configuration(file, changes={"sft.longest": asked, "grpo.longest_prompt": asked})
+    dry_run(short, "grpo", {})
+    with pytest.raises(InputError, match=f"at most {asked} are allowed"):
+        dry_run(short, "sft", {})
+
+
+def test_tokens_that_no_processor_can_count_are_assumed_from_pictures_and_letters(written: Callable[..., Path]) -> None:
+    changes = {"model.name": "Qwen/Qwen2.5-VL-7B-Instruct", "model.training": "lora", "model.least_pixels": 784 * 100}
+    configuration = read_configuration(written("assumed", more=GRPO), changes=changes)
+    plan = dry_run(configuration, "grpo", {})
+    assert plan.tokens is None
+    assert "No processor is here to count tokens: memory is estimated for 104 of picture and question." in plan.notes
+    larger = dry_run(configuration.model_copy(
+        update={"model": configuration.model.model_copy(update={"least_pixels": 784 * 1000})}
+    ), "grpo", {})  # fmt: skip
+    assert larger.memory.activations > 5 * plan.memory.activations
+
+
 def test_what_has_to_be_installed_first_is_noted_and_stops_a_run(
     written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +95,34 @@ def test_memory_follows_its_formula() -> None:
     assert (made.activations, made.logits) == (2 * 3 * 5 * 7 * 34 * 2, 2 * 3 * 16 * 4 // 8)
 
 
+@pytest.mark.parametrize(("checkpointing", "lowest", "highest"), [(False, 28, 34), (True, 1, 1)])
+def test_a_layer_keeps_about_as_much_as_the_formula_says(checkpointing: bool, lowest: int, highest: int) -> None:
+    """Values per token, layer and width that autograd keeps for a layer of Qwen2.5-VL-7B's proportions, in bfloat16."""
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    def kept(layers: int) -> float:
+        sizes = {"hidden_size": 256, "intermediate_size": 256 * 18944 // 3584, "num_hidden_layers": layers, "vocab_size": 64}
+        heads = {"num_attention_heads": 8, "num_key_value_heads": 1, "use_cache": False}
+        model = Qwen2ForCausalLM(Qwen2Config(**sizes, **heads)).to(torch.bfloat16).train()
+        if checkpointing:
+            model.gradient_checkpointing_enable()
+        own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+        held: dict[int, tuple[int, torch.Tensor]] = {}
+
+        def pack(tensor: torch.Tensor) -> torch.Tensor:
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in own:
+                held[storage.data_ptr()] = (storage.nbytes(), tensor)
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            model.model(torch.zeros(1, 64, dtype=torch.long))
+        return sum(size for size, _ in held.values()) / (64 * 256 * 2)
+
+    assert lowest <= (kept(4) - kept(2)) / 2 <= highest
+
+
 def test_pictures_that_are_learned_from_and_held_out_are_told(written: Callable[..., Path]) -> None:
     configuration = read_configuration(written("both", more=GRPO), changes={"data.held_out": ["train.jsonl"]})
     configuration = configuration.model_copy(
@@ -86,6 +138,7 @@ def test_pictures_that_are_learned_from_and_held_out_are_told(written: Callable[
         ({"reward": [{"name": "consistency"}]}, "consistency cannot be made without 'judge'"),
         ({"reward": [{"name": "consistency", "options": {"judge": "vllm:m@127.0.0.1:9"}}]}, "the judge does not answer"),
         ({"reward": [{"name": "magicmirror"}, {"name": "magicmirror"}]}, "key 'reward.2.name': two rewards have one name"),
+        ({"reward": [{"name": "os.path:join"}]}, "the reward fails on an answer that cannot be read (TypeError"),
         ({"model.name": "nobody/nothing"}, "the model cannot be found"),
         ({"sampling.ratio": {"normal": 5}, "grpo.batch": 16}, None),
     ],

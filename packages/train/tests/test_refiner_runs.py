@@ -107,7 +107,7 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(ground: Path) ->
     child = subprocess.Popen([*COMMAND, str(killed)], env=environment, stdout=subprocess.DEVNULL)
     try:
         while child.poll() is None and not (log.exists() and '"learned", "step": 2,' in log.read_text()):
-            time.sleep(0.001)
+            time.sleep(0.01)
     finally:
         child.send_signal(signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL, "the run ended before it could be killed"

@@ -47,6 +47,26 @@ def test_the_model_stands_where_the_configuration_says_and_answers_are_short_for
     assert len(tokenizer('\\boxed{{"Whether Normal": true}}')["input_ids"]) < 12
 
 
+def test_the_model_stands_beside_the_file_wherever_the_command_is_given(configuration, tmp_path, monkeypatch):
+    from salon_train.configuration import read_configuration
+
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    configuration.write_text(configuration.read_text().replace(f"{tmp_path}/tiny", "tiny"))
+    assert run(configuration).exit_code == 0
+    assert not list(elsewhere.iterdir())
+    assert read_configuration(configuration).model.name == str(tmp_path / "tiny")
+
+
+def test_a_tiny_model_does_not_take_the_place_of_one_on_the_hub(configuration, tmp_path):
+    configuration.write_text(configuration.read_text().replace(f"{tmp_path}/tiny", "Qwen/Qwen2.5-VL-7B-Instruct"))
+    refused = run(configuration)
+    assert refused.exit_code == 2
+    assert "is a model on the hub" in refused.stderr
+    assert not (tmp_path / "Qwen").exists()
+
+
 def test_a_model_that_stands_there_is_kept_unless_told_otherwise(configuration):
     assert run(configuration).exit_code == 0
     refused = run(configuration)

@@ -58,6 +58,16 @@ def test_paths_are_from_the_file_and_changes_take_the_place_of_settings(tmp_path
     assert (read.sft.steps, read.run.seed, read.model.lora.rank) == (3, 7, 4)
     with pytest.raises(InputError, match=r"key 'run.sed': unknown setting"):
         read_configuration(tmp_path / "run.toml", changes={"run.sed": 1})
+    with pytest.raises(InputError) as error:
+        read_configuration(tmp_path / "run.toml", changes={"run.seed": "abc"})
+    assert str(error.value).startswith("--set, key 'run.seed': ")
+
+
+def test_a_file_for_the_other_kind_of_training_is_told_apart(tmp_path):
+    with pytest.raises(InputError, match="is the configuration of a refiner"):
+        read_configuration(written(tmp_path, preset("r3-refiner-7b")))
+    with pytest.raises(InputError, match="is the configuration of an assessor"):
+        read_refiner_configuration(written(tmp_path, preset("magicmirror-7b")))
 
 
 @pytest.mark.parametrize("name", [name for name in preset_names() if name not in REFINERS])
@@ -79,7 +89,7 @@ def test_the_assessor_presets_hold_what_the_paper_prints(tmp_path):
     lora = read_configuration(written(tmp_path, preset("magicmirror-7b"))).model
     assert (lora.training, lora.lora.rank) == ("lora", 32)
     alone = read_configuration(written(tmp_path, preset("magicmirror-7b-sft-only")))
-    assert (alone.sft.steps, alone.grpo) == (300, None)
+    assert (alone.sft.steps, alone.grpo, alone.sampling.strategy, alone.sampling.hard_positives) == (300, None, "shuffled", 1)
 
 
 @pytest.mark.parametrize("name", REFINERS)

@@ -64,7 +64,7 @@ def test_a_hostile_cell_of_labels_is_an_unusable_row_and_nothing_is_raised(tmp_p
 
 @given(
     st.dictionaries(
-        st.sampled_from(["images", "response", "prompt", "split", "hard_positive"]),
+        st.sampled_from(["images", "response", "prompt", "split", "reasoning", "hard_positive"]),
         st.from_type(type(None)) | st.booleans() | st.integers() | st.text() | st.lists(st.text()),
     )
 )
@@ -98,7 +98,7 @@ def test_the_split_comes_from_the_files_name_or_from_the_caller(folder):
 @pytest.mark.parametrize(
     ("cells", "column", "value", "problem"),
     [
-        ({"response": "{}"}, None, None, "has none of the columns"),
+        ({"response": "{}"}, None, None, "has none of the columns id, image, images"),
         ({"images": "0.png"}, "response", None, "are no labels"),
         ({"images": 1.5, "response": "{}"}, "images", 1.5, "names no image"),
         (row(prompt=7), "prompt", 7, "must hold text"),

@@ -63,7 +63,7 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     child = subprocess.Popen([*COMMAND, str(killed), *settings], env=environment, stdout=subprocess.DEVNULL)
     try:
         while child.poll() is None and not (log.exists() and '"learned", "step": 3,' in log.read_text()):
-            time.sleep(0.001)
+            time.sleep(0.01)
     finally:
         child.send_signal(signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL, "the run ended before it could be killed"
@@ -120,8 +120,20 @@ def test_older_checkpoints_go_only_when_a_newer_one_is_whole(tmp_path: Path) -> 
     assert len(whole_checkpoints(tmp_path)) == 3
     declare_whole(last, 4, keep=2)
     assert [each.step for each in whole_checkpoints(tmp_path)] == [3, 4]
-    assert json.loads((last / "whole.json").read_text()) == {"step": 4}
+    assert json.loads((last / "whole.json").read_text()) == {"step": 4, "bytes": {"trainer_state.json": 2}}
     shutil.rmtree(tmp_path)
+
+
+@pytest.mark.parametrize("left", ["", "{", "[]", None])
+def test_a_checkpoint_whose_files_are_not_as_they_were_written_is_passed_over(tmp_path: Path, left: str | None) -> None:
+    older, newer = (checkpoint(tmp_path, step, whole=True) for step in (1, 2))
+    if left is None:  # the power went: the note is there, and of a file only the beginning
+        (newer / "trainer_state.json").write_text("")
+    else:
+        (newer / "whole.json").write_text(left)
+    assert [each.step for each in whole_checkpoints(tmp_path)] == [1]
+    (older / "trainer_state.json").unlink()
+    assert whole_checkpoints(tmp_path) == []
 
 
 def test_the_hooks_that_salon_takes_hold_of_are_still_there() -> None:

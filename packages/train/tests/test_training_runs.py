@@ -77,6 +77,34 @@ def test_a_stage_leaves_a_log_one_checkpoint_a_model_and_answers(trained: Path) 
         assert name in learned[0]
 
 
+def test_a_run_is_reported_as_one_page_and_as_json(trained: Path, tmp_path: Path) -> None:
+    run = trained.parent / "whole"
+    done = CliRunner().invoke(main, ["train", "report", str(run), "--output", str(tmp_path / "page.html")])
+    assert done.exit_code == 0, done.output
+    assert [line.partition(" (")[0] for line in done.stdout.splitlines()] == [
+        "whole sft: Finished: 2 of 2 steps", "whole grpo: Finished: 2 of 2 steps", f"page: {tmp_path / 'page.html'}"
+    ]  # fmt: skip
+    page = (tmp_path / "page.html").read_text()
+    for title in (
+        "F1 by label",
+        "Learning rate",
+        "Mean of the reward magicmirror",
+        "Norm of the gradient",
+        "Tokens of completions",
+    ):
+        assert f"<b><bdi>{title}</bdi></b>" in page
+    found = json.loads(CliRunner().invoke(main, ["train", "report", str(run), "--format", "json"]).stdout)["runs"][0]
+    told = found["changed_settings"]
+    assert (told["model.training"], told["model.lora.rank"], told["grpo.start"]) == ("lora", 4, "sft")
+    assert (told["checkpoints.every"], told["degeneration.invalid_answers"]) == (1, 0)  # of changeable.json
+    assert "grpo.temperature" not in told
+    sft, grpo = found["stages"]
+    assert [step for step, _ in sft["curves"]["loss"]] == [1, 2]
+    assert [step for step, _ in grpo["curves"]["held_out/f1_macro"]] == [0, 2]
+    assert {sample["step"] for sample in grpo["samples"]} == {0, 1}
+    assert grpo["thresholds"]["unreadable"]["stop"] is None
+
+
 def test_a_finished_stage_is_not_trained_again(trained: Path) -> None:
     again = CliRunner().invoke(main, ["train", "sft", str(trained), "--format", "json"])
     assert again.exit_code == 0
@@ -107,17 +135,43 @@ def test_sampled_completions_stand_in_the_store(trained: Path) -> None:
 def test_any_stage_is_evaluated_with_intervals_and_its_answers_are_written(trained: Path, tmp_path: Path) -> None:
     shown = CliRunner().invoke(main, ["train", "evaluate", str(trained), "--of", "sft", "--bootstrap", "20"])
     assert shown.exit_code == 0, shown.output
-    assert "Images: 4." in shown.stdout
+    assert "Images: 8." in shown.stdout  # all of them: evaluation.limit = 4 is for evaluation during training
     assert "L2 macro" in shown.stdout
     written = tmp_path / "answers.jsonl"
     plain = CliRunner().invoke(
-        main, ["train", "evaluate", str(trained), "--of", "model", "--format", "json", "--answers", str(written)]
+        main,
+        ["train", "evaluate", str(trained), "--of", "model", "--format", "json", "--limit", "4", "--answers", str(written)],
     )
     assert json.loads(plain.stdout)["pictures"] == 4
     assert len(written.read_text().splitlines()) == 4
     unknown = CliRunner().invoke(main, ["train", "evaluate", str(trained), "--of", "nothing"])
     assert unknown.exit_code == 2
     assert "is no stage of the run and no folder: 'nothing'" in unknown.stderr
+
+
+def test_answers_and_models_that_cannot_be_written_are_said_in_a_sentence(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for words in (
+        ["evaluate", "--answers", tmp_path / "nowhere" / "answers.jsonl"],
+        ["export", tmp_path / "file" / "assessor"],
+    ):
+        done = CliRunner().invoke(main, ["train", words[0], str(trained), *map(str, words[1:])])
+        assert done.exit_code == 2, done.output
+        assert str(words[-1].parent) in done.stderr
+
+
+def test_answers_score_in_the_benchmark_as_they_do_in_training(trained: Path) -> None:
+    run = trained.parent / "whole/sft"
+    evaluated = next(row for row in reversed(read_log(run / "log.jsonl")) if row["what"] == "evaluated")
+    truth = trained.parent / "held-4.jsonl"
+    truth.write_text("".join((trained.parent / "held.jsonl").read_text().splitlines(keepends=True)[:4]))
+    command = ["bench", "assessor", "evaluate", str(truth), str(run / "held_out.jsonl"), "--bootstrap", "0", "--format", "json"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    rows = {(row["level"], row["label"]): row["f1"] for row in json.loads(done.stdout)["rows"]}
+    assert evaluated["f1_macro"] == rows["L2", "macro"]
+    assert evaluated["f1_micro"] == rows["L2", "micro"]
+    assert evaluated["f1_binary"] == rows["artifact", "artifact"]
 
 
 def test_an_exported_model_loads_through_the_auto_classes_and_is_a_judge(trained: Path, tmp_path: Path) -> None:
@@ -169,7 +223,9 @@ def test_a_run_whose_rewards_are_all_equal_ends_with_exit_code_1_and_keeps_its_c
     assert ended.exit_code == 1
     assert "ended at step 1: for 2 generation batches in a row the completions of every group earned the same" in ended.stderr
     assert (training_ground / "equal/grpo/checkpoint-1/whole.json").is_file()
-    assert read_log(training_ground / "equal/grpo/log.jsonl")[-1]["reason"] == "equal_rewards"
+    row = read_log(training_ground / "equal/grpo/log.jsonl")[-1]
+    assert row["reason"] == "equal_rewards"
+    assert str(row["said"]) in ended.stderr  # so that a report can repeat it
 
 
 def test_a_reward_that_loses_one_completion_abstains_for_its_group_and_is_counted(
@@ -224,7 +280,94 @@ def test_what_cannot_work_is_said_before_the_first_step(
     with pytest.raises(InputError) as error:
         train_grpo(read_configuration(file, changes={"run.folder": run, **changes}))
     assert said in str(error.value)
-    assert not (training_ground / run / "grpo/log.jsonl").exists()
+    assert [path.name for path in (training_ground / run).rglob("*") if path.is_file()] in (["lock"], [])
+
+
+def test_rows_that_cannot_be_used_are_told_and_others_than_before_are_refused(
+    training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(training_ground))
+    rows = (training_ground / "train.jsonl").read_text()
+    (training_ground / "some.jsonl").write_text(rows + '{"images": "lost.png", "response": {"Whether Normal": true}}\n')
+    limits = "equal_rewards = 1\ninvalid_answers = 0"
+    file = written("noted", reward="own_rewards:constant", more=GRPO_ALONE.format(steps=2, limits=limits))
+    told = ["--set", 'data.train=["some.jsonl"]']
+    ended = CliRunner().invoke(main, ["train", "grpo", str(file), *told])
+    assert ended.exit_code == 1
+    assert "1 rows cannot be used (picture)" in ended.stderr
+    assert "lost.png" in str(
+        [row["note"] for row in read_log(training_ground / "noted/grpo/log.jsonl") if row["what"] == "noted"]
+    )
+    (training_ground / "some.jsonl").write_text(rows.partition("\n")[2])
+    other = CliRunner().invoke(main, ["train", "grpo", str(file), *told])
+    assert other.exit_code == 2
+    assert "this run was begun with other rows (80 of them), and now finds 79" in other.stderr
+    anew = CliRunner().invoke(main, ["train", "grpo", str(file), *told, "--again"])
+    assert anew.exit_code == 1
+
+
+def test_an_infinite_reward_ends_the_run_with_a_sentence(
+    training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(training_ground))
+    file = written("infinite", reward="own_rewards:endless", more=GRPO_ALONE.format(steps=2, limits=""))
+    ended = CliRunner().invoke(main, ["train", "grpo", str(file)])
+    assert ended.exit_code == 1
+    assert "ended at step 0: the reward 'endless' is infinite for some completion" in ended.stderr
+    planned = CliRunner().invoke(main, ["train", "grpo", str(file), "--dry-run"])
+    assert planned.exit_code == 2
+    assert "the reward does not give one finite number or None for each completion: 'endless'" in planned.stderr
+
+
+def test_a_picture_that_cannot_be_read_ends_the_run_with_a_sentence(
+    training_ground: Path, written: Callable[..., Path]
+) -> None:
+    (training_ground / "half").mkdir()
+    row = json.loads((training_ground / "train.jsonl").read_text().partition("\n")[0])
+    whole = (training_ground / row["images"]).read_bytes()
+    rows = []
+    for number in range(80):
+        (training_ground / "half" / f"{number}.png").write_bytes(whole[: len(whole) // 2] if number == 5 else whole)
+        rows.append(json.dumps({**row, "images": f"half/{number}.png"}) + "\n")
+    file = written("half-read", more="[sft]\nepochs = 1\nbatch = 8\n")
+    # Of eighty rows every second one is opened before training, of twenty each.
+    for count, code, said in ((80, 1, "`salon train data check` says which"), (20, 2, "the picture cannot be read (")):
+        (training_ground / "half.jsonl").write_text("".join(rows[:count]))
+        ended = CliRunner().invoke(main, ["train", "sft", str(file), "--again", "--set", 'data.train=["half.jsonl"]'])
+        assert ended.exit_code == code, ended.output
+        assert said in ended.stderr
+    assert "row 6, column 'images'" in ended.stderr
+    assert "half/5.png" in ended.stderr
+
+
+@pytest.mark.parametrize("kind", [OSError, RuntimeError])
+def test_a_full_disk_ends_the_run_with_a_sentence(
+    training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+) -> None:
+    from salon_train.trainers import learning
+
+    def full(*_: object, **__: object) -> None:
+        raise kind("no space left")
+
+    monkeypatch.setattr(learning, "save_sampling", full)
+    file = written(f"full-{kind.__name__}", more="[sft]\nsteps = 2\nbatch = 8\n[checkpoints]\nevery = 1\n")
+    ended = CliRunner().invoke(main, ["train", "sft", str(file)])
+    assert ended.exit_code == 1, ended.output
+    assert "checkpoint-1: cannot be written (no space left)" in ended.stderr
+    assert "Make room" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["configuration.json", "finished.json"])
+def test_a_note_of_the_folder_that_was_cut_off_is_named(trained: Path, name: str) -> None:
+    note = trained.parent / "whole/sft" / name
+    whole = note.read_text()
+    note.write_text(whole[: len(whole) // 2])
+    try:
+        done = CliRunner().invoke(main, ["train", "sft", str(trained)])
+    finally:
+        note.write_text(whole)
+    assert done.exit_code == 2
+    assert f"{name}: cannot be read: it is cut off or was changed" in done.stderr
 
 
 def test_two_processes_do_not_train_in_one_folder(written: Callable[..., Path]) -> None:

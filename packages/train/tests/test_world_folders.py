@@ -11,6 +11,7 @@ import pytest
 
 from salon_bench.assessor import MagicDataRow, magicdata_rows
 from salon_taxonomy.errors import InputError
+from salon_train.data import read_examples
 from salon_train.world import draw_examples, writing
 from salon_train.world.writing import write_examples
 
@@ -38,6 +39,16 @@ def test_the_files_do_not_depend_on_processes_or_on_how_many_calls_made_them(tmp
     one = files(tmp_path / "one")
     assert len(one) == 102
     assert one == files(tmp_path / "two") == files(tmp_path / "three")
+
+
+def test_reasoning_and_hard_positives_come_back_as_examples(tmp_path):
+    write_examples(tmp_path, SOURCE, 60, settings={"seed": 5})
+    drawn = list(SOURCE(60))
+    read = read_examples(tmp_path / "examples.jsonl").examples
+    assert [each.reasoning for each in read] == [each.reasoning for each in drawn]
+    assert [each.hard_positive for each in read] == [each.hard_positive for each in drawn]
+    assert None not in [each.reasoning for each in read]
+    assert any(each.hard_positive for each in read)
 
 
 def test_a_killed_call_is_completed_by_the_next(tmp_path, monkeypatch):

@@ -7,12 +7,16 @@ whole group abstains, for this reward and this batch: it then learns nothing fro
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from salon_taxonomy.verdict import Unscored
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.verdict import Reason, Unscored
 
 Paid: TypeAlias = float | Unscored
 """What one completion earned, or the reason why that could not be told."""
+
+NO_TRUTH: Final = Unscored(Reason.NOT_REPORTED, "the row has no truth")
+"""What a completion earns that there is nothing to hold against."""
 
 
 class Abstention(StrEnum):
@@ -22,6 +26,21 @@ class Abstention(StrEnum):
     """All completions of its group."""
     ALONE = "alone"
     """It alone; for trainers that leave a missing reward out of the group's mean."""
+
+
+def abstention_of(given: Abstention | str) -> Abstention:
+    """Who abstains, also by name.
+
+    Raises:
+        InputError: for another name.
+
+    Example:
+        >>> abstention_of("alone")
+        <Abstention.ALONE: 'alone'>
+    """
+    if given not in tuple(Abstention):
+        raise InputError("unknown abstention", column="abstention", value=given, allowed=Abstention)
+    return Abstention(given)
 
 
 def together(paid: Sequence[Paid], groups: Iterable[range]) -> list[Paid]:

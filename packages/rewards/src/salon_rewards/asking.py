@@ -6,7 +6,7 @@ answer never ends a training run. A judge's client owns retries; what it answers
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 from salon_taxonomy.errors import InputError, SalonError
@@ -14,8 +14,45 @@ from salon_taxonomy.protocols import Judge, Question
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 A = TypeVar("A")
+T = TypeVar("T")
 
 _UNTOLD: Final = Unscored(Reason.ABSTAINED, "nobody was asked")
+
+
+async def in_time(call: Awaitable[T], timeout_s: float | None, what: str) -> T | Unscored:
+    """What a judge or an editor gives, or why it gives nothing.
+
+    Args:
+        call: the question, under way.
+        timeout_s: how long it may take, in seconds; None: as long as it likes.
+        what: is waited for.
+
+    Example:
+        >>> async def sleepy() -> str:
+        ...     await asyncio.sleep(60)
+        ...     return "awake"
+        >>> asyncio.run(in_time(sleepy(), 0.01, "answer")).detail
+        'no answer in 0.01 s'
+    """
+    try:
+        return await asyncio.wait_for(call, timeout_s)
+    except TimeoutError:
+        return Unscored(Reason.TIMEOUT, f"no {what} in {timeout_s:g} s")
+    except InputError as error:
+        return Unscored(Reason.BAD_MEDIA, str(error))
+    except (SalonError, OSError) as error:
+        return Unscored(Reason.UNREACHABLE, f"{type(error).__name__}: {error}")
+
+
+def check_limits(**limits: float | None) -> None:
+    """Refuse numbers of questions or seconds that allow nothing; None is no limit.
+
+    Raises:
+        InputError: for a number that is not above 0 and finite.
+    """
+    for name, value in limits.items():
+        if value is not None and not 0 < value < float("inf"):
+            raise InputError("must be above 0 and finite", column=name, value=value)
 
 
 class Answers(Generic[A]):
@@ -43,9 +80,7 @@ class Answers(Generic[A]):
         timeout_s: float | None = 120.0,
         most_kept: int = 20_000,
     ) -> None:
-        for name, value in (("concurrency", concurrency), ("timeout_s", timeout_s), ("most_kept", most_kept)):
-            if value is not None and not 0 < value < float("inf"):
-                raise InputError("must be above 0 and finite", column=name, value=value)
+        check_limits(concurrency=concurrency, timeout_s=timeout_s, most_kept=most_kept)
         self._judge = judge
         self._read = read
         self._concurrency = concurrency
@@ -77,15 +112,8 @@ class Answers(Generic[A]):
 
     async def _one(self, question: Question, door: asyncio.Semaphore) -> Verdict[A]:
         async with door:
-            try:
-                reply = await asyncio.wait_for(self._judge.ask(question), self._timeout_s)
-            except TimeoutError:
-                return Unscored(Reason.TIMEOUT, f"no answer in {self._timeout_s:g} s")
-            except InputError as error:
-                return Unscored(Reason.BAD_MEDIA, str(error))
-            except (SalonError, OSError) as error:
-                return Unscored(Reason.UNREACHABLE, f"{type(error).__name__}: {error}")
-        return reply.problem() or self._read(reply.text)
+            reply = await in_time(self._judge.ask(question), self._timeout_s, "answer")
+        return reply if isinstance(reply, Unscored) else reply.problem() or self._read(reply.text)
 
     def _keep(self, verdicts: dict[tuple[str, str], Verdict[A]]) -> None:
         for key, verdict in verdicts.items():

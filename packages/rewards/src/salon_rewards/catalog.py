@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from salon_rewards.callables.reward import RewardFunction
@@ -30,7 +31,7 @@ class RewardEntry:
         source: the paper, by house number or arXiv id, and the place in it.
         made_by: its class, ``module:name``.
         columns: the columns that it needs.
-        asks: whom it asks: ``judge``, ``editor``, or nobody (empty); such a reward has to be awaited.
+        asks: whom it asks, a key of :data:`ASKED`, or nobody (empty); a reward that asks has to be awaited.
     """
 
     name: str
@@ -43,6 +44,8 @@ class RewardEntry:
     asks: str = ""
 
 
+ASKED: Final[Mapping[str, str]] = MappingProxyType({"judge": "a judge", "editor": "an editor"})
+"""Whom a reward may ask, in words."""
 _CALLABLES: Final = "salon_rewards.callables"
 
 REWARDS: tuple[RewardEntry, ...] = (

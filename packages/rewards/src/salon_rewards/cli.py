@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from salon_rewards.batch import labels_of
-from salon_rewards.catalog import REWARDS, source_names
+from salon_rewards.catalog import ASKED, REWARDS, source_names
 from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorReward, magicmirror_reward
 from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed, parse_magicmirror
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _FORMAT = click.option(
@@ -27,33 +28,17 @@ _CONSISTENCY: dict[str, Verdict[bool]] = {
 }
 
 
-_ASKED = {"judge": "a judge", "editor": "an editor"}
-_COMMANDS: dict[str, str] = {
-    "audit": "salon_rewards.monitors.cli:audit_command",
-    "score": "salon_rewards.scoring_command:score",
+_COMMANDS = {
+    "audit": LazyCommand(
+        "salon_rewards.monitors.cli:audit_command",
+        "Look through the log of a training run for a policy that games its reward; exit with 1 where a monitor says stop.",
+    ),
+    "score": LazyCommand("salon_rewards.scoring.cli:score", "Score a file of completions with one or several rewards by rule."),
 }
-"""Commands that stand in a file of their own (``module:attribute``); imported when they are called."""
+"""Commands that stand in a file of their own; imported when they are called."""
 
 
-class RewardGroup(click.RichGroup):
-    """A group that imports some of its commands only when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in alphabetical order."""
-        return sorted({*super().list_commands(ctx), *_COMMANDS})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command; None for an unknown name."""
-        if cmd_name in _COMMANDS:
-            from importlib import import_module
-
-            module, _, name = _COMMANDS[cmd_name].partition(":")
-            command: click.Command = getattr(import_module(module), name)
-            return command
-        return super().get_command(ctx, cmd_name)
-
-
-@click.group(cls=RewardGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 def reward() -> None:
     """Score answers the way a trainer pays for them.
 
@@ -79,10 +64,8 @@ def list_(output: str) -> None:
         return
     table = Table("reward", "pays for", "range", "needs", box=None, padding=(0, 2, 0, 0))
     for entry in REWARDS:
-        needs = ", ".join(
-            (*entry.columns, *([f"a {entry.asks}"] if entry.asks == "judge" else ["an editor"] if entry.asks else []))
-        )
-        table.add_row(entry.name, entry.summary, f"{entry.lowest:g} to {entry.highest:g}", needs, entry.source)
+        needs = [*entry.columns, *([ASKED[entry.asks]] if entry.asks else [])]
+        table.add_row(entry.name, entry.summary, f"{entry.lowest:g} to {entry.highest:g}", ", ".join(needs))
     Console().print(table)
     for source in source_names():
         click.echo(f"{source}:NAME  rewards that another package brings", err=True)

@@ -292,6 +292,14 @@ def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: 
         batch: the completions and columns.
         run_id: stands in the rows.
         number: which batch of the step it is.
+
+    Example:
+        >>> from salon_rewards import ThinkReward
+        >>> reward = compose([ThinkReward()])
+        >>> _ = reward(["<think>Two.</think>No."])
+        >>> batch = Batch(["<think>Two.</think>No."], {"completion_id": ["a"]})
+        >>> [(row.completion_id, row.reward, row.value) for row in reward_rows(reward.last, batch, run_id="run")]
+        [('a', 'think', 1.0), ('a', 'total', 1.0)]
     """
     step = composition.step or 0
     own, prompts = (_column(batch, names) for names in (("completion_id",), ("prompt_id", "example_id")))

@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from salon_rewards.abstaining import Paid
 from salon_taxonomy.answers import MAGICMIRROR_MENU, MagicMirrorAnswer, Outcome, Parsed, Unparsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -30,6 +31,17 @@ class ConsistencyMode(StrEnum):
     """It is one more weighted term (Equation 3)."""
     GATE = "gate"
     """An inconsistent completion earns nothing at all ("nullified", appendix A.4); a consistent one what it earned."""
+
+    @classmethod
+    def named(cls, given: "ConsistencyMode | str") -> "ConsistencyMode":
+        """A mode, also by its name.
+
+        Raises:
+            InputError: for another name.
+        """
+        if given not in tuple(cls):
+            raise InputError("unknown mode of consistency", column="mode", value=given, allowed=cls)
+        return cls(given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +151,7 @@ def magicmirror_reward(
         >>> reward.format, reward.l1, reward.l2, reward.l3, reward.total
         (1.0, 1.0, 1.0, 0.0, Scored(value=14.0))
     """
-    if mode not in tuple(ConsistencyMode):
-        raise InputError("unknown mode of consistency", column="mode", value=mode, allowed=ConsistencyMode)
-    mode = ConsistencyMode(mode)
+    mode = ConsistencyMode.named(mode)
     if isinstance(answer, Parsed) and require_reasoning and answer.reasoning is None:
         answer = Unparsed(Reason.MALFORMED, "no <think> block stands in the reply")
     if isinstance(answer, Unparsed):
@@ -207,12 +217,32 @@ def _l3(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
     return label_score(correct, missed, extra)
 
 
+def with_consistency(earned: float, judged: Paid, mode: ConsistencyMode, weight: float) -> Paid:
+    """The total of an answer that follows the grammar; where consistency decides nothing, its absence changes nothing.
+
+    Args:
+        earned: the weighted sum of the four levels.
+        judged: 1 for consistent, 0 for inconsistent, or why the judge gave no verdict.
+        mode: whether it is a term of the sum or a gate before it.
+        weight: of the term.
+
+    Example:
+        >>> with_consistency(12.0, 1.0, ConsistencyMode.TERM, 1.0), with_consistency(12.0, 0.0, ConsistencyMode.GATE, 1.0)
+        (13.0, 0.0)
+    """
+    decides = earned > 0 if mode is ConsistencyMode.GATE else weight > 0
+    if not decides:
+        return earned
+    if isinstance(judged, Unscored):
+        return judged
+    return earned * judged if mode is ConsistencyMode.GATE else earned + weight * judged
+
+
 def _total(earned: float, judged: Verdict[float] | None, mode: ConsistencyMode, weights: MagicMirrorWeights) -> Verdict[float]:
     if judged is None:
         return Scored(earned)
-    hangs_on_it = earned > 0 if mode is ConsistencyMode.GATE else weights.consistency > 0
-    if not hangs_on_it:
-        return Scored(earned)
-    if isinstance(judged, Unscored):
-        return Unscored(judged.reason, f"no verdict on consistency: {judged.detail or judged.reason}", judged.raw)
-    return Scored(earned * judged.value if mode is ConsistencyMode.GATE else earned + weights.consistency * judged.value)
+    given = judged.value if isinstance(judged, Scored) else judged
+    total = with_consistency(earned, given, mode, weights.consistency)
+    if isinstance(total, Unscored):
+        return Unscored(total.reason, f"no verdict on consistency: {total.detail or total.reason}", total.raw)
+    return Scored(total)

@@ -7,8 +7,6 @@ package's own are ``salon taxonomy`` and ``salon completion``.
 import difflib
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.errors import IncompleteError, SalonError
+from salon_taxonomy.lazy_commands import LazyGroup
 from salon_taxonomy.standard_output import OutputError, told_apart
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
     from rich.console import RenderableType
     from rich.text import Text
     from rich.tree import Tree
@@ -34,7 +32,7 @@ _INTERRUPTED = 130
 _HELP = {"help_option_names": ["-h", "--help"]}
 COMMANDS = {
     "salon-bench": {
-        "bench": "",
+        "bench": "Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.",
         "published": "Tables that five papers printed, as data, checked against themselves.",
         "refine": "Let a judge and an editor improve a picture, round by round, until it shows what was asked for.",
         "quickstart": "Rank some forty image generators by everything that five papers published about them.",
@@ -65,47 +63,34 @@ COMMANDS = {
     },
 }
 """Every command of Salon by the package that brings it, with its help in short: one whose package is absent can be
-explained, and all can be listed without importing them. A test holds the words to those of the commands themselves;
-where there are none, the command is asked.
+explained, and all can be listed without importing them. A test holds the words to those of the commands themselves.
 """
-_SHORT_HELP = {name: words for commands in COMMANDS.values() for name, words in commands.items() if words}
-_LISTING = "salon_taxonomy.cli.listing"
+_SHORT_HELP = {name: words for commands in COMMANDS.values() for name, words in commands.items()}
 
 
-class SalonGroup(click.RichGroup):
+class SalonGroup(LazyGroup):
     """A click group that finds its commands among the installed packages and explains Salon's own errors."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all installed subcommands, in alphabetical order."""
         return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_GROUP))})
 
-    def format_help(self, ctx: click.RichContext, formatter: click.RichHelpFormatter) -> None:  # type: ignore[override]
-        """Write the group's help; its list of subcommands imports none of them."""
-        with _listed(ctx):
-            super().format_help(ctx, formatter)
+    def short_help_of(self, name: str) -> str | None:
+        """What the list says of one of Salon's own; None for those of other packages."""
+        return _SHORT_HELP.get(name)
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """What the shell may offer for an unfinished word; offering subcommands imports none of them."""
-        with _listed(ctx):
-            return super().shell_complete(ctx, incomplete)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one subcommand; None when no installed package brings it.
-
-        While subcommands are only listed, one of Salon's own is stood in for by its name and its help in short.
-        """
-        if ctx.meta.get(_LISTING) and cmd_name in _SHORT_HELP:
-            return click.RichCommand(name=cmd_name, help=_SHORT_HELP[cmd_name])
-        own = super().get_command(ctx, cmd_name)
+    def load(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one subcommand; None when no installed package brings it."""
+        own = super().load(ctx, name)
         if own is not None:
             return own
-        found = [entry for entry in entry_points(group=_GROUP) if entry.name == cmd_name]
+        found = [entry for entry in entry_points(group=_GROUP) if entry.name == name]
         if not found:
             return None
         try:
             command: click.Command = found[0].load()
         except (ImportError, AttributeError) as error:  # one broken package must not take the others with it
-            return _unavailable(cmd_name, error)
+            return _unavailable(name, error)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
@@ -142,16 +127,6 @@ class SalonGroup(click.RichGroup):
             if not error.closed:
                 click.echo(f"Error: {error}", err=True)
             sys.exit(1)
-
-
-@contextmanager
-def _listed(ctx: click.Context) -> Iterator[None]:
-    """Subcommands are listed, not called."""
-    ctx.meta[_LISTING] = True
-    try:
-        yield
-    finally:
-        del ctx.meta[_LISTING]
 
 
 def _unknown(name: str, installed: list[str]) -> str:

@@ -86,6 +86,36 @@ class InputError(SalonError):
             text += f" (allowed: {shown}{f' and {more} more' if more > 0 else ''})"
         return f"{text}\n{self.hint}" if self.hint else text
 
+    def at(
+        self,
+        *,
+        source: str | Path | None = None,
+        row: int | None = None,
+        line: int | None = None,
+        column: str | None = None,
+    ) -> "InputError":
+        """The same mistake where it stands in something larger: what is given replaces what was said.
+
+        A row and a line are of one place, so that either replaces both.
+
+        Example:
+            >>> part = InputError("unknown winner", row=3, column="winner", value="A")
+            >>> print(part.at(source="votes.csv", row=1003))
+            votes.csv, row 1003, column 'winner': unknown winner 'A'
+        """
+        moved = row is not None or line is not None
+        return InputError(
+            self.problem,
+            source=self.source if source is None else source,
+            row=row if moved else self.row,
+            line=line if moved else self.line,
+            column=self.column if column is None else column,
+            key=self.key,
+            value=self.value,
+            allowed=self.allowed,
+            hint=self.hint,
+        )
+
 
 class Fault(StrEnum):
     """In which way a taxonomy or crosswalk is not one."""

@@ -6,46 +6,65 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+
 if TYPE_CHECKING:
     from salon_train.doctor import Diagnosis
 
 
-_COMMANDS: dict[str, str] = {
-    "data": "salon_train.data.cli:data",
-    "demo": "salon_train.lab.cli:demo",
-    "evaluate": "salon_train.trainers.cli:evaluate",
-    "export": "salon_train.trainers.cli:export",
-    "grpo": "salon_train.trainers.cli:grpo",
-    "preset": "salon_train.trainers.cli:preset",
-    "presets": "salon_train.trainers.cli:presets",
-    "refine": "salon_train.refining.cli:refine",
-    "refine-demo": "salon_train.refining.cli:refine_demo",
-    "sft": "salon_train.trainers.cli:sft",
-    "tiny": "salon_train.models.cli:tiny",
-    "world": "salon_train.world.cli:world",
+_COMMANDS = {
+    "data": LazyCommand(
+        "salon_train.data.cli:data",
+        "Annotated pictures in MagicData340K's schema: check them, count them, convert them for SFT and GRPO.",
+    ),
+    "demo": LazyCommand(
+        "salon_train.lab.cli:demo",
+        "See a model learn: from random weights to an assessor of drawn pictures, on the processor, in minutes, offline.",
+    ),
+    "evaluate": LazyCommand(
+        "salon_train.trainers.cli:evaluate",
+        "Evaluate a model on the held-out pictures: F1 by label, macro, micro and artifact or not, with intervals.",
+    ),
+    "export": LazyCommand(
+        "salon_train.trainers.cli:export",
+        "Write a trained model into FOLDER, whole: adapters merged, processor, and a card with what was measured.",
+    ),
+    "grpo": LazyCommand(
+        "salon_train.trainers.cli:grpo",
+        "Let a model write answers and learn from their rewards (group relative policy optimization).",
+    ),
+    "preset": LazyCommand(
+        "salon_train.trainers.cli:preset",
+        "Print the preset NAME: a configuration with every published setting, to be completed with your paths.",
+    ),
+    "presets": LazyCommand(
+        "salon_train.trainers.cli:presets", "List the recipes that runs begin with, and the files for `accelerate launch`."
+    ),
+    "refine": LazyCommand(
+        "salon_train.refining.cli:refine",
+        "Train a refiner: a policy that sees what is wrong with a picture and says how to mend it.",
+    ),
+    "refine-demo": LazyCommand(
+        "salon_train.refining.cli:refine_demo",
+        "See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.",
+    ),
+    "report": LazyCommand(
+        "salon_train.report.cli:report",
+        "Write one self-contained page about a training run: how it went, its curves, its monitors, what the policy wrote.",
+    ),
+    "sft": LazyCommand("salon_train.trainers.cli:sft", "Cold start: teach a model the form of answers, by imitation."),
+    "tiny": LazyCommand(
+        "salon_train.models.cli:tiny",
+        "Make a tiny model with random weights in the folder that [model] name of CONFIG.toml says.",
+    ),
+    "world": LazyCommand(
+        "salon_train.world.cli:world", "Pictures with exact truth, to learn from: drawn ones, and damaged photographs."
+    ),
 }
-"""Commands that stand in a file of their own (``module:attribute``); imported when they are called."""
+"""Commands that stand in a file of their own; imported when they are called."""
 
 
-class TrainGroup(click.RichGroup):
-    """A group that imports some of its commands only when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in alphabetical order."""
-        return sorted({*super().list_commands(ctx), *_COMMANDS})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command; None for an unknown name."""
-        if cmd_name in _COMMANDS:
-            from importlib import import_module
-
-            module, _, name = _COMMANDS[cmd_name].partition(":")
-            command: click.Command = getattr(import_module(module), name)
-            return command
-        return super().get_command(ctx, cmd_name)
-
-
-@click.group(cls=TrainGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 def train() -> None:
     """Train assessors and refiners on the scores that benchmarks report.
 

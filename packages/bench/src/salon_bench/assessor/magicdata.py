@@ -19,6 +19,8 @@ from salon_taxonomy.errors import InputError
 SPLITS: Final = ("train", "test", "cot")
 """The parts of the data set, as tables call them; the paper writes CoT."""
 _HARD_POSITIVE: Final = "hard_positive"
+_REASONING: Final = "reasoning"
+_THINK_TAGS: Final = ("<think>", "</think>")
 _PROMPT_COLUMNS: Final = ("prompt", "prompt_t2i", "query", "caption")
 
 
@@ -30,7 +32,8 @@ class MagicDataRow:
         image: its path as the file has it.
         prompt: what the generator was told; None when the file does not say.
         answer: the labels.
-        reasoning: of a chain-of-thought row; None in others.
+        reasoning: of a chain-of-thought row: what its reply thinks, else the column of that name, which the released files
+            do not have; None in others.
         split: one of :data:`SPLITS`; None when neither the row nor the file's name says.
         hard_positive: a normal image of something that often goes wrong and was drawn right; True or false in the column of
             that name, which the released files do not have.
@@ -100,13 +103,24 @@ def _read(row: TableRow, split: str | None) -> MagicDataRow | UnreadableRow:
         if isinstance(outcome, Unparsed):
             raise row.problem(f"are no labels ({outcome.detail})", column)
         prompt = next((text for name in _PROMPT_COLUMNS if (text := row.optional_text(name))), None)
+        reasoning = _reasoning(row, outcome.reasoning)
         hard_positive = _mark(row, outcome.answer)
     except InputError as error:
         where = f"row {row.number}" + (f", column {error.column!r}" if error.column else "")
-        return UnreadableRow(
-            row.source, row.number, split, f"{where}: {error.problem}", error.column, row.cells.get(error.column or "")
-        )
-    return MagicDataRow(image, prompt, outcome.answer, outcome.reasoning, split, hard_positive)
+        wanted = f" {', '.join(error.value)}" if error.column is None and isinstance(error.value, list) else ""
+        problem, value = f"{where}: {error.problem}{wanted}", row.cells.get(error.column or "")
+        return UnreadableRow(row.source, row.number, split, problem, error.column, value)
+    return MagicDataRow(image, prompt, outcome.answer, reasoning, split, hard_positive)
+
+
+def _reasoning(row: TableRow, thought: str | None) -> str | None:
+    """What the reply itself thinks, else what stands in the column."""
+    if thought:
+        return thought
+    text = row.optional_text(_REASONING)
+    if text is not None and any(tag in text.lower() for tag in _THINK_TAGS):
+        raise row.problem("holds a think tag, which no answer can carry in its reasoning", _REASONING, value=text)
+    return thought if text is None else text
 
 
 def _mark(row: TableRow, answer: MagicMirrorAnswer) -> bool:

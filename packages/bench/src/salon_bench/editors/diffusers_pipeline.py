@@ -7,9 +7,9 @@ from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
+from salon_bench.closing import Closing
 from salon_bench.judges.local_weights import pipeline_digest
 from salon_bench.media.decoding import decode
 from salon_taxonomy.digest import Digestible, digest
@@ -21,7 +21,7 @@ from salon_taxonomy.verdict import Unscored
 _INSTALL: Final = "Install it: pip install 'salon-bench[diffusers]'."
 
 
-class DiffusersEditor:
+class DiffusersEditor(Closing):
     """Loads a pipeline when it is first used, and runs one edit at a time in a thread of its own.
 
     The pipeline is whatever ``DiffusionPipeline.from_pretrained`` makes of the folder or name (InstructPix2Pix, FLUX Kontext,
@@ -67,7 +67,7 @@ class DiffusersEditor:
         return digest("editor", {"kind": "diffusers", **model, "dtype": self._dtype, "options": self._options})
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
-        """The pipeline's picture as PNG; ``REJECTED`` with the reason where the pipeline fails.
+        """The pipeline's picture as PNG; ``REJECTED`` with the reason where the pipeline fails, ``UNREACHABLE`` without memory.
 
         Raises:
             InputError: for a video or a picture that cannot be decoded, and when the pipeline cannot be loaded.
@@ -79,16 +79,6 @@ class DiffusersEditor:
     async def close(self) -> None:
         """Let go of the model."""
         self._pipeline = None
-
-    async def __aenter__(self) -> Self:
-        """The editor itself; its model is loaded when it is needed."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Let go of the model."""
-        await self.close()
 
     def _edit(self, image: Media, instruction: str, seed: int | None) -> Edit:
         picture = _picture(image)
@@ -102,7 +92,9 @@ class DiffusersEditor:
             made = pipeline(image=picture, prompt=instruction, **options).images[0]
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:  # what pipelines raise on bad calls
             failed = f"the pipeline failed ({type(error).__name__}: {str(error)[:200]})"
-            return Edit(None, CallStatus.REJECTED, self.version, (perf_counter() - began) * 1000, failed)
+            full = isinstance(error, torch.OutOfMemoryError)  # says nothing of the picture or the instruction
+            status = CallStatus.UNREACHABLE if full else CallStatus.REJECTED
+            return Edit(None, status, self.version, (perf_counter() - began) * 1000, failed)
         stream = BytesIO()
         made.convert("RGB").save(stream, "PNG")
         return Edit(Media.from_bytes(stream.getvalue()), version=self.version, latency_ms=(perf_counter() - began) * 1000)

@@ -4,9 +4,8 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
-from typing import Self
 
+from salon_bench.closing import Closing
 from salon_bench.editors.executing import execute
 from salon_bench.editors.instructions import read_instruction
 from salon_bench.scenes.drawing import png, read_scene
@@ -22,7 +21,7 @@ RULES = "draw-1"
 _LARGEST_FILE = 16 << 20
 
 
-class DrawEditor:
+class DrawEditor(Closing):
     """Edits pictures that carry their scene (see :mod:`salon_bench.scenes.drawing`): a new scene is made and drawn again.
 
     An instruction is done whole or not at all. The same picture and instruction always make the same new picture; seeds
@@ -46,15 +45,6 @@ class DrawEditor:
         return await asyncio.to_thread(self._edit, image, instruction)
 
     async def close(self) -> None:
-        """Nothing is held open."""
-
-    async def __aenter__(self) -> Self:
-        """The editor itself; nothing is held open."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
         """Nothing is held open."""
 
     def _edit(self, image: Media, instruction: str) -> Edit:

@@ -9,9 +9,9 @@ import binascii
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from salon_bench.closing import Closing
 from salon_bench.judges.calling import Calls
 from salon_bench.judges.chat_reply import Completion, NoCompletion, read_error
 from salon_bench.judges.clock import Clock, SystemClock
@@ -26,11 +26,13 @@ from salon_taxonomy.records import CallStatus, Finish, MediaKind
 
 PROTOCOL = "images-edits-1"
 """Raised when the same settings begin to make other requests, or replies to be read otherwise."""
+_REFUSALS: Final = (400, 413, 415, 422, 451)
+"""What a server answers that looked at the request; other failures are about keys, models, quotas and the server itself."""
 _MOST_REPLY_BYTES: Final = 64 << 20
 _BOUNDARY: Final = "salon-part-6f1d2c9e5b7a4380"
 
 
-class OpenAICompatibleEditor:
+class OpenAICompatibleEditor(Closing):
     """Sends picture and instruction, one picture per call.
 
     ``settings.extra_body`` holds further form fields (``size``, ``quality``, ``response_format``), ``settings.decoding`` is
@@ -80,16 +82,6 @@ class OpenAICompatibleEditor:
         """What tables call it."""
         return self.settings.title
 
-    async def __aenter__(self) -> Self:
-        """The editor itself; its connections open when they are needed."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close all connections."""
-        await self.close()
-
     async def close(self) -> None:
         """Close all connections; the next edit opens new ones."""
         await self._endpoint.close()
@@ -97,13 +89,18 @@ class OpenAICompatibleEditor:
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
         """The server's picture; every failure is an :class:`~salon_taxonomy.protocols.Edit` that says so.
 
+        ``REJECTED`` is what the server says of the picture or the instruction. A wrong key, an unknown model or a server
+        that is too busy says nothing of them: ``UNREACHABLE``, so that a later start asks again.
+
         Raises:
             InputError: for a video, a file that cannot be read, or one that is no picture.
         """
         body = await asyncio.to_thread(self._body, image, instruction, seed)
         reply = await self._calls.reply(body)
         if reply.status != CallStatus.OK:
-            return Edit(None, reply.status, self.version, reply.latency_ms, reply.error)
+            turned_away = reply.status == CallStatus.REJECTED and reply.http_status not in _REFUSALS
+            status = CallStatus.UNREACHABLE if turned_away else reply.status
+            return Edit(None, status, self.version, reply.latency_ms, reply.error)
         picture = Media.from_bytes(base64.b64decode(reply.text))
         return Edit(picture, version=self.version, latency_ms=reply.latency_ms)
 

@@ -4,9 +4,9 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from salon_bench.closing import Closing
 from salon_bench.editors.managed import ManagedEditor
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
@@ -21,7 +21,7 @@ def edit_key(image: Media, instruction: str, seed: int | None) -> str:
     return digest("edit", {"image": image.sha256, "instruction": instruction, "seed": seed})
 
 
-class ReplayEditor:
+class ReplayEditor(Closing):
     """Gives what was recorded for the same picture, instruction and seed; anything else is refused.
 
     Args:
@@ -40,7 +40,7 @@ class ReplayEditor:
         self.version = digest("editor", {"kind": "replay", "edits": file_sha256(self._folder / EDITS_FILE)})
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
-        """The recorded edit; ``REJECTED`` where there is none, or where its picture is not what was recorded."""
+        """The recorded edit; ``REJECTED`` where there is none, ``UNREACHABLE`` where its picture is not what was recorded."""
         row = self._rows.get(edit_key(image, instruction, seed))
         if row is None:
             return Edit(None, CallStatus.REJECTED, self.version, error="no such edit was recorded")
@@ -49,26 +49,17 @@ class ReplayEditor:
         try:
             data = await asyncio.to_thread((self._folder / f"{row['picture']}.png").read_bytes)
         except OSError as error:
-            return Edit(None, CallStatus.REJECTED, self.version, error=f"the recorded picture is gone ({error.strerror})")
+            return Edit(None, CallStatus.UNREACHABLE, self.version, error=f"the recorded picture is gone ({error.strerror})")
         found = Media.from_bytes(data)
         if found.sha256 != row["picture"]:
-            return Edit(None, CallStatus.REJECTED, self.version, error="the recorded picture was changed")
+            return Edit(None, CallStatus.UNREACHABLE, self.version, error="the recorded picture was changed")
         return Edit(found, version=self.version)
 
     async def close(self) -> None:
         """Nothing is held open."""
 
-    async def __aenter__(self) -> Self:
-        """The editor itself; nothing is held open."""
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Nothing is held open."""
-
-
-class RecordingEditor:
+class RecordingEditor(Closing):
     """Passes everything on to another editor and keeps what came, line by line, so that a break costs nothing.
 
     Args:
@@ -115,16 +106,6 @@ class RecordingEditor:
     async def close(self) -> None:
         """Close the other editor."""
         await self._editor.close()
-
-    async def __aenter__(self) -> Self:
-        """The editor itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the other editor."""
-        await self.close()
 
     def _keep(self, image: Media, instruction: str, seed: int | None, made: Edit) -> None:
         picture = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_bench.running.options import FORMAT, STORE
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,14 +15,6 @@ if TYPE_CHECKING:
 _HELP = {"help_option_names": ["-h", "--help"]}
 _MILLION = 1_000_000
 _FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-_FORMAT = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="For people, or for programs.",
-)
 
 
 @click.group(context_settings=_HELP)
@@ -37,7 +30,7 @@ def cache() -> None:
 
 @cache.command("show")
 @_FOLDER
-@_FORMAT
+@FORMAT
 def show(folder: Path, form: str) -> None:
     """Say how many replies FOLDER holds, and how many bytes.
 
@@ -57,7 +50,7 @@ def show(folder: Path, form: str) -> None:
 @cache.command("prune")
 @_FOLDER
 @click.option("--most-mb", type=click.IntRange(min=0), required=True, help="How much may stay, in millions of bytes.")
-@_FORMAT
+@FORMAT
 def prune(folder: Path, most_mb: int, form: str) -> None:
     """Delete the replies of FOLDER that were used longest ago until the others fit.
 
@@ -90,14 +83,8 @@ def batch() -> None:
 @batch.command("write")
 @click.argument("run_id", metavar="RUN")
 @click.option("--folder", required=True, type=click.Path(file_okay=False, path_type=Path), help="Where request files go.")
-@click.option(
-    "--store",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("results"),
-    show_default=True,
-    help="The directory of results.",
-)
-@_FORMAT
+@STORE
+@FORMAT
 def write(run_id: str, folder: Path, store: Path, form: str) -> None:
     """Go on with a RUN through batch files: take the replies that FOLDER has, write the questions that are open.
 
@@ -126,7 +113,7 @@ def write(run_id: str, folder: Path, store: Path, form: str) -> None:
 @batch.command("ingest")
 @_FOLDER
 @click.argument("files", nargs=-1, required=True, type=click.Path(dir_okay=False, path_type=Path))
-@_FORMAT
+@FORMAT
 def ingest(folder: Path, files: tuple[Path, ...], form: str) -> None:
     """Take a vendor's output files and files of errors into FOLDER, in any order; what was taken in before is left out.
 
@@ -150,7 +137,7 @@ def ingest(folder: Path, files: tuple[Path, ...], form: str) -> None:
 
 @batch.command("status")
 @_FOLDER
-@_FORMAT
+@FORMAT
 def status(folder: Path, form: str) -> None:
     """Say how many requests of FOLDER wait, were answered or failed, and which files have requests that wait.
 

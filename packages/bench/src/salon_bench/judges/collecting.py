@@ -8,9 +8,8 @@ salon bench resume RUN                                  → rows; questions that
 
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from salon_bench.closing import Closing
 from salon_bench.judges.batch_folder import BatchFolder, Settled, Waiting
 from salon_bench.judges.chat_request import ChatRequests
 from salon_bench.judges.pictures import PictureParts
@@ -22,7 +21,7 @@ from salon_taxonomy.records import CallStatus
 _ID_DIGITS = 64
 
 
-class CollectingJudge:
+class CollectingJudge(Closing):
     """Passes for the judge behind the server: same name, same version, same bodies of requests; it needs no key.
 
     A question whose reply has not come back gets an empty reply with status ``cancelled`` (nobody was asked): the run
@@ -88,16 +87,6 @@ class CollectingJudge:
             if not isinstance(folder.state(custom_id), Waiting):  # while this one waited, an equal question was written
                 folder.add(custom_id, body)
         return Reply("", CallStatus.CANCELLED, self._version, error="waits for the reply of a batch")
-
-    async def __aenter__(self) -> Self:
-        """The judge itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Finish the request files."""
-        await self.close()
 
     async def close(self) -> None:
         """Finish the request files and let go of the folder; the next question opens it again."""

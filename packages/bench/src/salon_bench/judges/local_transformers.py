@@ -12,9 +12,9 @@ from functools import cached_property
 from importlib.util import find_spec
 from itertools import count
 from time import perf_counter
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from salon_bench.closing import Closing
 from salon_bench.judges.local_settings import TransformersSettings
 from salon_bench.judges.local_weights import weights_digest
 from salon_bench.judges.micro_batches import MicroBatches
@@ -33,7 +33,7 @@ PROTOCOL = "transformers-1"
 _NEEDED = ("torch", "transformers", "accelerate")
 
 
-class TransformersJudge:
+class TransformersJudge(Closing):
     """Answers with a model on this machine.
 
     A question with a temperature above 0 is drawn with its seed, or with one made of the question itself, and alone: so
@@ -106,16 +106,6 @@ class TransformersJudge:
             except InputError as error:
                 return Reply("", CallStatus.REJECTED, error=str(error), version=self.version)
         return await self._batches.ask(company, (question, decoding))
-
-    async def __aenter__(self) -> Self:
-        """The judge itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Let go of the model."""
-        await self.close()
 
     async def close(self) -> None:
         """Finish what is under way and let go of the model; the next question loads it again."""

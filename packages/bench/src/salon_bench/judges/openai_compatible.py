@@ -4,9 +4,8 @@ Question ── chat_request ──► bytes ── calling (pacing, endpoint, r
 """
 
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Self
 
+from salon_bench.closing import Closing
 from salon_bench.judges.calling import Calls
 from salon_bench.judges.chat_request import ChatRequests
 from salon_bench.judges.clock import Clock, SystemClock
@@ -17,7 +16,7 @@ from salon_bench.judges.settings import ChatSettings
 from salon_taxonomy.protocols import Question, Reply
 
 
-class OpenAICompatibleJudge:
+class OpenAICompatibleJudge(Closing):
     """Asks ``POST {base_url}/chat/completions``; every failure is a :class:`~salon_taxonomy.protocols.Reply`.
 
     Args:
@@ -74,16 +73,6 @@ class OpenAICompatibleJudge:
     def __repr__(self) -> str:
         """Name, place and version; no secrets."""
         return f"OpenAICompatibleJudge({self.name!r} at {self.settings.base_url}, version {self._version})"
-
-    async def __aenter__(self) -> Self:
-        """The judge itself; its connections open when they are needed."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close all connections."""
-        await self.close()
 
     async def close(self) -> None:
         """Close all connections; the next question opens new ones."""

@@ -7,11 +7,11 @@ import os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from pydantic import ValidationError
 
+from salon_bench.closing import Closing
 from salon_bench.judges.line_files import lines_of
 from salon_bench.judges.recording import RecordedLine
 from salon_bench.judges.reply_documents import problem_of
@@ -109,7 +109,7 @@ class Recording:
         return recorded.reply.given_again()
 
 
-class ReplayFileJudge:
+class ReplayFileJudge(Closing):
     """Answers from a recording. A question that was recorded several times gets its replies in their order, then the last
     one again: equal questions may share one answer.
 
@@ -158,15 +158,6 @@ class ReplayFileJudge:
         self.missing += 1
         error = f"question {request[:12]}… is not in the recording {self.recording.path.name}"
         return Reply("", CallStatus.CANCELLED, self.version, error=error)
-
-    async def __aenter__(self) -> Self:
-        """The judge itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Nothing is open."""
 
     async def close(self) -> None:
         """Begin every question's replies anew."""

@@ -8,11 +8,11 @@ the version is made of every route's, and every call's own row says which step i
 
 import re
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import Field, SerializeAsAny
 
+from salon_bench.closing import Closing
 from salon_bench.judges.managed import ManagedJudge
 from salon_bench.judges.settings import JudgeSettings
 from salon_taxonomy.digest import Digestible, digest
@@ -53,7 +53,7 @@ class RoutedSettings(JudgeSettings):
         return version_of({step: route.version for step, route in self.routes.items()})
 
 
-class RoutedJudge:
+class RoutedJudge(Closing):
     """Leaves each step of a suite to the judge that was named for it.
 
     Args:
@@ -116,16 +116,6 @@ class RoutedJudge:
             InputError: when there is no such judge.
         """
         return await self.judge_of(ELSE).ask(question)
-
-    async def __aenter__(self) -> Self:
-        """The judge itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close every route."""
-        await self.close()
 
     async def close(self) -> None:
         """Close every route."""

@@ -5,11 +5,11 @@ same version, because none of them changes what is said.
 """
 
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pydantic import Field, SerializeAsAny
 
+from salon_bench.closing import Closing
 from salon_bench.judges.managed import ManagedJudge
 from salon_bench.judges.settings import JudgeSettings
 from salon_taxonomy.errors import InputError
@@ -39,7 +39,7 @@ class WrappedSettings(JudgeSettings):
         return self.judge.version
 
 
-class WrappedJudge:
+class WrappedJudge(Closing):
     """Passes for the judge within, and is closed with it. Subclasses say what ``ask`` does.
 
     Args:
@@ -68,16 +68,6 @@ class WrappedJudge:
     def __repr__(self) -> str:
         """What it is, around what."""
         return f"{type(self).__name__}({self.judge!r})"
-
-    async def __aenter__(self) -> Self:
-        """The judge itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close it and the judge within."""
-        await self.close()
 
     async def close(self) -> None:
         """Close the judge within, if it can be."""

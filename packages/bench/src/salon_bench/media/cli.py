@@ -6,12 +6,13 @@ import rich_click as click
 
 from salon_taxonomy.errors import InputError
 
+_SHEET_ENDINGS = (".jpg", ".jpeg")
 _KINDS = ("clean", "flicker", "pop", "morph", "freeze")
 
 
 @click.command("contact-sheet")
 @click.argument("video", type=click.Path(path_type=Path))
-@click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The JPEG to write (replaced).")
+@click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The .jpg to write (replaced).")
 @click.option("--rate", type=float, default=5.0, show_default=True, help="Frames per second.")
 @click.option("--columns", type=click.IntRange(1, 64), default=5, show_default=True, help="Frames in a row.")
 @click.option("--width", type=click.IntRange(64, 4096), default=1280, show_default=True, help="Of the sheet, in pixels.")
@@ -28,6 +29,8 @@ def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: 
     from salon_bench.media.contact_sheet import contact_sheet
     from salon_taxonomy.verdict import Unscored
 
+    if output.suffix.lower() not in _SHEET_ENDINGS:
+        raise InputError("unknown ending of a contact sheet", source=output, value=output.suffix, allowed=_SHEET_ENDINGS)
     ready = prepare_video(video, VideoPolicy(frames_per_second=rate), video.parent)
     if isinstance(ready, Unscored) or ready.media.film is None:
         raise InputError(f"this video cannot be shown: {ready.detail if isinstance(ready, Unscored) else ''}", source=video)

@@ -63,7 +63,9 @@ _METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
 @STORE
 @click.option("--concurrency", type=click.IntRange(1, 1024), default=4, show_default=True, help="Items at work at once.")
 @limit_options
-@click.option("--allow-incomplete", is_flag=True, help="Exit with 0 though calls failed or a limit was reached.")
+@click.option(
+    "--allow-incomplete", is_flag=True, help="Exit with 0 though calls failed, a limit was reached or a picture is unreadable."
+)
 @watch_options
 @FORMAT
 def refine(
@@ -151,21 +153,24 @@ def _say_what_is_left(refined: "Refined", crew: "Crew", *, allowed: bool) -> Non
     from salon_taxonomy.verdict import Reason, Unscored
 
     click.echo(remark(progress_fields(refined.progress), "items"), err=True)
-    missing = [
+    unreadable = [
         f"{trace.item.item_id}: {one.detail or one.reason}"
         for trace in refined.traces
         for each in trace.rounds
         for one in (each.verdict, each.score)
         if isinstance(one, Unscored) and one.reason == Reason.BAD_MEDIA
     ]
-    for words in (*shortened(missing), *remarks_of(crew.judge), *remarks_of(crew.scorer)):
+    for words in (*shortened(unreadable), *remarks_of(crew.judge), *remarks_of(crew.scorer)):
         click.echo(words, err=True)
-    if not refined.open:
-        return
-    left = f"{refined.stopped}; {refined.open} items are left" if refined.stopped else f"calls failed for {refined.open} items"
-    if not allowed:
-        raise IncompleteError(f"{left}\nGive the same command again to go on, or --allow-incomplete.")
-    click.echo(f"Work is left: {left}. The same command again goes on.", err=True)
+    if refined.open:
+        failed = f"calls failed for {refined.open} items"
+        left = f"{refined.stopped}; {refined.open} items are left" if refined.stopped else failed
+        if not allowed:
+            raise IncompleteError(f"{left}\nGive the same command again to go on, or --allow-incomplete.")
+        click.echo(f"Work is left: {left}. The same command again goes on.", err=True)
+    elif unreadable and not allowed:
+        unread = f"pictures that cannot be read: {len(unreadable)}"
+        raise IncompleteError(f"{unread}\nMend them or leave them out, or --allow-incomplete.")
 
 
 def _refuse_deaf(editor: str, method: str) -> None:

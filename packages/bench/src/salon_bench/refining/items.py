@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from salon_bench.suites.r3_bench.rows import read_items
-from salon_bench.suites.table_rows import TableRow, table_rows
+from salon_bench.suites.table_rows import TableRow, table_rows, unique_rows
 from salon_taxonomy.errors import InputError
 
 _LONGEST_ID: Final = 200
@@ -67,15 +67,8 @@ def read_refine_items(path: Path, images: Path | None = None) -> list[RefineItem
         return [
             RefineItem(each.idx, each.prompt, each.picture, each.questions, each.answers) for each in read_items(path, images)
         ]
-    items: list[RefineItem] = []
-    seen: dict[str, int] = {}
-    for row in table_rows(path):
-        item = _item(row, images or path.parent)
-        if item.item_id in seen:
-            raise row.problem(f"is the id of row {seen[item.item_id]} already:", "id", value=item.item_id)
-        seen[item.item_id] = row.number
-        items.append(item)
-    return items
+    folder = images or path.parent
+    return unique_rows(path, lambda row: _item(row, folder), lambda item: item.item_id, "id")
 
 
 def listing(items: Sequence[RefineItem]) -> list[list[str | int | list[str] | list[bool]]]:

@@ -28,7 +28,7 @@ from salon_taxonomy.records import CallStatus, JudgeCall, Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 CALL_FAILED: Final = (Reason.TIMEOUT, Reason.UNREACHABLE)
-"""Why an edit is still open. An editor that refuses (``REJECTED``) has answered; a later start tells it again."""
+"""Why an edit is still open. An editor that refuses (``REJECTED``) has answered, and is not told again."""
 _SHELF_BYTES: Final = 8 << 20
 _LONGEST_DETAIL: Final = 400
 
@@ -89,8 +89,9 @@ class Studio:
         """Make one picture, unless an earlier start of the run has.
 
         Returns:
-            The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``BAD_MEDIA`` for a source or a result that is no
-            picture, else how the editor failed. Calls without a picture are made again by a later start.
+            The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``ABSTAINED`` where the editor could not be told,
+            ``BAD_MEDIA`` for a source or a result that is no picture, else how the editor failed. A later start makes calls
+            that failed again, but tells nobody again what was refused.
 
         Raises:
             StopAskingError: when a limit of the run was reached.
@@ -110,6 +111,8 @@ class Studio:
                 return Scored(Made(path, attempted=False))
             if not known.reply.text:
                 return Unscored(Reason.BAD_MEDIA, "what the editor gave back is no picture")
+        if known is not None and known.reply.status == CallStatus.REJECTED:
+            return Unscored(Reason.REJECTED, known.reply.error or "the editor refused")
         async with self._gate:
             refusal = self._book.spending.begin_call()
             if refusal is not None:
@@ -128,8 +131,8 @@ class Studio:
     async def _asked(self, source: Media, task: Task) -> Edit:
         try:
             return await self._editor.edit(source, task.instruction, seed=task.seed)
-        except InputError as error:
-            return Edit(None, CallStatus.REJECTED, self._editor.version, error=str(error)[:_LONGEST_DETAIL])
+        except InputError as error:  # nobody was told: a picture that cannot be sent, a model that cannot be loaded
+            return Edit(None, CallStatus.CANCELLED, self._editor.version, error=str(error)[:_LONGEST_DETAIL])
 
     async def _written(self, edit: Edit, task: Task) -> Path | Unscored:
         problem = edit.problem()

@@ -10,6 +10,7 @@ import rich_click as click
 
 from salon_bench.running.options import FORMAT, STORE, work_options
 from salon_taxonomy.errors import IncompleteError, InputError
+from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 
 if TYPE_CHECKING:
     from salon_bench.running.plan import Planned
@@ -19,49 +20,79 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _COMMANDS = {
-    "artifact-bench": "salon_bench.suites.artifact_bench.cli:artifact_bench",
-    "assessor": "salon_bench.assessor.cli:assessor",
-    "batch": "salon_bench.judges.cli:batch",
-    "cache": "salon_bench.judges.cli:cache",
-    "compare": "salon_bench.report.cli:compare",
-    "contact-sheet": "salon_bench.media.cli:contact_sheet_",
-    "draw-video": "salon_bench.media.cli:draw_video",
-    "export": "salon_bench.report.cli:export",
-    "leaderboard": "salon_bench.report.cli:leaderboard",
-    "magic-bench-377": "salon_bench.suites.magic_bench_377.cli:magic_bench_377",
-    "magicbench": "salon_bench.suites.magicbench.cli:magicbench",
-    "mock-server": "salon_bench.mock_server.cli:mock_server",
-    "prism": "salon_bench.suites.prism.cli:prism",
-    "r3-bench": "salon_bench.suites.r3_bench.cli:r3_bench",
-    "reliability": "salon_bench.reliability.cli:reliability",
-    "report": "salon_bench.report.cli:report",
-    "runs": "salon_bench.running.listing.cli:runs",
-    "scenes": "salon_bench.scenes.cli:scenes",
-    "status": "salon_bench.running.listing.cli:status",
-    "suites": "salon_bench.running.listing.cli:suites_",
+    "artifact-bench": LazyCommand(
+        "salon_bench.suites.artifact_bench.cli:artifact_bench",
+        "Artifact-Bench's own tools; the benchmark itself is `salon bench run artifact-bench`.",
+    ),
+    "assessor": LazyCommand("salon_bench.assessor.cli:assessor", "Evaluate artifact assessors against the labels of people."),
+    "batch": LazyCommand(
+        "salon_bench.judges.cli:batch",
+        "Ask through a vendor's batch files: questions are written, submitted elsewhere, and what comes back is taken in.",
+    ),
+    "cache": LazyCommand(
+        "salon_bench.judges.cli:cache", "Look after a folder of replies, as `--judge cache:FOLDER=JUDGE` keeps them."
+    ),
+    "compare": LazyCommand(
+        "salon_bench.report.cli:compare",
+        "Compare RUN_A with RUN_B, prompt by prompt: mean differences with intervals, by category, and the biggest changes.",
+    ),
+    "contact-sheet": LazyCommand(
+        "salon_bench.media.cli:contact_sheet_", "Show VIDEO as one picture: its frames at an exact rate, each with its second."
+    ),
+    "draw-video": LazyCommand(
+        "salon_bench.media.cli:draw_video", "Draw a small test video: a ball rolls across a meadow, and one thing may be wrong."
+    ),
+    "export": LazyCommand(
+        "salon_bench.report.cli:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
+    ),
+    "leaderboard": LazyCommand(
+        "salon_bench.report.cli:leaderboard",
+        "Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.",
+    ),
+    "magic-bench-377": LazyCommand(
+        "salon_bench.suites.magic_bench_377.cli:magic_bench_377",
+        "Magic-Bench-377's own tools; the benchmark itself is `salon bench run magic-bench-377` (or `…-battles`).",
+    ),
+    "magicbench": LazyCommand(
+        "salon_bench.suites.magicbench.cli:magicbench",
+        "MagicBench's own tools; the benchmark itself is `salon bench run magicbench`.",
+    ),
+    "mock-server": LazyCommand(
+        "salon_bench.mock_server.cli:mock_server",
+        "Serve scripted replies as an OpenAI-compatible server would, to try out judges and runs without a model.",
+    ),
+    "prism": LazyCommand(
+        "salon_bench.suites.prism.cli:prism",
+        "PRISM-Bench's own tools; the benchmark itself is `salon bench run prism` and `prism-zh`.",
+    ),
+    "r3-bench": LazyCommand(
+        "salon_bench.suites.r3_bench.cli:r3_bench",
+        "R³-Bench: can a model say what is wrong with a picture, and does what it tells an editor set it right?",
+    ),
+    "reliability": LazyCommand(
+        "salon_bench.reliability.cli:reliability",
+        "Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?",
+    ),
+    "report": LazyCommand(
+        "salon_bench.report.cli:report",
+        "Write one self-contained page about runs: their numbers, and every picture with its verdicts and the "
+        "judge's own words.",
+    ),
+    "runs": LazyCommand(
+        "salon_bench.running.listing.cli:runs",
+        "List the runs of a store, oldest first, with the version of judge and suite that made each.",
+    ),
+    "scenes": LazyCommand(
+        "salon_bench.scenes.cli:scenes",
+        "Drawn scenes with exact truth: a benchmark of reflection that needs no data, no network and no model.",
+    ),
+    "status": LazyCommand("salon_bench.running.listing.cli:status", "Say how far a RUN is, or all that are not finished."),
+    "suites": LazyCommand("salon_bench.running.listing.cli:suites_", "List the suites of all installed packages."),
 }
 """Commands that stand in a file of their own; imported when they are called."""
 
 
-class BenchGroup(click.RichGroup):
-    """A group that imports some of its commands only when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in alphabetical order."""
-        return sorted({*super().list_commands(ctx), *_COMMANDS})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command; None for an unknown name."""
-        if cmd_name in _COMMANDS:
-            from importlib import import_module
-
-            module, _, name = _COMMANDS[cmd_name].partition(":")
-            command: click.Command = getattr(import_module(module), name)
-            return command
-        return super().get_command(ctx, cmd_name)
-
-
-@click.group(cls=BenchGroup, context_settings=_HELP)
+@click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings=_HELP)
 def bench() -> None:
     """Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.
 

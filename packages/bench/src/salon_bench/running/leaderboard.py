@@ -16,6 +16,7 @@ import polars as pl
 from salon_bench.running.standing import Standing, State, rows_of, standings
 from salon_bench.running.summaries import SubjectSummary, summaries
 from salon_bench.suites.suite import Suite
+from salon_bench.suites.summary_columns import SUMMARY_COLUMNS
 from salon_ranking.report.numbers import counted
 from salon_taxonomy.errors import InputError
 
@@ -68,7 +69,7 @@ class SuiteBoard:
                 pl.lit(rank, dtype=pl.Int64).alias("rank"),
                 pl.lit(each.subject).alias("subject"),
                 pl.lit(each.run_id).alias("run_id"),
-                *(_column(each.numbers.summary.table, name, dtype) for name, dtype in _NUMBERS.items()),
+                *(_column(each.numbers.summary.table, name, dtype) for name, dtype in SUMMARY_COLUMNS.items()),
             )
             for rank, each in zip(ranks, self.entries, strict=True)
         ]
@@ -85,17 +86,6 @@ class SuiteBoard:
         for each in self.entries:
             found.update(dict.fromkeys(row["metric"] for row in _rows(each) if row.get("group") is None))
         return list(found)
-
-
-_NUMBERS: Final[dict[str, Any]] = {
-    "metric": pl.String,
-    "group": pl.String,
-    "value": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "scored": pl.Int64,
-    "unscored": pl.Int64,
-}
 
 
 def number(entry: Entry, metric: str, column: str, group: str | None = None) -> Any:

@@ -1,6 +1,7 @@
 """``salon bench scenes``: draw a benchmark with exact truth, and measure a judge on it. Parse, one library call, print."""
 
 import asyncio
+import itertools
 import json
 import os
 from dataclasses import asdict
@@ -31,7 +32,7 @@ def scenes() -> None:
     type=click.FloatRange(0, 1),
     default=2 / 3,
     show_default="2/3",
-    help="The share with planted contradictions.",
+    help="The share with planted contradictions; the first item of a category has none unless it is 1.",
 )
 @_SEED
 @_CATEGORY
@@ -51,6 +52,7 @@ def generate(output: Path, per_category: int, misaligned: float, seed: int, chos
     from salon_bench.scenes.vocabulary import Category
 
     categories = [category for category in Category if not chosen or category.value in chosen]
+    _warn_of_aligned_alone(per_category, misaligned)
     number = save(generated(per_category, seed=seed, categories=categories, misaligned=misaligned), output)
     click.echo(f"{number} items in {len(categories)} categories: {output}")
 
@@ -76,10 +78,12 @@ def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str
     """
     from salon_bench.judges.specification import open_judge
     from salon_bench.scenes.accuracy import Accuracy, measured
+    from salon_bench.scenes.generating import MISALIGNED_SHARE
     from salon_bench.scenes.generating import generate as generated
     from salon_bench.scenes.vocabulary import Category
 
     categories = [category for category in Category if not chosen or category.value in chosen]
+    _warn_of_aligned_alone(per_category, MISALIGNED_SHARE)
 
     async def measure() -> tuple[Accuracy, ...]:
         async with open_judge(specification, os.environ) as judge:
@@ -98,3 +102,12 @@ def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str
         answers = f"{row.answers} of {row.questions}"
         table.add_row(row.category.value, str(row.items), str(row.verdicts), explained, answers, str(row.unread))
     Console().print(table)
+
+
+def _warn_of_aligned_alone(per_category: int, misaligned: float) -> None:
+    """Say so where a draw is too small to hold the misaligned items that were asked for."""
+    from salon_bench.scenes.generating import planted
+
+    if misaligned and not planted(per_category, misaligned):
+        fewest = next(items for items in itertools.count(per_category + 1) if planted(items, misaligned))
+        click.echo(f"Every item is aligned, nothing is planted: take --per-category {fewest} or more.", err=True)

@@ -83,6 +83,16 @@ class DrawnItem:
         return {"idx": self.idx, **scenes, "edit_prompt": self.edit_prompt}
 
 
+def planted(items: int, misaligned: float) -> int:
+    """How many of the first items of a category have planted contradictions.
+
+    Example:
+        >>> [planted(items, 2 / 3) for items in range(5)]
+        [0, 0, 1, 2, 2]
+    """
+    return int(items * misaligned + 1e-9)
+
+
 def generate(
     per_category: int,
     *,
@@ -113,7 +123,7 @@ def generate(
     for kind, category in enumerate(categories):
         for number in range(per_category):
             generator = random.Random(f"{seed} {category.value} {number}")  # noqa: S311 - a benchmark, no secret
-            bad = int((number + 1) * misaligned + 1e-9) > int(number * misaligned + 1e-9)
+            bad = planted(number + 1, misaligned) > planted(number, misaligned)
             yield _item(kind * per_category + number, category, bad, generator)
 
 

@@ -14,13 +14,14 @@ from salon_bench.judges.routing import judge_for
 from salon_bench.media import PicturePolicy, Prepared, prepare_bytes
 from salon_bench.suites.registry import suite_named
 from salon_bench.suites.suite import Case, Inquiry, Judging, Suite, SuitePrompt
-from salon_rewards.abstaining import Abstention, Paid
+from salon_rewards.abstaining import Abstention, Paid, abstention_of
+from salon_rewards.asking import check_limits, in_time
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.digest import digest
-from salon_taxonomy.errors import InputError, SalonError
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Media
 from salon_taxonomy.records import Record, Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -58,7 +59,8 @@ class SuiteReward(AskingReward):
         [0.75]
 
     Raises:
-        InputError: for a scale that is none, a suite of videos, or when the suite's prompts cannot be read.
+        InputError: for a scale, a limit or an abstention that is none, a suite of videos, or when the suite's
+            prompts cannot be read.
     """
 
     suite: Suite
@@ -78,12 +80,11 @@ class SuiteReward(AskingReward):
         low, high = self.scale
         if not float("-inf") < low < high < float("inf"):
             raise InputError("needs two finite numbers, the lower first", column="scale", value=self.scale)
-        if self.concurrency < 1:
-            raise InputError("must be 1 or more", column="concurrency", value=self.concurrency)
+        check_limits(concurrency=self.concurrency, timeout_s=self.timeout_s)
         if self.suite.pictures.video is not None:
             raise InputError("a suite of videos cannot reward pictures", value=self.suite.name)
         prompts = {item.prompt.prompt_id: item for item in self.suite.prompts(self.source)}
-        object.__setattr__(self, "abstention", Abstention(self.abstention))
+        object.__setattr__(self, "abstention", abstention_of(self.abstention))
         object.__setattr__(self, "_prompts", prompts)
         object.__setattr__(self, "__name__", f"suite:{self.suite.name}")
 
@@ -133,15 +134,9 @@ class SuiteReward(AskingReward):
             examination.close()
 
     async def _ask(self, inquiry: Inquiry[Any]) -> Verdict[Any]:
-        try:
-            asked = judge_for(self.judge, inquiry.step).ask(inquiry.question)
-            reply = await asyncio.wait_for(asked, self.timeout_s)
-        except TimeoutError:
-            return Unscored(Reason.TIMEOUT, f"no answer in {self.timeout_s:g} s")
-        except InputError as error:
-            return Unscored(Reason.BAD_MEDIA, str(error))
-        except (SalonError, OSError) as error:
-            return Unscored(Reason.UNREACHABLE, f"{type(error).__name__}: {error}")
+        reply = await in_time(judge_for(self.judge, inquiry.step).ask(inquiry.question), self.timeout_s, "answer")
+        if isinstance(reply, Unscored):
+            return reply
         problem = reply.problem()
         if problem is not None:
             return problem

@@ -6,13 +6,15 @@ what stands in it. What the columns mean is for whoever reads the rows.
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError
+
+T = TypeVar("T")
 
 TABLE_ENDINGS = (".csv", ".json", ".jsonl", ".ndjson", ".parquet")
 """The kinds of file that :func:`table_rows` reads."""
@@ -107,6 +109,42 @@ def table_rows(path: Path) -> Iterator[TableRow]:
         raise InputError("is not UTF-8", source=path, value=error.object[error.start : error.start + 8]) from error
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", source=path) from error
+
+
+def unique_rows(
+    path: Path, read: Callable[[TableRow], T], id_of: Callable[[T], str], column: str, *, what: str = "row"
+) -> list[T]:
+    """Every row of a table as something that has an id of its own, in the table's order.
+
+    Args:
+        path: the table.
+        read: makes something of a row.
+        id_of: its id.
+        column: where the id stands, for the message.
+        what: a row holds, for the message about a table without any.
+
+    Raises:
+        InputError: as for :func:`table_rows` and ``read``; an id stands twice, or there is no row.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "ids.csv"
+        >>> _ = path.write_text("id\\na\\nb\\n")
+        >>> unique_rows(path, lambda row: row.text("id"), str, "id")
+        ['a', 'b']
+    """
+    made: list[T] = []
+    numbers: dict[str, int] = {}
+    for row in table_rows(path):
+        found = read(row)
+        name = id_of(found)
+        if name in numbers:
+            raise row.problem(f"is the id of row {numbers[name]} already:", column, value=name)
+        numbers[name] = row.number
+        made.append(found)
+    if not made:
+        raise InputError(f"there is no {what} in the file", source=path)
+    return made
 
 
 def _json(path: Path, file: Any) -> Iterator[TableRow]:

@@ -17,7 +17,21 @@ from salon_taxonomy.errors import InputError
 
 
 @dataclass(frozen=True)
-class VerlScore:
+class _ForVerl:
+    """What both adapters have in common; the attributes stand there."""
+
+    reward: RewardFunction
+    truth: str = "truth"
+    abstained: float = 0.0
+
+    @property
+    def __name__(self) -> str:
+        """What the reward is called."""
+        return self.reward.__name__
+
+
+@dataclass(frozen=True)
+class VerlScore(_ForVerl):
     r"""A reward for verl's ``custom_reward_function``, one completion at a time.
 
     Attributes:
@@ -33,15 +47,6 @@ class VerlScore:
         {'score': 12.0, 'abstained': 0.0}
     """
 
-    reward: RewardFunction
-    truth: str = "truth"
-    abstained: float = 0.0
-
-    @property
-    def __name__(self) -> str:
-        """What the reward is called."""
-        return self.reward.__name__
-
     def __call__(
         self,
         data_source: object,
@@ -56,7 +61,7 @@ class VerlScore:
 
 
 @dataclass(frozen=True)
-class VerlBatchScore:
+class VerlBatchScore(_ForVerl):
     r"""A reward for verl's ``batch`` reward manager.
 
     The completions of a prompt are told by ``extra_info["index"]``, which verl's data sets have, and may stand apart.
@@ -72,15 +77,6 @@ class VerlBatchScore:
         >>> compute_score(["r3"] * 2, ["<think>Two.</think>No.", "No."], [None] * 2, [{"index": 0}] * 2)
         [{'score': 1.0, 'abstained': 0.0}, {'score': 0.0, 'abstained': 0.0}]
     """
-
-    reward: RewardFunction
-    truth: str = "truth"
-    abstained: float = 0.0
-
-    @property
-    def __name__(self) -> str:
-        """What the reward is called."""
-        return self.reward.__name__
 
     def __call__(
         self,

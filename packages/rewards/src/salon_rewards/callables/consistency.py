@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from salon_rewards.abstaining import Abstention, Paid
+from salon_rewards.abstaining import Abstention, Paid, abstention_of
 from salon_rewards.asking import Answers
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
@@ -23,7 +23,7 @@ from salon_taxonomy.answers import (
     magicmirror_json,
     render_prism,
 )
-from salon_taxonomy.answers.reading import last_object, nothing_found, said, without_surrogates
+from salon_taxonomy.answers.reading import said_object, without_surrogates
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
@@ -126,31 +126,17 @@ def read_consistency(text: str) -> Verdict[bool]:
         >>> read_consistency("Yes, it is.").reason
         <Reason.MALFORMED: 'malformed'>
     """
-    heard = said(text)
-    if isinstance(heard, Unparsed):
-        return heard.unscored(text)
-    found = last_object(heard.answer)
-    if found is None:
-        return nothing_found(heard, "{").unscored(text)
+    opened = said_object(text)
+    if isinstance(opened, Unparsed):
+        return opened.unscored(text)
     try:
-        value = strict_json(found.body)
+        value = strict_json(opened[1].body)
     except JsonError as problem:
         return Unscored(Reason.MALFORMED, str(problem), text)
     verdict = value.get("consistent") if isinstance(value, dict) else None
     if verdict is True or verdict is False:
         return Scored(verdict)
     return Unscored(Reason.OFF_MENU, "'consistent' is neither true nor false", text)
-
-
-def abstention_of(given: Abstention | str) -> Abstention:
-    """Who abstains, also by name.
-
-    Raises:
-        InputError: for another name.
-    """
-    if given not in tuple(Abstention):
-        raise InputError("unknown abstention", column="abstention", value=given, allowed=Abstention)
-    return Abstention(given)
 
 
 def _r3(answer: R3Answer) -> str:

@@ -88,6 +88,7 @@ class HierarchicalReward(AskingReward):
         seed: passed to the editor.
         concurrency: how many edits are made side by side.
         timeout_s: how long one may take, in seconds.
+        refusal: what an instruction earns in stage II that the editor refuses, as for :class:`RectificationReward`.
         abstention: who abstains when the editor fails.
         group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
 
@@ -119,6 +120,7 @@ class HierarchicalReward(AskingReward):
     seed: int | None = 0
     concurrency: int = 8
     timeout_s: float | None = 300.0
+    refusal: Literal["abstain", "nothing"] = "abstain"
     abstention: Abstention = Abstention.GROUP
     group_size: int | None = None
     __name__: ClassVar[str] = "hierarchical"
@@ -140,6 +142,7 @@ class HierarchicalReward(AskingReward):
             seed=self.seed,
             concurrency=self.concurrency,
             timeout_s=self.timeout_s,
+            refusal=self.refusal,
             abstention=self.abstention,
         )
         object.__setattr__(self, "abstention", rectification.abstention)

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from salon_rewards.abstaining import Abstention, Paid
+from salon_rewards.abstaining import Abstention, Paid, abstention_of
 from salon_rewards.asking import Answers
 from salon_rewards.batch import Batch
-from salon_rewards.callables.consistency import abstention_of
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import PrismAnswer, Unparsed, parse_prism

@@ -1,16 +1,15 @@
 """A price for length: completions that come close to the longest one allowed cost more and more."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from salon_rewards.abstaining import Paid
-from salon_rewards.batch import Batch
-from salon_rewards.callables.reward import RuleReward
+from salon_rewards.callables.price import TOKENS, Price
 from salon_taxonomy.errors import InputError
 
 
 @dataclass(frozen=True)
-class LengthPenalty(RuleReward):
+class LengthPenalty(Price):
     """0 up to ``longest`` − ``buffer``, then falling in a straight line to −1 at ``longest``, and −1 beyond.
 
     Source: DAPO (arXiv 2503.14476), Equation 13, soft overlong punishment. Range: −1 to 0.
@@ -31,25 +30,23 @@ class LengthPenalty(RuleReward):
     longest: int = 4096
     buffer: int = 1024
     unit: Literal["characters", "tokens"] = "characters"
+    units: ClassVar[tuple[str, ...]] = ("characters", TOKENS)
     __name__: ClassVar[str] = "length"
-    lowest: ClassVar[float] = -1.0
-    highest: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.longest < 1:
             raise InputError("must be 1 or more", column="longest", value=self.longest)
         if not 0 <= self.buffer <= self.longest:
             raise InputError(f"must lie between 0 and {self.longest}", column="buffer", value=self.buffer)
-        if self.unit not in ("characters", "tokens"):
-            raise InputError("unknown unit", column="unit", value=self.unit, allowed=("characters", "tokens"))
 
-    def score(self, batch: Batch) -> list[Paid]:
-        """The price of each completion, 0 or below."""
-        measured = batch.column("completion_ids") if self.unit == "tokens" else batch.texts
-        return [self._price(len(each)) for each in measured]
+    def parts(self, text: str) -> Sequence[Any]:
+        """Its characters."""
+        return text
 
-    def _price(self, length: int) -> float:
-        over = length - (self.longest - self.buffer)
+    def price(self, parts: Sequence[Any]) -> float:
+        """What a completion of that length costs."""
+        over = len(parts) - (self.longest - self.buffer)
         if over <= 0:
             return 0.0
-        return -1.0 if length > self.longest or not self.buffer else -over / self.buffer
+        return -1.0 if len(parts) > self.longest or not self.buffer else -over / self.buffer

@@ -7,14 +7,12 @@ a trainer weigh the levels and normalise each (TRL's ``normalize_then_sum``), wh
 from dataclasses import dataclass
 from typing import ClassVar
 
-from salon_rewards.abstaining import Paid
+from salon_rewards.abstaining import NO_TRUTH, Paid
 from salon_rewards.batch import Batch, Levels
 from salon_rewards.callables.reward import RuleReward
 from salon_rewards.magicmirror import magicmirror_levels
 from salon_taxonomy.answers import Parsed
-from salon_taxonomy.verdict import Reason, Unscored
 
-NO_TRUTH = Unscored(Reason.NOT_REPORTED, "the row has no truth")
 _NOTHING: Levels = (0.0, 0.0, 0.0, 0.0)
 
 

@@ -7,13 +7,12 @@ rules; here they meet a trainer.
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from salon_rewards.abstaining import Abstention, Paid
+from salon_rewards.abstaining import NO_TRUTH, Abstention, Paid, abstention_of
 from salon_rewards.batch import Batch, Levels
-from salon_rewards.callables.consistency import ConsistencyReward, abstention_of
-from salon_rewards.callables.levels import NO_TRUTH, levels_of
+from salon_rewards.callables.consistency import ConsistencyReward
+from salon_rewards.callables.levels import levels_of
 from salon_rewards.callables.reward import AskingReward, RuleReward
-from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorWeights
-from salon_taxonomy.errors import InputError
+from salon_rewards.magicmirror import ConsistencyMode, MagicMirrorWeights, with_consistency
 from salon_taxonomy.protocols import Judge
 from salon_taxonomy.verdict import Reason, Unscored
 
@@ -57,7 +56,7 @@ class MagicMirrorTotal(RuleReward):
     highest: ClassVar[float] = 16.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mode", _mode(self.mode))
+        object.__setattr__(self, "mode", ConsistencyMode.named(self.mode))
 
     def score(self, batch: Batch) -> list[Paid]:
         """The total of each completion."""
@@ -116,7 +115,7 @@ class MagicMirrorJudged(AskingReward):
     highest: ClassVar[float] = 16.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mode", _mode(self.mode))
+        object.__setattr__(self, "mode", ConsistencyMode.named(self.mode))
         object.__setattr__(self, "abstention", abstention_of(self.abstention))
         asked = ConsistencyReward(self.judge, concurrency=self.concurrency, timeout_s=self.timeout_s)
         object.__setattr__(self, "_consistency", asked)
@@ -137,20 +136,10 @@ def earned(levels: list[Levels | None], weights: MagicMirrorWeights) -> list[Pai
 
 
 def totals(levels: list[Levels | None], judged: list[Paid], mode: ConsistencyMode, weights: MagicMirrorWeights) -> list[Paid]:
-    """The sums with consistency in them; where it decides nothing, its absence changes nothing."""
-    settled: list[Paid] = []
-    for each, sum_, verdict in zip(levels, earned(levels, weights), judged, strict=True):
-        decides = sum_ != 0 if mode is ConsistencyMode.GATE else weights.consistency > 0
-        if isinstance(sum_, Unscored) or each is None or not each[0] or not decides:  # what cannot be read earns nothing more
-            settled.append(sum_)
-        elif isinstance(verdict, Unscored):
-            settled.append(verdict)
-        else:
-            settled.append(sum_ * verdict if mode is ConsistencyMode.GATE else sum_ + weights.consistency * verdict)
-    return settled
-
-
-def _mode(given: ConsistencyMode | str) -> ConsistencyMode:
-    if given not in tuple(ConsistencyMode):
-        raise InputError("unknown mode of consistency", column="mode", value=given, allowed=ConsistencyMode)
-    return ConsistencyMode(given)
+    """The sums with consistency in them."""
+    return [
+        sum_  # what cannot be read earns nothing more
+        if isinstance(sum_, Unscored) or each is None or not each[0]
+        else with_consistency(sum_, verdict, mode, weights.consistency)
+        for each, sum_, verdict in zip(levels, earned(levels, weights), judged, strict=True)
+    ]

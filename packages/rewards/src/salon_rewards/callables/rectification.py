@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, Protocol, TypeAlias
 
-from salon_rewards.abstaining import Abstention, Paid
+from salon_rewards.abstaining import Abstention, Paid, abstention_of
+from salon_rewards.asking import check_limits, in_time
 from salon_rewards.batch import Batch
-from salon_rewards.callables.consistency import abstention_of
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.illusory_edits import illusory
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Parsed, R3Answer
-from salon_taxonomy.errors import InputError, SalonError
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor, Media
 from salon_taxonomy.verdict import Reason, Unscored
 
@@ -96,9 +96,7 @@ class RectificationReward(AskingReward):
         object.__setattr__(self, "abstention", abstention_of(self.abstention))
         if self.refusal not in _REFUSALS:
             raise InputError("unknown worth of a refusal", column="refusal", value=self.refusal, allowed=_REFUSALS)
-        for name, value in (("concurrency", self.concurrency), ("timeout_s", self.timeout_s)):
-            if value is not None and not 0 < value < float("inf"):
-                raise InputError("must be above 0 and finite", column=name, value=value)
+        check_limits(concurrency=self.concurrency, timeout_s=self.timeout_s)
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """What each completion earned for itself."""
@@ -130,15 +128,8 @@ class RectificationReward(AskingReward):
         if answer.matches:
             return image
         async with door:
-            try:
-                edit = await asyncio.wait_for(self.editor.edit(image, answer.edit_prompt, seed=self.seed), self.timeout_s)
-            except TimeoutError:
-                return Unscored(Reason.TIMEOUT, f"no picture in {self.timeout_s:g} s")
-            except InputError as error:
-                return Unscored(Reason.BAD_MEDIA, str(error))
-            except (SalonError, OSError) as error:
-                return Unscored(Reason.UNREACHABLE, f"{type(error).__name__}: {error}")
-        return edit.image or edit.problem() or _NO_PICTURE
+            edit = await in_time(self.editor.edit(image, answer.edit_prompt, seed=self.seed), self.timeout_s, "picture")
+        return edit if isinstance(edit, Unscored) else edit.image or edit.problem() or _NO_PICTURE
 
     async def _sure(self, prompts: list[str], pictures: list[Media]) -> list[Paid]:
         if not pictures:

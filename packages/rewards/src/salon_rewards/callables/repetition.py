@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
-from salon_rewards.abstaining import Paid
-from salon_rewards.batch import Batch
-from salon_rewards.callables.reward import RuleReward
+from salon_rewards.callables.price import TOKENS, Price
 from salon_taxonomy.errors import InputError
 
 _SIGNS: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -15,7 +13,7 @@ _WORD_OR_SIGN: Final = re.compile(rf"[{_SIGNS}]|[^\s{_SIGNS}]+")
 
 
 @dataclass(frozen=True)
-class RepetitionPenalty(RuleReward):
+class RepetitionPenalty(Price):
     """−(1 − different n-grams / all n-grams) · ``most``: 0 when no n words in a row stand twice, towards −``most`` when all do.
 
     A completion of fewer than ``size`` words costs nothing.
@@ -40,27 +38,24 @@ class RepetitionPenalty(RuleReward):
     size: int = 3
     most: float = 1.0
     unit: Literal["words", "tokens"] = "words"
+    units: ClassVar[tuple[str, ...]] = ("words", TOKENS)
     __name__: ClassVar[str] = "repetition"
-    lowest: ClassVar[float] = -1.0
-    highest: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.size < 1:
             raise InputError("must be 1 or more", column="size", value=self.size)
         if not 0 <= self.most < float("inf"):
             raise InputError("must be a finite number of 0 or more", column="most", value=self.most)
-        if self.unit not in ("words", "tokens"):
-            raise InputError("unknown unit", column="unit", value=self.unit, allowed=("words", "tokens"))
 
-    def score(self, batch: Batch) -> list[Paid]:
-        """The price of each completion, 0 or below."""
-        if self.unit == "tokens":
-            return [self._price(ids) for ids in batch.column("completion_ids")]
-        return [self._price(text.split() if text.isascii() else _WORD_OR_SIGN.findall(text)) for text in batch.texts]
+    def parts(self, text: str) -> Sequence[Any]:
+        """Its words, and signs of scripts that part no words."""
+        return text.split() if text.isascii() else _WORD_OR_SIGN.findall(text)
 
-    def _price(self, units: Sequence[Any]) -> float:
-        count = len(units) - self.size + 1
+    def price(self, parts: Sequence[Any]) -> float:
+        """What the repetitions among the parts cost."""
+        count = len(parts) - self.size + 1
         if count < 2:
             return 0.0
-        different = len(set(zip(*[units[start:] for start in range(self.size)], strict=False)))
+        different = len(set(zip(*[parts[start:] for start in range(self.size)], strict=False)))
         return -self.most * (count - different) / count if different < count else 0.0

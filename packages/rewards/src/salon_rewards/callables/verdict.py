@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from salon_rewards.abstaining import Paid
+from salon_rewards.abstaining import NO_TRUTH, Paid
 from salon_rewards.batch import Batch
-from salon_rewards.callables.levels import NO_TRUTH
 from salon_rewards.callables.reward import RuleReward
 from salon_taxonomy.answers import Parsed
 

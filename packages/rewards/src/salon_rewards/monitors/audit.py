@@ -1,14 +1,14 @@
 """The log of a run, read and watched from its first step to its last, as if the monitors had been there."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from salon_rewards.json_lines import json_lines
 from salon_rewards.monitors.board import MonitorBoard, Watched
 from salon_rewards.monitors.reading import Alarm, Reading
-from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.errors import InputError
 
 _COLUMNS: Final = ("truth", "matches", "reward", "example_id", "completion_tokens")
@@ -43,10 +43,18 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
     Raises:
         InputError: for a file that cannot be read, a line that is no JSON object, a value that is none of its column, two
             different held-out values of one step, or a log without any completion.
+
+    Example:
+        >>> import tempfile
+        >>> log = Path(tempfile.mkdtemp()) / "run.jsonl"
+        >>> _ = log.write_text('{"step": 1, "completion": "Fine.", "reward": 0.5}\n{"step": 1, "held_out": 0.8}\n')
+        >>> [step] = read_log(log)
+        >>> step.completions, step.columns["reward"], step.held_out
+        (['Fine.'], [0.5], 0.8)
     """
     source = str(path)
     steps: dict[int, LoggedStep] = {}
-    for line, row in _rows(Path(path)):
+    for line, row in json_lines(_read(Path(path)), source):
         step = row.get("step")
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             hint = None if "step" in row else f"The row has: {', '.join(sorted(row)) or 'nothing'}."
@@ -164,6 +172,13 @@ def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | Non
 
     Raises:
         InputError: for a value that is none of its column; the message names the line where the log knows it.
+
+    Example:
+        >>> from salon_rewards.monitors import watch
+        >>> columns = {name: [None] * 40 for name in _COLUMNS}
+        >>> found = audit([LoggedStep(7, ["???"] * 40, columns, rows=list(range(1, 41)))], watch())
+        >>> str(found.verdict), [history.name for history in found.histories if history.alarmed]
+        ('stop', ['unreadable'])
     """
     seen = []
     for logged in steps:
@@ -176,15 +191,8 @@ def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | Non
         except InputError as error:
             if error.row is None:
                 raise
-            raise InputError(
-                error.problem,
-                source=source,
-                line=logged.rows[error.row - 1],
-                column="completion" if error.column == "completions" else error.column,
-                value=error.value,
-                allowed=error.allowed,
-                hint=error.hint,
-            ) from None
+            column = "completion" if error.column == "completions" else error.column
+            raise error.at(source=source, line=logged.rows[error.row - 1], column=column) from None
     return Audit(tuple(seen))
 
 
@@ -194,22 +202,9 @@ def _gravity(item: Reading) -> tuple[int, float]:
     return severity, 1 / value if item.downwards and value > 0 else value
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """The objects of a JSON Lines file with their lines; blank lines are passed over."""
+def _read(path: Path) -> list[bytes]:
     try:
-        data = path.read_bytes()
+        return path.read_bytes().split(b"\n")
     except OSError as error:
         problem = "there is no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
         raise InputError(problem, source=path) from error
-    for line, text in enumerate(data.split(b"\n"), start=1):
-        if not text.strip():
-            continue
-        try:
-            value = strict_json(text.decode("utf-8-sig" if line == 1 else "utf-8"))
-        except UnicodeDecodeError as error:
-            raise InputError(f"is not UTF-8 at byte {error.start}", source=path, line=line) from error
-        except JsonError as error:
-            raise InputError(f"is no JSON object ({error})", source=path, line=line) from error
-        if not isinstance(value, dict):
-            raise InputError("is no JSON object", source=path, line=line)
-        yield line, value

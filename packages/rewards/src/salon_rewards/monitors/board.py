@@ -81,14 +81,12 @@ class MonitorBoard:
     """
 
     def __init__(self, monitors: Sequence[Monitor], *, grammar: Grammar | str = Grammar.MAGICMIRROR) -> None:
-        if grammar not in tuple(Grammar):
-            raise InputError("unknown grammar", column="grammar", value=grammar, allowed=Grammar)
+        self.grammar = _grammar(grammar)
         names = [monitor.name for monitor in monitors]
         if not names:
             raise InputError("a board needs a monitor", column="monitors")
         if len(set(names)) < len(names):
             raise InputError("two monitors have one name", column="monitors", value=names)
-        self.grammar = Grammar(grammar)
         self.monitors = tuple(monitors)
         self._step: int | None = None
 
@@ -141,7 +139,11 @@ def watch(*monitors: Monitor, grammar: Grammar | str = Grammar.MAGICMIRROR) -> M
         ('stop', [('always_normal', 1.0), ('template_reasoning', 1.0)])
     """
     if not monitors:
-        if grammar not in tuple(Grammar):
-            raise InputError("unknown grammar", column="grammar", value=grammar, allowed=Grammar)
-        monitors = tuple(build() for build in MONITORS[Grammar(grammar)])
+        monitors = tuple(build() for build in MONITORS[_grammar(grammar)])
     return MonitorBoard(monitors, grammar=grammar)
+
+
+def _grammar(given: Grammar | str) -> Grammar:
+    if given not in tuple(Grammar):
+        raise InputError("unknown grammar", column="grammar", value=given, allowed=Grammar)
+    return Grammar(given)

@@ -14,7 +14,7 @@ from rich.text import Text
 from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
 from salon_rewards.monitors.batch import Grammar
 from salon_rewards.monitors.board import MONITORS, MonitorBoard
-from salon_rewards.monitors.reading import Alarm, Reading
+from salon_rewards.monitors.reading import Alarm, Monitor, Reading
 from salon_taxonomy.errors import InputError
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -81,7 +81,7 @@ def audit_command(
         sys.exit(1)
 
 
-def _monitors(grammar: Grammar, thresholds: Sequence[str], lower_is_better: bool) -> list:  # type: ignore[type-arg]
+def _monitors(grammar: Grammar, thresholds: Sequence[str], lower_is_better: bool) -> list[Monitor]:
     """The grammar's monitors with the thresholds asked for."""
     builders = {build.name: build for build in MONITORS[grammar]}  # type: ignore[attr-defined]
     given: dict[str, dict[str, object]] = {}

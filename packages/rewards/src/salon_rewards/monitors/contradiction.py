@@ -8,14 +8,13 @@ conclusions, and says nothing where it is unsure.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import fmean
 from typing import Final
 
 from salon_rewards.monitors.batch import StepBatch
-from salon_rewards.monitors.evidence import wilson_lower
+from salon_rewards.monitors.detected import detected_share
 from salon_rewards.monitors.lexicon import (
     BOUNDARIES,
     CONCLUSIONS,
@@ -33,7 +32,7 @@ from salon_rewards.monitors.lexicon import (
     UNASSERTED,
 )
 from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
-from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
+from salon_rewards.monitors.reading import Reading, Thresholds
 from salon_taxonomy.answers import MagicMirrorAnswer
 
 LONGEST_REASONING: Final = 2_000
@@ -131,6 +130,12 @@ class ReasoningContradiction:
         stop: 0.5: every second thought has nothing to do with what is answered.
         minimum: completions with reasoning and answer that a reading needs.
         window: steps that may be pooled to have them.
+
+    Example:
+        >>> text = r'<think>The hand has six fingers.</think>\\boxed{{"Whether Normal": true}}'
+        >>> seen = ReasoningContradiction().look(StepBatch.read([text] * 40, step=0))
+        >>> seen.value, seen.detail
+        (1.0, 'reasoning against answer: 0 sound, 40 flawed, 0 other_kind of 40')
     """
 
     name = "reasoning_contradiction"
@@ -147,24 +152,22 @@ class ReasoningContradiction:
             if item.reasoning is not None and isinstance(item.answer, MagicMirrorAnswer)
         ]
         looked_at = whole[:: -(-len(whole) // MOST_REASONINGS)] if whole else whole
-        pooled = self._pool.add([((batch.step, group), contradiction(text, answer)) for group, text, answer in looked_at])
-        unreadable = len(batch.completions) - len(whole)
-        if not self._pool.enough(pooled):
-            why = self._pool.wanting(pooled, "completions with reasoning and labels")
-            return no_reading(self.name, batch, self.thresholds, why, samples=len(pooled), unreadable=unreadable)
-        share = fmean(found is not None for _, found in pooled)
-        kinds = [found for _, found in pooled]
-        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in Contradiction)
-        return reading(
+        return detected_share(
             self.name,
             batch,
-            share,
             self.thresholds,
-            samples=len(pooled),
-            unreadable=unreadable,
-            sure=wilson_lower(share, len({group for group, _ in pooled})) > MISTAKEN,
-            detail=f"reasoning against answer: {counts} of {len(pooled)}",
+            self._pool,
+            [((batch.step, group), contradiction(text, answer)) for group, text, answer in looked_at],
+            what="completions with reasoning and labels",
+            mistaken=MISTAKEN,
+            unreadable=len(batch.completions) - len(whole),
+            detail=_counted,
         )
+
+
+def _counted(share: float, found: Sequence[Contradiction | None]) -> str:
+    counts = ", ".join(f"{found.count(kind)} {kind}" for kind in Contradiction)
+    return f"reasoning against answer: {counts} of {len(found)}"
 
 
 def _clauses(text: str) -> Iterator[list[str]]:

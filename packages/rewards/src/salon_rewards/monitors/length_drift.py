@@ -46,6 +46,12 @@ class LengthDrift:
 
     Raises:
         InputError: for thresholds of 1 or less, or no baseline.
+
+    Example:
+        >>> monitor = LengthDrift(baseline_steps=1)
+        >>> steps = [StepBatch.read(["?" * length] * 64, step=step) for step, length in enumerate((100, 200))]
+        >>> [monitor.look(step).value for step in steps]
+        [None, 2.0]
     """
 
     name = "length_drift"

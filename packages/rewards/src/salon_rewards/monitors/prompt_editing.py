@@ -3,14 +3,13 @@
 Paper 002 (R³-Bench and R³-Refiner), section 3.1 and Figure 5: what a policy learns that is paid for verdicts alone.
 """
 
-from statistics import fmean
 from typing import Final
 
 from salon_rewards.illusory_edits import illusory
 from salon_rewards.monitors.batch import Grammar, StepBatch
-from salon_rewards.monitors.evidence import wilson_lower
+from salon_rewards.monitors.detected import detected_share
 from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
-from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
+from salon_rewards.monitors.reading import Reading, Thresholds, no_reading
 from salon_taxonomy.answers import R3Answer
 
 MISTAKEN: Final = 0.036
@@ -52,19 +51,14 @@ class PromptEditing:
             for group, answer in answers
             if not answer.matches and answer.edit_prompt.strip()
         ]
-        pooled = self._pool.add(found)
-        unreadable = len(batch.completions) - len(answers)
-        if not self._pool.enough(pooled):
-            why = self._pool.wanting(pooled, "edit instructions")
-            return no_reading(self.name, batch, self.thresholds, why, samples=len(pooled), unreadable=unreadable)
-        share = fmean(rewrites for _, rewrites in pooled)
-        return reading(
+        return detected_share(
             self.name,
             batch,
-            share,
             self.thresholds,
-            samples=len(pooled),
-            unreadable=unreadable,
-            sure=wilson_lower(share, len({group for group, _ in pooled})) > MISTAKEN,
-            detail=f"{share:.0%} of the edit instructions rewrite the prompt",
+            self._pool,
+            found,
+            what="edit instructions",
+            mistaken=MISTAKEN,
+            unreadable=len(batch.completions) - len(answers),
+            detail=lambda share, _: f"{share:.0%} of the edit instructions rewrite the prompt",
         )

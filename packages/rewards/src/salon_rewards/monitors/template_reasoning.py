@@ -65,6 +65,12 @@ class TemplateReasoning:
         stop: 0.9: nine in ten words are there whatever the picture shows.
         minimum: reasonings that a reading needs.
         window: steps that may be pooled to have them.
+
+    Example:
+        >>> text = r'<think>I looked closely.</think>\\boxed{{"Whether Normal": true}}'
+        >>> seen = TemplateReasoning().look(StepBatch.read([text] * 40, step=0))
+        >>> seen.value, str(seen.verdict)
+        (1.0, 'stop')
     """
 
     name = "template_reasoning"

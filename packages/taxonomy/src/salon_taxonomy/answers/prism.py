@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import last_object, nothing_found, rejected, said, without_surrogates
+from salon_taxonomy.answers.reading import rejected, said_object, without_surrogates
 from salon_taxonomy.answers.rendering import object_text, with_reasoning
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.errors import InputError
@@ -50,12 +50,10 @@ def parse_prism(text: str) -> Outcome[PrismAnswer]:
         >>> parse_prism('{"justification": "Superb.", "score": 11}')
         Unparsed(reason=<Reason.OFF_MENU: 'off_menu'>, detail='the score 11 is not between 0 and 10', reasoning=None)
     """
-    heard = said(text)
-    if isinstance(heard, Unparsed):
-        return heard
-    found = last_object(heard.answer)
-    if found is None:
-        return nothing_found(heard, "{")
+    opened = said_object(text)
+    if isinstance(opened, Unparsed):
+        return opened
+    heard, found = opened
     notes = [*heard.notes, *found.notes]
     inside = found.body[1:-1].rstrip()
     if inside.endswith(","):

@@ -7,7 +7,7 @@ The grammar is paper 002's (R³-Bench and R³-Refiner), Figure 17: ``{"answer": 
 from dataclasses import dataclass
 
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import last_object, nothing_found, rejected, said, without_surrogates
+from salon_taxonomy.answers.reading import rejected, said_object, without_surrogates
 from salon_taxonomy.answers.rendering import object_text, with_reasoning
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.verdict import Reason
@@ -43,12 +43,10 @@ def parse_r3(text: str) -> Outcome[R3Answer]:
         >>> parse_r3('{"answer": "maybe"}')
         Unparsed(reason=<Reason.OFF_MENU: 'off_menu'>, detail="'answer' is neither true nor false", reasoning=None)
     """
-    heard = said(text)
-    if isinstance(heard, Unparsed):
-        return heard
-    found = last_object(heard.answer)
-    if found is None:
-        return nothing_found(heard, "{")
+    opened = said_object(text)
+    if isinstance(opened, Unparsed):
+        return opened
+    heard, found = opened
     try:
         value = strict_json(found.body)
         if not isinstance(value, dict) or "answer" not in value:

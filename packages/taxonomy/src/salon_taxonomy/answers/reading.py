@@ -158,6 +158,23 @@ def last_object(answer: str) -> Found | None:
     return Found(answer[start:end], (*notes, Note.UNFINISHED) if opened else notes, bool(opened))
 
 
+def said_object(text: str) -> tuple[Said, Found] | Unparsed:
+    """Take a reply apart whose answer is a JSON object: what it says, and its last object; or why there is none.
+
+    Example:
+        >>> heard, found = said_object('<think>Six fingers.</think>{"score": 7}')
+        >>> heard.reasoning, found.body
+        ('Six fingers.', '{"score": 7}')
+        >>> said_object("It is fine.").detail
+        'no {…} stands in the reply'
+    """
+    heard = said(text)
+    if isinstance(heard, Unparsed):
+        return heard
+    found = last_object(heard.answer)
+    return nothing_found(heard, "{") if found is None else (heard, found)
+
+
 def _scan(answer: str, position: int, opened: list[int], closed: list[tuple[int, int]]) -> int:
     """Read on from an opening brace until all are closed; where the next opening brace stands, or -1."""
     for token in _STRING_OR_BRACE.finditer(answer, position):

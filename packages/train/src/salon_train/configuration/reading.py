@@ -58,10 +58,13 @@ def parsed(text: str, *, source: Path, changes: Mapping[str, object] | None = No
         raise InputError(f"is not TOML ({error})", source=source) from error
     for key, value in (changes or {}).items():
         put(values, key, value)
+    if "rows" in values and "data" not in values:
+        hint = "`salon train refine` takes it; what it made is loaded as it is: --judge transformers:FOLDER/refine/model."
+        raise InputError("is the configuration of a refiner", source=source, hint=hint)
     try:
         configuration = Configuration.model_validate(values)
     except ValidationError as error:
-        raise explained(error, text, source) from error
+        raise explained(error, text, source, changes=changes) from error
     return _absolute(configuration, source.absolute().parent)
 
 
@@ -88,12 +91,29 @@ def _absolute(configuration: Configuration, folder: Path) -> Configuration:
     return Configuration.model_validate(values)
 
 
-def explained(error: ValidationError, text: str, source: Path, root: type[BaseModel] = Configuration) -> InputError:
-    """The first fault of a TOML text as an error for people, where an editor would find it; ``root`` is the file's schema."""
+def explained(
+    error: ValidationError,
+    text: str,
+    source: Path | str,
+    root: type[BaseModel] = Configuration,
+    *,
+    changes: Mapping[str, object] | None = None,
+) -> InputError:
+    """The first fault of a TOML text as an error for people, where an editor would find it.
+
+    Args:
+        error: what pydantic says.
+        text: of the file.
+        source: the file.
+        root: the file's schema.
+        changes: what does not come from the file.
+    """
     fault = error.errors()[0]
     place = tuple(fault["loc"])
     key = ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
     line = _line(TomlLines.scan(text), place)
+    if key in (changes or {}):
+        source, line = "--set", None
     if fault["type"] == "extra_forbidden":
         return InputError("unknown setting", source=source, line=line, key=key, allowed=_allowed(place[:-1], root))
     if fault["type"] == "missing":

@@ -294,6 +294,8 @@ def _print_unusable(found: "ReadExamples") -> None:
     click.echo(f"Rows that cannot be used: {found.unusable.total():,} ({counts}). The first:", err=True)
     for row in found.first_unusable:
         click.echo(f"  {row}", err=True)
+    if any(row.column == "response" for row in found.first_unusable):
+        click.echo("Labels and their spelling: salon taxonomy show magicmirror", err=True)
 
 
 def _json_value(value: object) -> object:

@@ -36,11 +36,17 @@ def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool,
     salon train tiny run.toml --architecture qwen2_5_vl --seed 1
     """
     from salon_train.configuration import read_configuration
+    from salon_train.models.shapes import KNOWN
     from salon_train.models.tiny import Architecture, TinyShape, build_tiny_model
     from salon_train.trainers.callbacks import quiet
 
     configuration = read_configuration(file)
-    folder = Path(configuration.model.name)
+    name = configuration.model.name
+    if name in KNOWN:
+        hint = 'Name a folder, such as "tiny".'
+        problem = "is a model on the hub, whose place a tiny one must not take:"
+        raise InputError(problem, source=file, key="model.name", value=name, hint=hint)
+    folder = file.absolute().parent / name
     if (folder / "config.json").exists() and not again:
         raise InputError("a model stands there", source=file, key="model.name", value=str(folder), hint="--again replaces it.")
     texts = _texts(configuration)
@@ -52,7 +58,7 @@ def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool,
         facts = {"folder": str(folder), "architecture": str(made.architecture), "seed": seed}
         click.echo(json.dumps({**facts, "parameters": made.parameters, "vocabulary": made.vocabulary}, indent=2))
         return
-    click.echo(f"{folder}: {made.architecture}, {made.parameters:,} parameters, {made.vocabulary} tokens, seed {seed}")
+    click.echo(f"{name}: {made.architecture}, {made.parameters:,} parameters, {made.vocabulary} tokens, seed {seed}")
 
 
 def _texts(configuration: "Configuration") -> list[str]:

@@ -194,6 +194,9 @@ def read_refiner_configuration(path: str | Path, *, changes: Mapping[str, object
         values: dict[str, Any] = tomllib.loads(text)
         for key, value in (changes or {}).items():
             put(values, key, value)
+        if "data" in values and "rows" not in values:
+            hint = "`salon train sft` and `salon train grpo` take it; a refiner's file has [rows]."
+            raise InputError("is the configuration of an assessor", source=path, hint=hint)
         found = RefinerConfiguration.model_validate(values)
     except FileNotFoundError as error:
         hint = "`salon train preset r3-refiner-7b > refiner.toml` writes one to begin with."
@@ -203,7 +206,7 @@ def read_refiner_configuration(path: str | Path, *, changes: Mapping[str, object
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"is not TOML ({error})", source=path) from error
     except ValidationError as error:
-        raise explained(error, text, path, RefinerConfiguration) from error
+        raise explained(error, text, path, RefinerConfiguration, changes=changes) from error
     folder = path.absolute().parent
     model = folder / found.model.name
     pictures = None if found.rows.pictures is None else str(folder / found.rows.pictures)

@@ -71,14 +71,23 @@ def grpo(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form:
     "--of", "which", default="grpo", show_default=True, metavar="STAGE|FOLDER", help="sft, grpo, model (untrained) or a folder."
 )
 @click.option("--answers", type=click.Path(dir_okay=False, path_type=Path), help="Also write the answers, as JSON Lines.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only so many pictures, the first ones. Default: all of them.")
 @click.option("--bootstrap", "replicates", type=click.IntRange(min=0), default=1000, show_default=True, help="0: no intervals.")
 @_SET
 @_FORMAT
-def evaluate(file: Path, which: str, answers: Path | None, replicates: int, changes: tuple[str, ...], form: str) -> None:
+def evaluate(
+    file: Path,
+    which: str,
+    answers: Path | None,
+    limit: int | None,
+    replicates: int,
+    changes: tuple[str, ...],
+    form: str,
+) -> None:
     """Evaluate a model on the held-out pictures: F1 by label, macro, micro and artifact or not, with intervals.
 
-    Answers are greedy. Beside F1 stand how often the model says that a picture is normal, how long its answers are, and how
-    many cannot be read (they count as giving no label).
+    Answers are greedy, about every picture (evaluation.limit is for evaluation during training). Beside F1 stand how often the
+    model says that a picture is normal, how long its answers are, and how many cannot be read (they count as giving no label).
 
     \b
     salon train evaluate run.toml --of sft
@@ -92,10 +101,12 @@ def evaluate(file: Path, which: str, answers: Path | None, replicates: int, chan
     from salon_train.trainers.measuring import measure
 
     configuration = _read(file, changes)
+    if answers is not None and not answers.absolute().parent.is_dir():
+        raise InputError("there is no such folder", source=answers.parent, column="--answers", value=answers.name)
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("answering", total=None)
-        held_out = measure(configuration, which, progressed=lambda count: bar.advance(task, count))
+        held_out = measure(configuration, which, limit=limit, progressed=lambda count: bar.advance(task, count))
     if answers is not None:
         held_out.write(answers)
     if form == "json":

@@ -14,6 +14,7 @@ _SHOWN = {
     "evaluated": ("f1_macro", "f1_micro", "f1_binary", "normal", "invalid"),
     "warned": ("monitor", "verdict", "value", "detail"),
     "degenerated": ("reason",),
+    "noted": ("note",),
 }
 
 

@@ -10,6 +10,7 @@ import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from typing import Any, Final
 
 from salon_taxonomy.answers import magicmirror_json
@@ -17,6 +18,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Question
 from salon_train.configuration.schema import Configuration, GrpoSection, ModelSection, SftSection
 from salon_train.data import TrainingExample
+from salon_train.models.loading import line
 from salon_train.models.parts import PARTS, part_of
 from salon_train.models.shapes import config_of, without_weights
 from salon_train.trainers import arguments, learning_data
@@ -32,7 +34,9 @@ _PICTURES_TRIED: Final = 32
 _TRIED: Final = ("", "The picture looks fine to me.", r'\boxed{{"Whether Normal": fal')
 NOT_HERE: Final = "The model is not on this machine: sizes are those that its configuration is known to have."
 _UNKNOWN_TOKENS: Final = 1024
-"""Tokens of a question and picture where the processor is not here to count them."""
+"""Tokens of a question and picture of which nothing is known."""
+_LETTERS: Final = 3
+"""Of a token, about, where the processor is not here to count them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ class DryRun:
         epochs: passes over the examples that the steps make.
         examples: learned from, by bucket.
         held_out: pictures for evaluation.
-        tokens: of the longest question that was counted, picture included; None where the processor is not here.
+        tokens: of the longest question that was counted, picture included (SFT: and the answer); None where the processor is
+            not here.
         rewards: names and weights.
         judges: that answered.
         editor: that carries instructions out; None where nothing is edited.
@@ -131,8 +136,12 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
         seen = seen // section.generations // section.iterations
     config, own_files = config_of(configuration.model.name, configuration.model.revision)
     parameters, learning = parameters_of(configuration.model, config)
-    tokens = _tokens(configuration, examples)
+    tokens = _tokens(configuration, section, examples)
     notes += () if own_files else (NOT_HERE,)
+    assumed = tokens
+    if tokens is None and not _longest(section):
+        assumed = assumed_tokens(configuration, config, examples)
+        notes += (f"No processor is here to count tokens: memory is estimated for {assumed:,} of picture and question.",)
     notes += tuple(str(problem).replace("\n", ". ") for problem in missing(configuration, stage))
     start = RunFolder.of(configuration, "sft")
     if isinstance(section, GrpoSection) and section.start == "sft" and start.finished is None:
@@ -143,7 +152,7 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
         own_configuration=own_files,
         parameters=parameters,
         learning=learning,
-        memory=memory_of(configuration.model, section, config, parameters, learning, own, tokens),
+        memory=memory_of(configuration.model, section, config, parameters, learning, own, assumed),
         devices=world,
         steps=steps,
         batch=section.batch,
@@ -205,9 +214,13 @@ def _try(rewards: Sequence[Any], example: TrainingExample) -> None:
         if inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(type(reward).__call__):
             continue
         completions = [[{"role": "assistant", "content": text}] for text in _TRIED]
-        paid = reward(completions=completions, **columns)
-        if len(paid) != count or not all(each is None or isinstance(each, int | float) for each in paid):
-            raise InputError("the reward does not give one number or None for each completion", value=name_of(reward))
+        try:
+            paid = reward(completions=completions, **columns)
+        except Exception as error:  # of any code that a user names
+            problem = f"the reward fails on an answer that cannot be read ({type(error).__name__}: {line(error)}):"
+            raise InputError(problem, value=name_of(reward)) from error
+        if len(paid) != count or not all(each is None or (isinstance(each, int | float) and isfinite(each)) for each in paid):
+            raise InputError("the reward does not give one finite number or None for each completion:", value=name_of(reward))
 
 
 def ask_judges(judges: Sequence[str], environment: Mapping[str, str], *, key: str = "reward.options.judge") -> tuple[str, ...]:
@@ -250,16 +263,37 @@ def parameters_of(section: ModelSection, config: Any) -> tuple[dict[str, int], d
     return parameters, learning
 
 
-def _tokens(configuration: Configuration, examples: Sequence[TrainingExample]) -> int | None:
-    """The longest of a few questions; None where the processor cannot be had."""
+def _longest(section: SftSection | GrpoSection) -> int | None:
+    """The limit that a row's tokens are held against."""
+    return section.longest_prompt if isinstance(section, GrpoSection) else section.longest
+
+
+def assumed_tokens(configuration: Configuration, config: Any, examples: Sequence[TrainingExample]) -> int:
+    """About how many tokens a picture and its question take, from the model's patches, the pictures' sizes and the letters."""
+    vision, model = getattr(config, "vision_config", None), configuration.model
+    patch, merged = getattr(vision, "patch_size", None), getattr(vision, "spatial_merge_size", None)
+    letters = len(learning_data.question(examples[0], configuration.data))
+    if not isinstance(patch, int):
+        return _UNKNOWN_TOKENS + letters // _LETTERS
+    if merged is None:  # a picture always becomes as many patches
+        return (int(getattr(vision, "image_size", 0) or 0) // patch) ** 2 + letters // _LETTERS
+    some = examples[:: max(1, len(examples) // _PICTURES_TRIED)]
+    pixels = max(int(picture.width * picture.height) for picture in map(picture_of, some))
+    pixels = max(min(pixels, model.most_pixels or pixels), model.least_pixels or 0)
+    return -(-pixels // (patch * int(merged)) ** 2) + letters // _LETTERS
+
+
+def _tokens(configuration: Configuration, section: SftSection | GrpoSection, examples: Sequence[TrainingExample]) -> int | None:
+    """The longest of a few questions (SFT: with their answers); None where the processor cannot be had."""
     from salon_train.models.loading import load_processor
 
     try:
         processor = load_processor(configuration.model, configuration.model.name)
     except InputError:
         return None
-    rows = learning_data.policy_dataset(examples[:: max(1, len(examples) // _PICTURES_TRIED)], configuration.data)
-    return learning_data.check_lengths(processor, rows, configuration.grpo.longest_prompt if configuration.grpo else None)
+    made = learning_data.policy_dataset if isinstance(section, GrpoSection) else learning_data.imitation_dataset
+    rows = made(examples[:: max(1, len(examples) // _PICTURES_TRIED)], configuration.data)
+    return learning_data.check_lengths(processor, rows, _longest(section))
 
 
 def memory_of(
@@ -277,7 +311,7 @@ def memory_of(
     chosen = {"auto": "float32" if full else "bfloat16"}.get(model.dtype, model.dtype)
     half = {"auto": "float32" if model.device == "cpu" else "bfloat16"}.get(model.compute, model.compute)
     answer = section.longest if isinstance(section, GrpoSection) else 0
-    asked = tokens or (section.longest_prompt if isinstance(section, GrpoSection) else section.longest) or _UNKNOWN_TOKENS
+    asked = tokens or _longest(section) or _UNKNOWN_TOKENS
     held = sum(parameters.values()) + (0 if full else sum(learning.values()))
     return estimate(
         parameters=held,

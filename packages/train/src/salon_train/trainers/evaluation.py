@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Parsed, parse_magicmirror
+from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import DataSection
 from salon_train.data import TrainingExample
 from salon_train.trainers import learning_data
@@ -74,12 +75,19 @@ class HeldOut:
         return numbers
 
     def write(self, path: Path) -> None:
-        """Write the answers as JSON Lines: ``id`` and ``response``, as ``salon bench assessor evaluate`` reads them."""
+        """Write the answers as JSON Lines: ``id`` and ``response``, as ``salon bench assessor evaluate`` reads them.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
         rows = (
             json.dumps({"id": example.example_id, "response": text}, ensure_ascii=False)
             for example, text in zip(self.examples, self.texts, strict=True)
         )
-        path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+        try:
+            path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot be written ({error.strerror})", source=path) from error
 
 
 def held_out_answers(

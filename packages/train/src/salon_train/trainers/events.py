@@ -16,9 +16,9 @@ class TrainingEvent:
     """One moment.
 
     Attributes:
-        what: ``started``, ``resumed``, ``learned`` (numbers of the steps since the last such event), ``evaluated``,
-            ``saved``, ``watched`` (what the monitors say of a generation batch), ``warned`` (one of them begins to),
-            ``degenerated`` or ``finished``.
+        what: ``noted`` (something about the data), ``started``, ``resumed``, ``learned`` (numbers of the steps since the last
+            such event), ``evaluated``, ``saved``, ``watched`` (what the monitors say of a generation batch), ``warned`` (one
+            of them begins to), ``degenerated`` or ``finished``.
         step: optimizer steps done.
         steps: of the whole run.
         facts: numbers and words by name; None where there is no number.

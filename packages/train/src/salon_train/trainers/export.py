@@ -4,11 +4,12 @@ The folder loads through ``AutoModelForImageTextToText`` and ``AutoProcessor``, 
 """
 
 import json
-import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from salon_taxonomy.errors import InputError
@@ -43,7 +44,7 @@ def export(configuration: Configuration, which: str, folder: Path) -> Exported:
         folder: to write to; must not be there, or be empty.
 
     Raises:
-        InputError: there is no such result, or the folder holds something.
+        InputError: there is no such result, or the folder holds something or cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", source=folder, hint="Choose a folder that is not there yet.")
@@ -52,15 +53,25 @@ def export(configuration: Configuration, which: str, folder: Path) -> Exported:
         loaded = load_model(configuration.model, start=start, learning=False)
         merged = hasattr(loaded.model, "merge_and_unload")
         model = loaded.model.merge_and_unload() if merged else loaded.model
-        part = folder.with_name(f"{folder.name}.part")
-        shutil.rmtree(part, ignore_errors=True)
-        model.save_pretrained(part)
-        loaded.processor.save_pretrained(part)
-    (part / "README.md").write_text(card(configuration, which, _measured(configuration, which)), encoding="utf-8")
-    if folder.exists():
-        folder.rmdir()
-    part.replace(folder)
+        with _workshop(folder) as part:
+            model.save_pretrained(part)
+            loaded.processor.save_pretrained(part)
+            (part / "README.md").write_text(card(configuration, which, _measured(configuration, which)), encoding="utf-8")
+            if folder.exists():
+                folder.rmdir()
+            part.replace(folder)
     return Exported(folder, sum(parameter.numel() for parameter in model.parameters()), merged)
+
+
+@contextmanager
+def _workshop(folder: Path) -> Iterator[Path]:
+    """A folder beside the one that is wanted, gone afterwards: what is at the wanted place is whole or not there."""
+    try:
+        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.absolute().parent, prefix=f".{folder.name}-") as room:
+            yield Path(room) / "whole"
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", source=folder) from error
 
 
 def card(configuration: Configuration, which: str, measured: Mapping[str, Any]) -> str:

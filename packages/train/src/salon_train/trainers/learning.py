@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from salon_train.trainers.degeneration import DegenerationMonitor
-from salon_train.trainers.resuming import declare_whole, load_sampling, remove_unfinished, save_sampling
+from salon_train.trainers.resuming import declare_whole, load_sampling, remove_unfinished, save_sampling, writing
 
 if TYPE_CHECKING:
     import torch
@@ -49,17 +49,18 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Write a checkpoint, then what transformers forgets, then that it is whole."""
         folder = Path(self.args.output_dir)
-        if self.accelerator.is_main_process:
-            remove_unfinished(folder)
-        self.accelerator.wait_for_everyone()
-        super()._save_checkpoint(model, trial)
         own = folder / f"checkpoint-{self.state.global_step}"
-        micro_steps, waiting = self._sampled_so_far()
-        save_sampling(own, self.args.process_index, micro_steps=micro_steps, completions=waiting)
-        self._keep_beside(own)
-        self.accelerator.wait_for_everyone()
-        if self.accelerator.is_main_process:
-            declare_whole(own, self.state.global_step, keep=self.checkpoints_kept)
+        with writing(own):
+            if self.accelerator.is_main_process:
+                remove_unfinished(folder)
+            self.accelerator.wait_for_everyone()
+            super()._save_checkpoint(model, trial)
+            micro_steps, waiting = self._sampled_so_far()
+            save_sampling(own, self.args.process_index, micro_steps=micro_steps, completions=waiting)
+            self._keep_beside(own)
+            self.accelerator.wait_for_everyone()
+            if self.accelerator.is_main_process:
+                declare_whole(own, self.state.global_step, keep=self.checkpoints_kept)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         """Restore the weights, all of them.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import Configuration, DataSection
 from salon_train.data import TrainingExample, Wording, grpo_dataset, question_of, read_examples, sft_dataset, token_lengths
 
@@ -80,7 +81,16 @@ def check_lengths(processor: Any, rows: "Dataset", limit: int | None) -> int:
         The longest.
 
     Raises:
-        InputError: for the first row that is longer.
+        InputError: for the first row that is longer, or whose picture cannot be read.
     """
     places = range(0, len(rows), max(1, -(-len(rows) // MOST_COUNTED)))
-    return token_lengths((rows[place] for place in places), processor, limit=limit, strict=True).longest
+    return token_lengths((_row(rows, place) for place in places), processor, limit=limit, strict=True).longest
+
+
+def _row(rows: "Dataset", place: int) -> dict[str, Any]:
+    try:
+        row: dict[str, Any] = rows[place]
+    except (OSError, ValueError) as error:  # what PIL raises for a broken file
+        name = rows.select_columns("example_id")[place]["example_id"] if "example_id" in rows.column_names else None
+        raise InputError(f"the picture cannot be read ({error}):", row=place + 1, column="images", value=name) from error
+    return row

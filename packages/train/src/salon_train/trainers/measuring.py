@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import torch
+
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import Configuration
 from salon_train.models.loading import load_model
 from salon_train.trainers.callbacks import quiet
 from salon_train.trainers.evaluation import HeldOut, held_out_answers
-from salon_train.trainers.learning_data import held_out_rows
+from salon_train.trainers.learning_data import rows_of
 from salon_train.trainers.run_folder import RunFolder
 
 
@@ -30,12 +32,15 @@ def result_of(configuration: Configuration, which: str) -> Path | None:
     return Path(which)
 
 
-def measure(configuration: Configuration, which: str, *, progressed: Callable[[int], None] = lambda _: None) -> HeldOut:
+def measure(
+    configuration: Configuration, which: str, *, limit: int | None = None, progressed: Callable[[int], None] = lambda _: None
+) -> HeldOut:
     """Let a model answer about every held-out picture.
 
     Args:
-        configuration: of the run; its ``[evaluation]`` says how.
+        configuration: of the run; its ``[evaluation]`` says how. Its ``limit`` is for evaluation during training alone.
         which: as :func:`result_of` takes it.
+        limit: so many pictures, the first ones; None: all.
         progressed: told how many pictures were answered, batch by batch.
 
     Raises:
@@ -44,7 +49,9 @@ def measure(configuration: Configuration, which: str, *, progressed: Callable[[i
     data, settings = configuration.data, configuration.evaluation
     if not data.held_out:
         raise InputError("no file is held out for evaluation", key="data.held_out")
-    examples = held_out_rows(configuration).examples
+    examples = rows_of(data.held_out, data, limit=limit).examples
+    if configuration.run.threads is not None:
+        torch.set_num_threads(configuration.run.threads)
     with quiet():
         loaded = load_model(configuration.model, start=result_of(configuration, which), learning=False)
         parts = []

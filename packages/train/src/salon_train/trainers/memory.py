@@ -7,9 +7,11 @@ With P parameters that are held, T of them that learn, w bytes per weight, o byt
     optimizer     8 · T           AdamW: two moments in float32 (bfloat16 weights: in their own format, 4 · T)
     reference     w · P           a second copy, for KL > 0 with full training only
     activations   b · s · h · L · k · a
-                  b sequences at once, s tokens, h width, L layers, a bytes per activation; k = 34 values per token and layer
-                  (Korthikanti et al. 2022, arXiv 2205.05198, Eq. 2, without attention scores, which are not kept by
-                  fused attention), or k = 2 with activation checkpointing (the layer's input) and 34 for one layer at a time
+                  b sequences at once, s tokens, h width, L layers, a bytes per activation; k = 34 values per token, layer
+                  and width, as a gated layer of Qwen2.5's shape keeps (63 bytes in bfloat16, measured with autograd's saved
+                  tensors; Korthikanti et al. 2022, arXiv 2205.05198, Eq. 2, count 34 bytes for a plain layer of 4 h without
+                  attention scores, which fused attention does not keep), or k = 1 with activation checkpointing (the layer's
+                  input) and 34 for one layer at a time
     logits        b · s · V · 4 / 8   the output layer is computed in chunks; one chunk in eight is held
 
 FSDP and ZeRO-3 divide the first four by the number of devices; ZeRO-2 gradients and optimizer. Caches of generation, the
@@ -81,12 +83,12 @@ def estimate(
         >>> sizes = {"sequences": 1, "tokens": 2048, "width": 3584, "layers": 28, "vocabulary": 152_064}
         >>> made = estimate(parameters=8_292_166_656, learning=0, checkpointing=True, reference=False, **formats, **sizes)
         >>> round(made.weights / GIB, 1), round(made.activations / GIB, 2)
-        (15.4, 1.23)
+        (15.4, 0.85)
     """
     still, own, active = _BYTES[weight_format], _BYTES[learning_format], _BYTES[compute_format]
     weights = still * (parameters - learning) + own * learning
     per_layer = sequences * tokens * width * active
-    activations = per_layer * (2 * layers + _KEPT) if checkpointing else per_layer * _KEPT * layers
+    activations = per_layer * (layers + _KEPT) if checkpointing else per_layer * _KEPT * layers
     return MemoryEstimate(
         weights=weights,
         gradients=own * learning,

@@ -127,9 +127,12 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
     def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> torch.Tensor:
         """Shape (completions, rewards), over all devices. A reward that abstains for one abstains for its group.
 
-        TRL counts a lone None as 0, which pays the others of the group for a judge's failure.
+        TRL counts a lone None as 0, which pays the others of the group for a judge's failure. An infinite reward ends the run.
         """
         rewards: torch.Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        for name, wild in zip(self.reward_func_names, rewards.isinf().any(dim=0).tolist(), strict=True):
+            if wild:
+                self.monitor.infinite(name, step=self.state.global_step)
         missing = rewards.isnan()
         grouped = missing.view(-1, self.num_generations, rewards.shape[1])
         rewards = rewards.masked_fill(grouped.any(dim=1, keepdim=True).expand_as(grouped).reshape_as(missing), math.nan)

@@ -10,17 +10,24 @@ not, and is restored here and in ``learning.py``:
 * the completions that were sampled and not yet learned from, which are saved when there are some;
 * which prompts come next: the sampler is seeded by (seed, epoch) and told the epoch.
 
-A checkpoint counts when the file ``whole.json`` is in it, which is written last and at once (by renaming). Older ones are
-removed only then; what a kill left half-written is removed before the next one is written.
+A checkpoint counts when the file ``whole.json`` is in it, which is written last and at once (by renaming), and when every
+file still has the size that stands there: a machine that lost its power may have kept the note and not what it speaks of.
+Older ones are removed only then; what a kill left half-written is removed before the next one is written.
 """
 
 import json
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import torch
+
+from salon_taxonomy.errors import IncompleteError
+from salon_train.models.loading import line
 
 _WHOLE: Final = "whole.json"
 _PREFIX: Final = "checkpoint-"
@@ -46,16 +53,16 @@ def whole_checkpoints(folder: Path) -> list[Checkpoint]:
         >>> [checkpoint.step for checkpoint in whole_checkpoints(folder)]
         [5]
     """
-    found = [
-        Checkpoint(path, step) for path in folder.glob(f"{_PREFIX}*") if (step := _step(path)) and (path / _WHOLE).is_file()
-    ]
+    found = [Checkpoint(path, step) for path in folder.glob(f"{_PREFIX}*") if (step := _step(path)) and _is_whole(path)]
     return sorted(found, key=lambda checkpoint: checkpoint.step)
 
 
 def declare_whole(folder: Path, step: int, *, keep: int) -> None:
     """Say that a checkpoint is written to its end, and remove all but the latest ``keep`` whole ones."""
+    sizes = {str(path.relative_to(folder)): _kept(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     note = folder / f"{_WHOLE}.part"
-    note.write_text(json.dumps({"step": step}), encoding="utf-8")
+    note.write_text(json.dumps({"step": step, "bytes": sizes}), encoding="utf-8")
+    _kept(note)
     note.replace(folder / _WHOLE)
     for older in whole_checkpoints(folder.parent)[:-keep]:
         (older.folder / _WHOLE).unlink()  # first, so that a half-removed one does not count
@@ -65,7 +72,7 @@ def declare_whole(folder: Path, step: int, *, keep: int) -> None:
 def remove_unfinished(folder: Path) -> None:
     """Remove what a kill left half-written or half-removed."""
     for path in folder.glob(f"{_PREFIX}*"):
-        if _step(path) is not None and not (path / _WHOLE).is_file():
+        if _step(path) is not None and not _is_whole(path):
             shutil.rmtree(path)
 
 
@@ -81,6 +88,38 @@ def load_sampling(folder: Path, process: int) -> tuple[int, Any] | None:
         return None
     kept = torch.load(path, weights_only=True)
     return kept["micro_steps"], kept["completions"]
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Weights or a checkpoint are written; what stands in the way is said in a sentence.
+
+    Raises:
+        IncompleteError: the disk is full, for instance. What was whole before stays.
+    """
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, RuntimeError, SafetensorError) as error:  # torch and safetensors have errors of their own for a full disk
+        hint = "Make room, and give the same command again: it goes on from the last whole checkpoint."
+        raise IncompleteError(f"{folder}: cannot be written ({line(error)})\n{hint}") from error
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    """Whether the note is there and every file has the size that it had then."""
+    try:
+        sizes = json.loads((checkpoint / _WHOLE).read_text(encoding="utf-8")).get("bytes", {})
+        return all((checkpoint / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, AttributeError):  # AttributeError: a note that is no object
+        return False
+
+
+def _kept(path: Path) -> int:
+    """The size of a file, once it is on the disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        return path.stat().st_size
 
 
 def _sampling(process: int) -> str:

@@ -2,6 +2,8 @@
 
 FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
   configuration.json   what the stage was told; a second call with another one is refused
+  changeable.json      what the latest call was told besides: it may be another thing in the next
+  examples.json        how many examples it learns from, and their digest; a second call with others is refused
   log.jsonl            what happened, one line each
   completions.jsonl    some of what GRPO sampled, as `salon reward audit` reads it
   checkpoint-N/        what a killed run goes on from
@@ -10,21 +12,26 @@ FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
 """
 
 import fcntl
+import hashlib
 import json
+import math
 import os
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias
 
+from salon_taxonomy.answers import magicmirror_json
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import StageConfiguration
+from salon_train.data import TrainingExample
 from salon_train.trainers.resuming import Checkpoint, whole_checkpoints
 
 Stage: TypeAlias = Literal["sft", "grpo", "refine"]
 _FREE: Final = ("log", "store", "evaluation", "checkpoints", "degeneration", "monitors")
+_CHANGEABLE: Final = "changeable.json"
 """Sections that do not change which weights come out, and may be changed between two calls."""
 
 
@@ -40,6 +47,7 @@ class RunFolder:
     path: Path
     stage: Stage
     _lock: int | None = None
+    _notes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, configuration: StageConfiguration, stage: Stage) -> Self:
@@ -60,7 +68,7 @@ class RunFolder:
     def finished(self) -> Mapping[str, Any] | None:
         """What the stage ended with; None while it has not."""
         path = self.path / "finished.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        return _noted(path) if path.is_file() else None
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Say that the stage is done."""
@@ -71,23 +79,46 @@ class RunFolder:
         return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
 
     def begin(self, configuration: StageConfiguration) -> None:
-        """Note what the stage is told, or hold it against what it was told before.
+        """Hold what the stage is told against what it was told before; :meth:`note` writes it down.
 
         Raises:
             InputError: when a setting that shapes the weights is another one now.
         """
         told = _told(configuration, self.stage)
         path = self.path / "configuration.json"
+        self._notes[path.name] = told
         if path.is_file():
-            before = json.loads(path.read_text(encoding="utf-8"))
+            before = _noted(path)
             key = next((key for key in sorted(told.keys() | before.keys()) if told.get(key) != before.get(key)), None)
             if key is not None:
                 raise InputError(
                     f"this run was begun with {before.get(key)!r}, and is now told", source=self.path, key=key,
                     value=told.get(key), hint="Choose another run.folder, or begin anew with --again.",
                 )  # fmt: skip
-        else:
-            _write(path, told)
+        self._notes[_CHANGEABLE] = _flat(_told_besides(configuration))
+
+    def learn_from(self, examples: Sequence[TrainingExample]) -> None:
+        """Hold the examples that the stage learns from against those that it began with; :meth:`note` writes their digest down.
+
+        Raises:
+            InputError: they are others: which come up next would not be what would have come up.
+        """
+        seen = hashlib.sha256()
+        for each in examples:
+            row = (each.example_id, magicmirror_json(each.truth), each.prompt, each.reasoning, each.hard_positive)
+            seen.update(json.dumps(row).encode())
+        path = self.path / "examples.json"
+        self._notes[path.name] = now = {"examples": len(examples), "sha256": seen.hexdigest()}
+        if path.is_file() and (before := _noted(path)) != now:
+            problem = f"this run was begun with other rows ({before.get('examples')} of them), and now finds"
+            hint = "Give it the old files again, choose another run.folder, or begin anew with --again."
+            raise InputError(problem, source=self.path, key="data", value=len(examples), hint=hint)
+
+    def note(self) -> None:
+        """Write down what the stage was told and what it learns from, now that it can begin."""
+        for name, value in self._notes.items():
+            if name == _CHANGEABLE or not (self.path / name).is_file():
+                _write(self.path / name, value)
 
     def clear(self) -> None:
         """Remove everything of this stage."""
@@ -121,12 +152,35 @@ class RunFolder:
             self._lock = None
 
 
+def _noted(path: Path) -> dict[str, Any]:
+    """What stands in one of the folder's own files.
+
+    Raises:
+        InputError: it is cut off, or was changed by hand.
+    """
+    try:
+        noted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(
+            "cannot be read: it is cut off or was changed", source=path, hint="Begin anew with --again."
+        ) from error
+    return noted
+
+
 def _told(configuration: StageConfiguration, stage: Stage) -> dict[str, Any]:
     """What shapes the weights of a stage, by dotted key."""
     sections = configuration.model_dump(mode="json")
     others = {"sft", "grpo"} - {stage}
     kept = {name: value for name, value in sections.items() if name not in (*_FREE, *others, "run")}
     return {"stage": stage, **_flat({**kept, "run": {"seed": configuration.run.seed}})}
+
+
+def _told_besides(configuration: StageConfiguration) -> dict[str, Any]:
+    """The sections that shape no weights; JSON has no infinity, so a threshold that is never reached is written as ``inf``."""
+    sections = configuration.model_dump(mode="json", include=set(_FREE))
+    for name, pair in sections.get("monitors", {}).get("thresholds", {}).items():
+        sections["monitors"]["thresholds"][name] = [value if math.isfinite(value) else "inf" for value in pair]
+    return sections
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -4,9 +4,11 @@ configuration ──► examples ──► model ──► trainer ──► che
 A second call goes on from the last whole checkpoint, or says that the stage is finished.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection, StageConfiguration
 from salon_train.data import TrainingExample
-from salon_train.models.loading import LoadedModel, load_model
+from salon_train.models.loading import LoadedModel, line, load_model
 from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
 from salon_train.trainers.completions import CompletionsFile
@@ -28,6 +30,7 @@ from salon_train.trainers.plan import PlannedSampler, prompt_plan
 from salon_train.trainers.policy import SampledCompletions
 from salon_train.trainers.reading import read_assessment
 from salon_train.trainers.requirements import missing
+from salon_train.trainers.resuming import writing
 from salon_train.trainers.rewards import open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 from salon_train.trainers.watching import RunWatch, board_of
@@ -68,6 +71,7 @@ def train_sft(
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
         DegeneratedError: when loss or gradient became no number.
+        IncompleteError: memory or disk are full, or a picture cannot be read any more.
     """
     section = configuration.sft
     if section is None:
@@ -96,6 +100,7 @@ def train_grpo(
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
         DegeneratedError: when nothing good can come of it any more (:class:`DegenerationMonitor`).
+        IncompleteError: as :func:`train_sft`.
     """
     section = configuration.grpo
     if section is None:
@@ -138,6 +143,7 @@ class Setting:
         listeners: who is shown what was sampled.
         evaluations: who is told of evaluations, beside ``watcher``.
         environment: where judges find their secrets.
+        notes: what people should know about the data, a sentence each.
     """
 
     configuration: StageConfiguration
@@ -147,6 +153,7 @@ class Setting:
     listeners: list[Callable[[SampledCompletions], None]]
     evaluations: list[TrainingWatcher]
     environment: Mapping[str, str]
+    notes: list[str] = field(default_factory=list)
 
 
 def run_stage(
@@ -174,6 +181,8 @@ def run_stage(
     """
     if configuration.run.threads is not None:
         torch.set_num_threads(configuration.run.threads)
+    if configuration.log.to == "wandb":  # the only way to tell transformers
+        os.environ.setdefault("WANDB_PROJECT", configuration.log.project)
     folder = RunFolder.of(configuration, stage)
     main = arguments.rank(environment or {}) == 0
     with folder if main else nullcontext(), quiet():
@@ -184,28 +193,36 @@ def run_stage(
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
         for problem in missing(configuration, stage):
             raise problem
-        held_out = () if evaluated is None else learning_data.held_out_rows(evaluated).examples
+        held_out = learning_data.Rows(()) if evaluated is None else learning_data.held_out_rows(evaluated)
         set_seed(configuration.run.seed)  # adapters begin at random
         loaded = load_model(configuration.model, start=start)
         checkpoint = folder.last_checkpoint()
         everyone = Watchers((LogFile(folder.log), watcher))
-        setting = Setting(configuration, folder, loaded, everyone, [], [], environment or {})
+        setting = Setting(configuration, folder, loaded, everyone, [], [], environment or {}, list(held_out.notes))
         trainer = make(setting)
+        if main:
+            folder.note()
+        for note in setting.notes if main else ():
+            everyone.happened(TrainingEvent("noted", 0, trainer.args.max_steps, {"note": note}))
         trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
         told = Watchers((everyone, *setting.evaluations))
-        evaluation = None if evaluated is None else _evaluation(evaluated, loaded, trainer, held_out, told)
+        evaluation = None if evaluated is None else _evaluation(evaluated, loaded, trainer, held_out.examples, told)
         if evaluation is not None:
             trainer.add_callback(evaluation)
         try:
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint.folder))
         except DegeneratedError as error:
-            everyone.happened(TrainingEvent("degenerated", error.step, trainer.state.max_steps, {"reason": error.reason}))
+            why = {"reason": error.reason, "said": str(error)}
+            everyone.happened(TrainingEvent("degenerated", error.step, trainer.state.max_steps, why))
             raise
         except torch.OutOfMemoryError as error:
             hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
             raise IncompleteError(f"the device has no memory left at step {trainer.state.global_step}\n{hint}") from error
+        except OSError as error:  # of a picture, or of the folder
+            hint = "If a picture cannot be read, `salon train data check` says which; what was whole before stays."
+            raise IncompleteError(f"ended at step {trainer.state.global_step}: {line(error)}\n{hint}") from error
         numbers = {} if evaluation is None else dict(evaluation.latest)
         _keep(trainer, loaded, folder, numbers)
         everyone.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
@@ -216,22 +233,31 @@ def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
     """Optimizer steps of a stage: as given, or as many as its epochs take.
 
     Example:
-        >>> steps_of(SftSection(epochs=2, batch=32), 100)
-        7
+        >>> steps_of(SftSection(epochs=2, batch=32), 100), steps_of(GrpoSection(epochs=1, batch=12, generations=6), 100)
+        (7, 50)
     """
     if section.steps is not None:
         return section.steps
-    together, again = (
-        (section.batch, 1) if isinstance(section, SftSection) else (section.batch // section.generations, section.iterations)
-    )
-    return max(1, -int(-(section.epochs or 0) * examples // together) * again)
+    if isinstance(section, SftSection):
+        return max(1, -int(-(section.epochs or 0) * examples // section.batch))
+    sequences = Fraction(str(section.epochs or 0)) * examples * section.generations * section.iterations
+    return max(1, -int(-sequences // section.batch))
+
+
+def _learned_from(setting: Setting, configuration: Configuration, stage: Stage) -> tuple[TrainingExample, ...]:
+    """The examples of a stage, which have to be those that it was begun with."""
+    rows = learning_data.stage_rows(configuration, stage)
+    setting.notes += rows.notes
+    if arguments.rank(setting.environment) == 0:
+        setting.folder.learn_from(rows.examples)
+    return rows.examples
 
 
 def _sft_trainer(setting: Setting, configuration: Configuration, section: SftSection) -> "Learning":
     from salon_train.trainers.imitation import ImitationTrainer
 
     data = configuration.data
-    examples = learning_data.stage_rows(configuration, "sft").examples
+    examples = _learned_from(setting, configuration, "sft")
     rows = learning_data.imitation_dataset(examples, data)
     steps = steps_of(section, len(examples))
     sampling = configuration.sampling
@@ -255,7 +281,7 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     from salon_train.trainers.policy import PolicyTrainer
 
     loaded, data = setting.loaded, configuration.data
-    examples = learning_data.stage_rows(configuration, "grpo").examples
+    examples = _learned_from(setting, configuration, "grpo")
     rewards = open_rewards(configuration.reward, setting.environment, reasoning=data.reasoning)
     board = board_of(configuration.monitors, Grammar.MAGICMIRROR)
     rows = learning_data.policy_dataset(examples, data)
@@ -365,8 +391,9 @@ def _compute(trainer: Any) -> Callable[[], AbstractContextManager[Any]]:
 
 def _keep(trainer: Any, loaded: LoadedModel, folder: RunFolder, numbers: Mapping[str, Any]) -> None:
     """Write the result; the main process says at last that the stage is finished."""
-    trainer.save_model(str(folder.model))
-    if trainer.accelerator.is_main_process:
-        loaded.processor.save_pretrained(folder.model)
-        folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
+    with writing(folder.model):
+        trainer.save_model(str(folder.model))
+        if trainer.accelerator.is_main_process:
+            loaded.processor.save_pretrained(folder.model)
+            folder.finish({"steps": trainer.state.global_step, "evaluation": dict(numbers)})
     trainer.accelerator.wait_for_everyone()

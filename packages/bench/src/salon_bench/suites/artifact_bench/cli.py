@@ -17,7 +17,7 @@ _EXPERTS = click.option("--expert", "experts", multiple=True, help="A judge who 
 
 @click.group("artifact-bench")
 def artifact_bench() -> None:
-    """Artifact-Bench's own tools; the benchmark itself is ``salon bench run artifact-bench``.
+    """Artifact-Bench's own tools; the benchmark itself is `salon bench run artifact-bench`.
 
     \b
     salon bench artifact-bench rows rows.json --videos videos/

@@ -10,18 +10,14 @@ it sees each pair both ways. What two showings that contradict each other come t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from salon_bench.media import PicturePolicy
 from salon_bench.suites.generations import Generated
 from salon_bench.suites.magic_bench_377.pairing import Pair, planned_pairs
 from salon_bench.suites.magic_bench_377.prompt_file import SUITE
-from salon_bench.suites.magic_bench_377.questions import Questions
 from salon_bench.suites.magic_bench_377.replies import Shown, parse_battle
-from salon_bench.suites.magic_bench_377.suite import PICTURES, rater, required_prompts
+from salon_bench.suites.magic_bench_377.suite import PromptFileSuite, rater
 from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary
-from salon_bench.suites.templates import Templates
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
@@ -39,7 +35,6 @@ SHOWINGS: Final = ("first", "second")
 """The steps; and the dimensions of rows that say what the left picture got in a showing: 1, 0.5 or 0."""
 
 _RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning
-_FOLDER = Path(__file__).with_name("prompts")
 _LONGEST_OPPONENT = 360
 _NO_PICTURE = Media.from_bytes(b"")
 _TIES = (Winner.BOTH_GOOD, Winner.BOTH_BAD, Winner.TIE)
@@ -75,7 +70,7 @@ def combined(first: Winner, second: Winner, rule: OrderRule) -> Verdict[Winner]:
     return Scored(Winner.TIE)
 
 
-class MagicBench377Battles:
+class MagicBench377Battles(PromptFileSuite):
     """Battles by a judge; three are installed: ``magic-bench-377-battles``, ``…-battles-strict`` and ``…-battles-each``.
 
     Args:
@@ -105,24 +100,6 @@ class MagicBench377Battles:
         return digest(
             self.name, {"template": self.questions.templates.texts["battle"], "rule": self.rule, "rules": _RULES_VERSION}
         )
-
-    @property
-    def pictures(self) -> PicturePolicy:
-        """As in the suite that marks."""
-        return PICTURES
-
-    @cached_property
-    def questions(self) -> Questions:
-        """The question, with its template compiled once."""
-        return Questions(Templates(_FOLDER))
-
-    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The prompts of a file, with the battles that it lists.
-
-        Raises:
-            InputError: without a file, or when it is wrong.
-        """
-        return required_prompts(source)
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
         """One case for every two pictures that meet (:func:`~.pairing.planned_pairs`).

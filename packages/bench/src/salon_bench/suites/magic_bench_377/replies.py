@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from salon_taxonomy.answers import Note, Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import Found, Said, last_object, nothing_found, rejected, said
+from salon_taxonomy.answers.reading import Found, Said, rejected, said_object
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.verdict import Reason
 
@@ -70,12 +70,10 @@ class _OffMenuError(ValueError):
 
 
 def _parsed(text: str, key: str, read: Callable[[Json], V]) -> Outcome[V]:
-    heard = said(text)
-    if isinstance(heard, Unparsed):
-        return heard
-    found = last_object(heard.answer)
-    if found is None:
-        return nothing_found(heard, "{")
+    opened = said_object(text)
+    if isinstance(opened, Unparsed):
+        return opened
+    heard, found = opened
     try:
         members = strict_json(found.body)
         if not isinstance(members, dict) or key not in members:

@@ -17,6 +17,7 @@ from salon_bench.suites.magic_bench_377.questions import Dimension
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
 from salon_bench.suites.magic_bench_377.suite import MOS, TEST_POINTS
 from salon_bench.suites.suite import Summary
+from salon_bench.suites.summary_columns import SUMMARY_COLUMNS
 from salon_ranking.intervals import percentile_interval
 from salon_ranking.mos.ratings import Ratings
 from salon_ranking.mos.scores import mean_opinion_scores
@@ -25,15 +26,6 @@ from salon_ranking.shares import sign_test, wilson_interval
 REPLICATES: Final = 1000
 SEED: Final = 0
 _CONFIDENCE: Final = 0.95
-_SCHEMA: Final = {
-    "metric": pl.String,
-    "group": pl.String,
-    "value": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "scored": pl.Int64,
-    "unscored": pl.Int64,
-}
 _AGAINST: Final = "against "
 
 
@@ -55,7 +47,7 @@ def summarize_marks(scores: pl.DataFrame) -> Summary:
         "Test points are shares of checks that are met in full; 95 % intervals by Wilson, checks taken for independent.",
         *_left_out(scores.filter(pl.col("task").is_in([MOS, TEST_POINTS]))),
     )
-    return Summary(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), notes)
+    return Summary(pl.DataFrame(rows, schema=SUMMARY_COLUMNS, orient="row"), notes)
 
 
 def _marks(scores: pl.DataFrame) -> Iterator[tuple[object, ...]]:
@@ -116,7 +108,7 @@ def summarize_battles(scores: pl.DataFrame, rule: OrderRule = OrderRule.TIE) -> 
     agreed = leaning.select(pl.col("first") + pl.col("second") == 1.0).to_series()  # one picture's gain is the other's loss
     left = mine.filter(pl.col("dimension").is_in(SHOWINGS) & (pl.col("value").is_null() | (pl.col("value") != 0.5)))
     rows += [_share("orders agree", None, agreed), _share("left wins", None, left["value"] > 0.5)]
-    return Summary(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), (*_battle_notes(leaning, rule), *_left_out(mine)))
+    return Summary(pl.DataFrame(rows, schema=SUMMARY_COLUMNS, orient="row"), (*_battle_notes(leaning, rule), *_left_out(mine)))
 
 
 def _leaning(mine: pl.DataFrame) -> pl.DataFrame:

@@ -40,24 +40,8 @@ _FOLDER = Path(__file__).with_name("prompts")
 _NAME_LENGTH = 400
 
 
-class MagicBench377:
-    """The suite ``magic-bench-377``: test points and marks."""
-
-    steps = (*(f"check:{point}" for point in points()), *(f"mark:{each.template}" for each in Dimension))
-    """The steps that :meth:`examine` may ask; each may have a judge of its own."""
-
-    @property
-    def name(self) -> str:
-        """``magic-bench-377``."""
-        return SUITE
-
-    @cached_property
-    def version(self) -> str:
-        """A digest of templates, test points, rules and parsers."""
-        names = ("check", *(each.template for each in Dimension))
-        templates = {name: self.questions.templates.texts[name] for name in names}
-        labels = {point: [label.name, label.definition] for point, label in points().items()}
-        return digest(SUITE, {"templates": templates, "points": labels, "rules": _RULES_VERSION})
+class PromptFileSuite:
+    """What the suites of the benchmark share: the pictures that judges see, the questions, and prompts from a file."""
 
     @property
     def pictures(self) -> PicturePolicy:
@@ -76,6 +60,26 @@ class MagicBench377:
             InputError: without a file, or when it is wrong.
         """
         return required_prompts(source)
+
+
+class MagicBench377(PromptFileSuite):
+    """The suite ``magic-bench-377``: test points and marks."""
+
+    steps = (*(f"check:{point}" for point in points()), *(f"mark:{each.template}" for each in Dimension))
+    """The steps that :meth:`examine` may ask; each may have a judge of its own."""
+
+    @property
+    def name(self) -> str:
+        """``magic-bench-377``."""
+        return SUITE
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of templates, test points, rules and parsers."""
+        names = ("check", *(each.template for each in Dimension))
+        templates = {name: self.questions.templates.texts[name] for name in names}
+        labels = {point: [label.name, label.definition] for point, label in points().items()}
+        return digest(SUITE, {"templates": templates, "points": labels, "rules": _RULES_VERSION})
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
         """One case per prompt, model and picture; the paper has four pictures per prompt."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def magicbench() -> None:
-    """MagicBench's own tools; the benchmark itself is ``salon bench run magicbench``.
+    """MagicBench's own tools; the benchmark itself is `salon bench run magicbench`.
 
     \b
     Example:

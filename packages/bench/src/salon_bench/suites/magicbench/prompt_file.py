@@ -8,8 +8,7 @@ from pathlib import Path
 
 from salon_bench.suites.magicbench.subjects import CLASS_NAMES, SubCategory
 from salon_bench.suites.suite import SuitePrompt
-from salon_bench.suites.table_rows import TableRow, table_rows
-from salon_taxonomy.errors import InputError
+from salon_bench.suites.table_rows import TableRow, unique_rows
 from salon_taxonomy.records import Prompt
 
 LONGEST_PROMPT = 8000
@@ -37,18 +36,7 @@ def read_prompts(path: Path) -> list[SuitePrompt]:
         >>> prompt.prompt.prompt_id, prompt.facts["subject"]
         ('0001', 'kettle')
     """
-    prompts: list[SuitePrompt] = []
-    seen: dict[str, int] = {}
-    for row in table_rows(path):
-        found = _prompt(row)
-        prompt_id = found.prompt.prompt_id
-        if prompt_id in seen:
-            raise row.problem(f"is the id of row {seen[prompt_id]} already:", "prompt_id", value=prompt_id)
-        seen[prompt_id] = row.number
-        prompts.append(found)
-    if not prompts:
-        raise InputError("there is no prompt in the file", source=path)
-    return prompts
+    return unique_rows(path, _prompt, lambda made: made.prompt.prompt_id, "prompt_id", what="prompt")
 
 
 def _prompt(row: TableRow) -> SuitePrompt:

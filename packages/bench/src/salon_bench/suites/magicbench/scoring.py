@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
 from salon_bench.suites.suite import Summary
+from salon_bench.suites.summary_columns import SUMMARY_COLUMNS
 from salon_ranking.intervals import percentile_interval
 from salon_ranking.shares import wilson_interval
 from salon_taxonomy.errors import InputError
@@ -25,15 +26,6 @@ CONFIDENCE: Final = 0.95
 REPLICATES: Final = 1000
 SEED: Final = 0
 
-_SCHEMA: Final = {
-    "metric": pl.String,
-    "group": pl.String,
-    "value": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "scored": pl.Int64,
-    "unscored": pl.Int64,
-}
 _NEEDED: Final = ("prompt_id", "generation_id", "task", "dimension", "value", "unscored_reason")
 
 
@@ -96,7 +88,7 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
         }
         for place, metric in enumerate(metrics)
     ]
-    return Summary(pl.DataFrame(rows, schema=_SCHEMA), tuple(_notes(pictures, scores, fidelity, one_each, strange)))
+    return Summary(pl.DataFrame(rows, schema=SUMMARY_COLUMNS), tuple(_notes(pictures, scores, fidelity, one_each, strange)))
 
 
 def _pictures(scores: pl.DataFrame) -> pl.DataFrame:

@@ -38,7 +38,7 @@ def _output(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 @click.group()
 def prism() -> None:
-    """PRISM-Bench's own tools; the benchmark itself is ``salon bench run prism`` and ``prism-zh``.
+    """PRISM-Bench's own tools; the benchmark itself is `salon bench run prism` and `prism-zh`.
 
     \b
     Example:

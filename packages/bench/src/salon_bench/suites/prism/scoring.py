@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
 from salon_bench.suites.prism.tracks import Axis, Track
 from salon_bench.suites.suite import Summary
+from salon_bench.suites.summary_columns import SUMMARY_COLUMNS
 from salon_ranking.intervals import percentile_interval
 from salon_taxonomy.errors import InputError
 
@@ -32,17 +33,6 @@ AVERAGE: Final = "average"
 
 POINTS: Final = 10.0
 """From a judge's points of 10 to points of 100."""
-
-SCHEMA: Final = {
-    "metric": pl.String,
-    "group": pl.String,
-    "value": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "scored": pl.Int64,
-    "unscored": pl.Int64,
-}
-"""Columns of the summary."""
 
 _AXES = tuple(Axis)
 _TRACKS = tuple(Track)
@@ -103,7 +93,7 @@ def summarize(
             "scored": counts(found.track, found.scored),
             "unscored": counts(found.track, found.unscored),
         },
-        schema=SCHEMA,
+        schema=SUMMARY_COLUMNS,
         strict=False,
     ).with_columns(pl.col("value", "ci_low", "ci_high").fill_nan(None))
     return Summary(table, tuple(_notes(found, scores, Fidelity(fidelity), replicates, seed)))

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import is_refusal, last_object, nothing_found, rejected, said
+from salon_taxonomy.answers.reading import is_refusal, rejected, said, said_object
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.verdict import Reason
 
@@ -61,12 +61,10 @@ def parse_equivalent(text: str) -> Outcome[bool]:
         >>> parse_equivalent('{"equivalent": "mostly"}').reason
         <Reason.OFF_MENU: 'off_menu'>
     """
-    heard = said(text)
-    if isinstance(heard, Unparsed):
-        return heard
-    found = last_object(heard.answer)
-    if found is None:
-        return nothing_found(heard, "{")
+    opened = said_object(text)
+    if isinstance(opened, Unparsed):
+        return opened
+    heard, found = opened
     try:
         key, value = _member(strict_json(found.body), _EQUIVALENT)
     except JsonError as problem:
@@ -83,12 +81,10 @@ def parse_questions(text: str) -> Outcome[tuple[str, ...]]:
         >>> parse_questions('{"questions": ["Is there a lemon?", "Is the lemon blue?"]}').answer
         ('Is there a lemon?', 'Is the lemon blue?')
     """
-    heard = said(text)
-    if isinstance(heard, Unparsed):
-        return heard
-    found = last_object(heard.answer)
-    if found is None:
-        return nothing_found(heard, "{")
+    opened = said_object(text)
+    if isinstance(opened, Unparsed):
+        return opened
+    heard, found = opened
     try:
         key, value = _member(strict_json(found.body), ("questions", "yn_question_list"))
         if not isinstance(value, list) or not 0 < len(value) <= MOST_QUESTIONS:

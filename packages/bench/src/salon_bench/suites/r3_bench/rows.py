@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from salon_bench.suites.r3_bench.replies import MOST_QUESTIONS
-from salon_bench.suites.table_rows import TableRow, table_rows
-from salon_taxonomy.errors import InputError
+from salon_bench.suites.table_rows import TableRow, unique_rows
 
 _LONGEST_ID: Final = 200
 _LONGEST_TEXT: Final = 8000
@@ -85,17 +84,7 @@ def read_items(path: Path, images: Path | None = None) -> list[Item]:
         ('7', False, (True,))
     """
     root = images or path.parent
-    items: list[Item] = []
-    seen: dict[str, int] = {}
-    for row in table_rows(path):
-        item = _item(row, root)
-        if item.idx in seen:
-            raise row.problem(f"is the id of row {seen[item.idx]} already:", "idx", value=item.idx)
-        seen[item.idx] = row.number
-        items.append(item)
-    if not items:
-        raise InputError("there is no row in the file", source=path)
-    return items
+    return unique_rows(path, lambda row: _item(row, root), lambda item: item.idx, "idx")
 
 
 def _item(row: TableRow, root: Path) -> Item:

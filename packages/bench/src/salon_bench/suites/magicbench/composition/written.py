@@ -15,7 +15,7 @@ from salon_bench.suites.magicbench.composition.library import Library
 from salon_bench.suites.magicbench.subjects import SubCategory
 from salon_bench.suites.templates import Templates
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import last_object, nothing_found, rejected, said
+from salon_taxonomy.answers.reading import rejected, said_object
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
@@ -70,12 +70,10 @@ def parse_written(text: str) -> Outcome[tuple[str, str]]:
         >>> parse_written('{"prompt": "An old kettle whistles on a stove.", "subject": "teapot"}').detail
         'the description does not name its subject'
     """
-    heard = said(text)
-    if isinstance(heard, Unparsed):
-        return heard
-    found = last_object(heard.answer)
-    if found is None:
-        return nothing_found(heard, "{")
+    opened = said_object(text)
+    if isinstance(opened, Unparsed):
+        return opened
+    heard, found = opened
     try:
         value = strict_json(found.body)
     except JsonError as problem:

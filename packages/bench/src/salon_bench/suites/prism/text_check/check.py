@@ -9,12 +9,13 @@ import polars as pl
 
 from salon_bench.media import PicturePolicy, PictureShelf
 from salon_bench.running.pictures import with_pictures
-from salon_bench.suites.prism.scoring import CONFIDENCE, POINTS, REPLICATES, SCHEMA, SEED, Floats
+from salon_bench.suites.prism.scoring import CONFIDENCE, POINTS, REPLICATES, SEED, Floats
 from salon_bench.suites.prism.text_check.matching import TextMatch, compare
 from salon_bench.suites.prism.text_check.quoted import quoted_texts
 from salon_bench.suites.prism.text_check.reader import TextReader
 from salon_bench.suites.prism.tracks import Track
 from salon_bench.suites.suite import Case, Judging, Summary
+from salon_bench.suites.summary_columns import SUMMARY_COLUMNS
 from salon_ranking.intervals import percentile_interval
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Score
@@ -64,7 +65,7 @@ def summarize_text(scores: pl.DataFrame, *, replicates: int = REPLICATES, seed: 
         mean = POINTS * float(total.sum()) / scored if scored else None
         rows.append((dimension, str(Track.TEXT_RENDERING), mean, low, high, scored, mine.height - scored))
     note = f"95 % intervals: percentile bootstrap over prompts, {replicates} replicates, seed {seed}."
-    return Summary(pl.DataFrame(rows, schema=SCHEMA, orient="row"), (note,) if replicates else ())
+    return Summary(pl.DataFrame(rows, schema=SUMMARY_COLUMNS, orient="row"), (note,) if replicates else ())
 
 
 def _rows(case: Case, reader: TextReader) -> Iterator[Score]:

@@ -13,10 +13,10 @@ import rich_click as click
 from rich.console import Console
 from rich.table import Table
 
-from salon_rewards.catalog import REWARDS, make_reward
-from salon_rewards.completions_file import read_completions
+from salon_rewards.catalog import ASKED, REWARDS, make_reward
 from salon_rewards.composition import Part
-from salon_rewards.scoring import ScoredCompletions, label_counts, score_completions
+from salon_rewards.scoring.completions_file import read_completions
+from salon_rewards.scoring.scored import ScoredCompletions, label_counts, score_completions
 from salon_taxonomy.errors import InputError
 
 _BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}
@@ -68,7 +68,8 @@ def score(file: str, names: tuple[str, ...], weights: str | None, explain: bool,
         try:
             scored = score_completions(columns, parts, explain=terms if explain else None, progressed=progressed)
         except InputError as error:
-            raise _in_file(error, file) from error
+            column = "completion" if error.column == "completions" else error.column
+            raise error.at(source=_shown(file), column=column) from error
     if output is not None:
         _write(scored, output)
     if format_ == "json" and output is None:
@@ -86,9 +87,8 @@ def _parts(names: Sequence[str], weights: str | None) -> list[Part]:
     for name in names:
         if name not in _BY_RULE:
             known = next((entry for entry in REWARDS if entry.name == name), None)
-            problem = (
-                "there is no reward by rule called" if known is None else f"this reward asks a {known.asks}, use Python for"
-            )
+            asks = None if known is None else ASKED[known.asks]
+            problem = "there is no reward by rule called" if asks is None else f"this reward asks {asks}, use Python for"
             raise InputError(problem, source="--reward", value=name, allowed=_BY_RULE)
     if len(set(names)) < len(names):
         raise InputError("a reward is given twice", source="--reward", value=list(names))
@@ -170,16 +170,3 @@ def _print(scored: ScoredCompletions) -> None:
 
 def _shown(file: str) -> str:
     return "standard input" if file == "-" else file
-
-
-def _in_file(error: InputError, file: str) -> InputError:
-    """The same error, saying in which file."""
-    return InputError(
-        error.problem,
-        source=_shown(file),
-        row=error.row,
-        column="completion" if error.column == "completions" else error.column,
-        value=error.value,
-        allowed=error.allowed,
-        hint=error.hint,
-    )

@@ -7,9 +7,9 @@ from typing import Any
 
 from salon_rewards.abstaining import Paid
 from salon_rewards.batch import Batch
-from salon_rewards.completions_file import COMPLETION
 from salon_rewards.composition import TOTAL, ComposedReward, Part, compose
 from salon_rewards.illusory_edits import illusory
+from salon_rewards.scoring.completions_file import COMPLETION
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
@@ -114,7 +114,7 @@ def score_completions(
         try:
             composed.score(batch)
         except InputError as error:
-            raise _moved(error, start) from error
+            raise (error if error.row is None else error.at(row=error.row + start)) from error
         for component in composed.last.components if composed.last else ():
             collected.setdefault(component.name, []).extend(component.paid)
             weights[component.name] = component.weight
@@ -181,19 +181,4 @@ def _summary(name: str, weight: float, paid: Sequence[Paid]) -> ComponentSummary
     mean = sum(had) / len(had) if had else None
     return ComponentSummary(
         name, weight, len(had), len(paid) - len(had), mean, min(had, default=None), max(had, default=None), dict(reasons)
-    )
-
-
-def _moved(error: InputError, by: int) -> InputError:
-    """The same error, its row counted from the beginning of the whole."""
-    if error.row is None:
-        return error
-    return InputError(
-        error.problem,
-        source=error.source,
-        row=error.row + by,
-        column=error.column,
-        value=error.value,
-        allowed=error.allowed,
-        hint=error.hint,
     )

@@ -1,10 +1,10 @@
 """A file of completions: JSON Lines with one object per row, ``completion`` and the columns that rewards need beside it."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from salon_rewards.json_lines import json_lines
 from salon_taxonomy.errors import InputError
 
 COMPLETION = "completion"
@@ -28,11 +28,7 @@ def read_completions(lines: Iterable[bytes], source: str | Path, needed: Sequenc
         >>> read_completions([b'{"completion": "Fine.", "truth": null}'], "a.jsonl", ["truth"])
         {'completion': ['Fine.'], 'truth': [None]}
     """
-    rows: list[Mapping[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        rows.append(_row(line, source, number, len(rows) + 1))
+    rows = [row for _, row in json_lines(lines, source)]
     if not rows:
         raise InputError("holds no rows", source=source, hint='A row is a line such as {"completion": "…", "truth": {…}}.')
     for column in (COMPLETION, *needed):
@@ -46,19 +42,3 @@ def read_completions(lines: Iterable[bytes], source: str | Path, needed: Sequenc
             raise InputError(problem, source=source, row=number, column=COMPLETION, value=row[COMPLETION])
     names = dict.fromkeys(key for row in rows for key in row)
     return {name: [row.get(name) for row in rows] for name in names}
-
-
-def _row(line: bytes, source: str | Path, number: int, row: int) -> Mapping[str, Any]:
-    try:
-        value = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"), parse_constant=_refused)
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 at byte {error.start}", source=source, row=row, line=number) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is no JSON ({error})", source=source, row=row, line=number) from error
-    if not isinstance(value, dict):
-        raise InputError("a row is a JSON object, not", source=source, row=row, line=number, value=value)
-    return value
-
-
-def _refused(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")

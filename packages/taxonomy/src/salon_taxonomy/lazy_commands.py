@@ -1,0 +1,85 @@
+"""Groups of commands that import a command only when it is called: not for their help, and not for a shell's completion."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+_LISTING: Final = "salon_taxonomy.lazy_commands.listing"
+
+
+class LazyCommand(NamedTuple):
+    """A command that stands in a file of its own."""
+
+    place: str
+    """``module:attribute``."""
+    short_help: str
+    """The first sentence of its help, which a test holds it to."""
+
+
+class LazyGroup(click.RichGroup):
+    """A group of which some commands stand in files of their own.
+
+    While commands are only listed, each of these is stood in for by its name and its help in short.
+
+    Args:
+        lazy_commands: those commands, by name.
+
+    Example:
+        >>> lazy = {"draw": LazyCommand("no_such_module:draw", "Draw what is not there.")}
+        >>> group = LazyGroup("salon", lazy_commands=lazy)
+        >>> "Draw what is not there." in group.get_help(click.RichContext(group))
+        True
+    """
+
+    def __init__(self, *args: Any, lazy_commands: Mapping[str, LazyCommand] | None = None, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.lazy_commands = dict(lazy_commands or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in alphabetical order."""
+        return sorted({*super().list_commands(ctx), *self.lazy_commands})
+
+    def short_help_of(self, name: str) -> str | None:
+        """What the list says of a command without importing it; None: the command is asked."""
+        found = self.lazy_commands.get(name)
+        return None if found is None else found.short_help
+
+    def load(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one command; None for an unknown name."""
+        found = self.lazy_commands.get(name)
+        if found is None:
+            return super().get_command(ctx, name)
+        module, _, attribute = found.place.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command, or its stand-in while commands are only listed; None for an unknown name."""
+        words = self.short_help_of(cmd_name) if ctx.meta.get(_LISTING) else None
+        return click.RichCommand(name=cmd_name, help=words) if words else self.load(ctx, cmd_name)
+
+    def format_help(self, ctx: click.RichContext, formatter: click.RichHelpFormatter) -> None:  # type: ignore[override]
+        """Write the group's help."""
+        with _listing(ctx):
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """What the shell may offer for an unfinished word."""
+        with _listing(ctx):
+            return super().shell_complete(ctx, incomplete)
+
+
+@contextmanager
+def _listing(ctx: click.Context) -> Iterator[None]:
+    """Commands are listed, not called."""
+    ctx.meta[_LISTING] = True
+    try:
+        yield
+    finally:
+        del ctx.meta[_LISTING]

@@ -1,0 +1,87 @@
+"""``salon train report``: parse, read the runs, write a page or print JSON."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from salon_train.report.folders import Run
+
+
+@click.command("report")
+@click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write here. A page of one run without it: FOLDER/report.html; JSON without it: to the screen.",
+)
+@click.option("--format", "form", type=click.Choice(["html", "json"]), default=None, help="Default: by --output, or html.")
+def report(folders: tuple[Path, ...], output: Path | None, form: str | None) -> None:
+    """Write one self-contained page about a training run: how it went, its curves, its monitors, what the policy wrote.
+
+    FOLDER is the run's (run.folder of its configuration), or one stage's in it. Several runs stand side by side, in the same
+    charts. Also for a run that is still going: the page shows what is logged so far. It fetches nothing and runs no script.
+
+    \b
+    Example:
+      salon train report run
+      salon train report run another-run --output compared.html
+      salon train report run --format json
+    """
+    from salon_train.report.folders import read_runs
+
+    chosen = _form(form, output)
+    if chosen == "html" and output is None and len(folders) > 1:
+        raise click.UsageError("a page of several runs needs --output page.html")
+    runs = read_runs(folders)
+    if chosen == "json":
+        from salon_train.report.summary import summary
+
+        text = json.dumps(summary(runs), indent=2, ensure_ascii=False, allow_nan=False)
+        if output is None:
+            click.echo(text.encode("utf-8", "replace").decode())
+        else:
+            _write(f"{text}\n", output)
+        return
+    _check_page()
+    from salon_train.report.page import training_page
+
+    page = training_page(runs)
+    path = output or folders[0] / "report.html"
+    _write(page, path)
+    _say(runs)
+    click.echo(f"page: {path}")
+
+
+def _form(form: str | None, output: Path | None) -> str:
+    """The form that was asked for, or the one that the file's ending says, or a page."""
+    if form is not None:
+        return form
+    suffix = "html" if output is None else output.suffix.lower().lstrip(".")
+    if suffix not in ("html", "json"):
+        raise click.UsageError(f"--output {output}: say --format, or end the name with .html or .json")
+    return suffix
+
+
+def _check_page() -> None:
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("salon_ranking", "altair", "jinja2", "vl_convert")):
+        raise click.ClickException("the page needs more libraries: pip install 'salon-train[report]'")
+
+
+def _write(text: str, path: Path) -> None:
+    from salon_bench.running.export import write_bytes
+
+    write_bytes(text.encode("utf-8", "replace"), path)
+
+
+def _say(runs: "Sequence[Run]") -> None:
+    from salon_bench.report.gallery import plain
+
+    for run in runs:
+        for stage, of in run.stages.items():
+            click.echo(f"{plain(run.name)} {stage}: {plain(of.history.sentence)}")

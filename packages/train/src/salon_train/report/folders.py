@@ -1,0 +1,120 @@
+"""Run folders as they are given to ``salon train report``: their stages, with what each was told and what it logged."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from salon_taxonomy.answers.strict_json import Json
+from salon_taxonomy.errors import InputError
+from salon_train.report.history import History, State, read_history
+
+STAGES: Final[Mapping[str, str]] = {"sft": "Cold start", "grpo": "GRPO", "refine": "Refiner"}
+"""Stages by the name of their folder, in their order, with their headings."""
+MOST: Final = 8
+"""Runs that can be told apart by colour."""
+_LOG: Final = "log.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """One stage of a run.
+
+    Attributes:
+        folder: where its files are.
+        history: what its log tells.
+        told: settings that shape the weights, by dotted key; None: the folder does not say.
+        besides: the other settings of the latest call (monitors, evaluation, checkpoints), likewise.
+    """
+
+    folder: Path
+    history: History
+    told: Mapping[str, object] | None
+    besides: Mapping[str, object] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run.
+
+    Attributes:
+        name: short, and no other run's of the report.
+        folder: as it was given.
+        stages: by name, in their order.
+    """
+
+    name: str
+    folder: Path
+    stages: Mapping[str, StageRun]
+
+
+def read_runs(folders: Sequence[Path]) -> list[Run]:
+    """The runs of some folders, in their order.
+
+    Args:
+        folders: each a run's, with ``sft``, ``grpo`` or ``refine`` in it, or one such stage's.
+
+    Raises:
+        InputError: a folder is none, stands twice, or holds no log; a log or configuration is broken; or there are too many.
+    """
+    if len(folders) > MOST:
+        raise InputError(f"at most {MOST} runs stand side by side; these are", source="FOLDER", value=len(folders))
+    found: dict[Path, dict[str, StageRun]] = {}
+    for folder in folders:
+        if folder.resolve() in found:
+            raise InputError("stands twice", source=folder)
+        found[folder.resolve()] = _stages(folder)
+    names = _names(list(found))
+    return [Run(name, folder, stages) for name, folder, stages in zip(names, folders, found.values(), strict=True)]
+
+
+def _stages(folder: Path) -> dict[str, StageRun]:
+    if folder.is_file():
+        hint = f"Give the folder of the run: {folder.parent}"
+        raise InputError("is a file, not the folder of a run", source=folder, hint=hint)
+    if not folder.is_dir():
+        raise InputError("there is no such folder", source=folder, hint="It is run.folder of the configuration.")
+    if (folder / _LOG).exists():
+        told = _settings(folder / "configuration.json")
+        name = told.get("stage") if told else None
+        if name not in STAGES:
+            name = folder.name if folder.name in STAGES else next(iter(STAGES))
+        return {str(name): _stage(folder, str(name))}
+    stages = {name: _stage(folder / name, name) for name in STAGES if (folder / name / _LOG).exists()}
+    if not stages:
+        hint = "`salon train sft`, `grpo` and `refine` write it when they begin."
+        problem = "holds no log of a run" if any(folder.iterdir()) else "is empty: there is no log of a run"
+        raise InputError(problem, source=folder, allowed=[f"{name}/{_LOG}" for name in STAGES], hint=hint)
+    if all(stage.history.state is State.EMPTY for stage in stages.values()):
+        raise InputError("nothing is logged yet", source=next(iter(stages.values())).history.path)
+    return stages
+
+
+def _stage(folder: Path, name: str) -> StageRun:
+    history = read_history(folder / _LOG, name)
+    return StageRun(folder, history, _settings(folder / "configuration.json"), _settings(folder / "changeable.json"))
+
+
+def _settings(path: Path) -> dict[str, Json] | None:
+    """The object of a JSON file; None without the file."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", source=path) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is no JSON ({error})", source=path) from error
+    if not isinstance(values, dict):
+        raise InputError("is no JSON object", source=path)
+    return values
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The last part of each path, or so many that no two are equal."""
+    for parts in range(1, max(len(folder.parts) for folder in folders) + 1):
+        names = ["/".join(folder.parts[-parts:]) for folder in folders]
+        if len(set(names)) == len(names):
+            return names
+    return [str(folder) for folder in folders]

@@ -1,0 +1,70 @@
+"""The thresholds that a run's monitors were held against: its own settings, or what the monitors have by themselves."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from salon_rewards.monitors import MONITORS, Grammar, Thresholds
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.schema import MonitorsSection
+from salon_train.report.folders import StageRun
+from salon_train.report.history import MONITOR
+from salon_train.trainers.watching import board_of
+
+_PREFIX = "monitors.thresholds."
+FACTOR_MONITORS = frozenset({"length_drift"})
+"""Monitors that are held against a factor both ways: they warn at the threshold and at 1 over it."""
+
+
+def thresholds_of(stage: StageRun) -> dict[str, Thresholds]:
+    """By monitor, for those that the log has readings of and that Salon knows.
+
+    Where the folder does not say what the monitors were told, a threshold that a warning in the log names counts.
+
+    Raises:
+        InputError: what the folder says of thresholds makes no sense.
+    """
+    own = {key.removeprefix(_PREFIX): pair for key, pair in (stage.besides or {}).items() if key.startswith(_PREFIX)}
+    found: dict[str, Thresholds] = {}
+    for grammar in Grammar:
+        known = {build.name for build in MONITORS[grammar]}  # type: ignore[attr-defined]
+        found |= _held(stage, grammar, {name: pair for name, pair in own.items() if name in known})
+    if stage.besides is None:
+        for each in stage.history.warned:
+            if each.monitor in found and each.threshold is not None and each.verdict in ("warn", "stop"):
+                found[each.monitor] = _moved(found[each.monitor], each.monitor, each.verdict, each.threshold)
+    return {name: held for name, held in found.items() if MONITOR + name in stage.history.curves}
+
+
+def _held(stage: StageRun, grammar: Grammar, own: Mapping[str, object]) -> dict[str, Thresholds]:
+    try:
+        board: Any = board_of(MonitorsSection.model_validate({"thresholds": own}), grammar)
+    except (ValidationError, InputError) as error:
+        said = error.problem if isinstance(error, InputError) else error.errors()[0]["msg"]
+        source = stage.folder / "changeable.json"
+        raise InputError(f"holds thresholds that are none ({said.rstrip(':')})", source=source, value=dict(own)) from None
+    return {monitor.name: monitor.thresholds for monitor in board.monitors}
+
+
+def _moved(held: Thresholds, monitor: str, verdict: str, value: float) -> Thresholds:
+    """With one of the two as the log names it."""
+    if monitor in FACTOR_MONITORS and 0 < value < 1:
+        value = 1 / value
+    warn, stop = (value, max(held.stop, value)) if verdict == "warn" else (min(held.warn, value), value)
+    return Thresholds(warn, stop)
+
+
+def drawn_levels(monitor: str, held: Thresholds) -> list[tuple[str, float]]:
+    """Each finite threshold with its kind; a factor twice.
+
+    Example:
+        >>> drawn_levels("unreadable", Thresholds(0.3, math.inf)), drawn_levels("length_drift", Thresholds(2.0, 4.0))
+        ([('warn', 0.3)], [('warn', 2.0), ('warn', 0.5), ('stop', 4.0), ('stop', 0.25)])
+    """
+    levels = []
+    for kind, value in (("warn", held.warn), ("stop", held.stop)):
+        if math.isfinite(value):
+            levels += [(kind, value), (kind, 1 / value)] if monitor in FACTOR_MONITORS else [(kind, value)]
+    return levels
