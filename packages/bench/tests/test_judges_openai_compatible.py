@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import logging
+import pickle
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
@@ -364,3 +365,20 @@ def test_nothing_is_left_open(recwarn: pytest.WarningsRecorder) -> None:
     asked(Script())
     gc.collect()
     assert [str(warning.message) for warning in recwarn if issubclass(warning.category, ResourceWarning)] == []
+
+
+def test_a_judge_pickles_without_its_connections_and_never_with_a_key() -> None:
+    async def again(judge: OpenAICompatibleJudge, server: MockServer) -> tuple[str, str]:
+        first = await judge.ask(QUESTION)
+        async with pickle.loads(pickle.dumps(judge)) as other:
+            assert other.version == judge.version
+            return first.text, (await other.ask(QUESTION)).text
+
+    assert asked(Script(rule=fixed("yes")), again) == ("yes", "yes")
+
+    async def kept(judge: OpenAICompatibleJudge, server: MockServer) -> None:
+        with pytest.raises(InputError, match="a judge with a key cannot be pickled") as refused:
+            pickle.dumps(judge)
+        assert KEY not in str(refused.value)
+
+    asked(Script(rule=fixed("yes")), kept, environment={"A_KEY": KEY}, api_key_env="A_KEY")

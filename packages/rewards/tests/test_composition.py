@@ -1,6 +1,7 @@
 """Compositions: weights, gates, stages and schedules; what happens to a reward that is missing; and every component kept."""
 
 import asyncio
+import functools
 import json
 import math
 import pickle
@@ -254,3 +255,65 @@ def test_the_order_of_labels_changes_no_reward(answer, truth, order):
     plain = reward(["<think>a</think>\\boxed{" + magicmirror_json(answer) + "}"], truth=[magicmirror_json(truth)])
     turned = reward(["<think>a</think>\\boxed{" + _renamed(answer, order) + "}"], truth=[_renamed(truth, order)])
     assert plain == turned
+
+
+def test_a_part_that_pays_no_number_abstains():
+    parts = [Part(Given("a", math.nan, 1.0, math.inf, 2.0)), Part(Given("b", 1.0, 1.0, 1.0, 1.0))]
+    assert of(*parts)(example_id=[1, 1, 2, 3]) == [None, None, None, 3.0]
+    composed = compose(parts)
+    composed(["x"] * 4)
+    assert [str(each.reason) for each in composed.last.components[0].paid[::2]] == ["off_menu", "off_menu"]
+
+
+def test_trainers_are_told_the_mean_of_every_part_and_what_is_missing():
+    told = {}
+    inner = compose([Part(Given("a", 1.0, 0.0), 0.5)], name="inner")
+    composed = compose([inner, Given("b", None, 3.0)], name="sum")
+    composed(["x", "y"], log_metric=told.__setitem__)
+    assert told == {
+        "sum/inner/a": 0.5,
+        "sum/inner/a/abstained": 0.0,
+        "sum/inner": 0.25,
+        "sum/inner/abstained": 0.0,
+        "sum/b": 3.0,
+        "sum/b/abstained": 0.5,
+        "sum/abstained": 0.5,
+    }
+
+
+def test_a_function_without_a_name_is_a_part_as_trainers_take_it():
+    class Nameless:
+        def __call__(self, completions, **columns):
+            return [1.0] * len(completions)
+
+    async def slow(completions, worth, **columns):
+        return [worth] * len(completions)
+
+    composed = compose([Nameless(), functools.partial(slow, worth=2.0)])
+    assert asyncio.run(composed(["x"])) == [3.0]
+    assert list(composed.last.as_rows()[0]) == ["Nameless", "slow", "total"]
+
+
+@pytest.mark.parametrize(
+    ("make", "column"),
+    [
+        (lambda: Part("format"), "reward"),
+        (lambda: Part(FormatReward(), "4"), "weight"),
+        (lambda: Part(FormatReward(), gate=True, least=math.nan), "least"),
+    ],
+    ids=["reward", "weight", "least"],
+)
+def test_a_part_that_could_only_fail_in_training_is_refused_when_it_is_made(make, column):
+    with pytest.raises(InputError) as caught:
+        make()
+    assert caught.value.column == column
+
+
+def test_two_processes_of_one_step_name_their_completions_differently():
+    def names(text, example):
+        rows = []
+        compose([FormatReward()], sink=rows.extend)([text], global_step=3, example_id=[example])
+        return rows[0].completion_id
+
+    assert len({names("a", "1"), names("b", "1"), names("a", "2")}) == 3
+    assert names("\ud800", "1") == names("\ud800", "1")

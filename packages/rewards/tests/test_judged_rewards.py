@@ -4,8 +4,9 @@ import asyncio
 import pickle
 
 import pytest
+from PIL import Image
 
-from salon_rewards import Abstention, ConsistencyReward, MagicMirrorJudged
+from salon_rewards import Abstention, ConsistencyReward, JudgedScoreReward, MagicMirrorJudged, make_reward
 from salon_rewards.abstaining import together
 from salon_rewards.batch import Batch
 from salon_rewards.callables.consistency import consistency_question, read_consistency
@@ -187,3 +188,61 @@ def test_a_group_keeps_the_reasons_of_those_that_failed_themselves():
     assert together([1.0], [range(1)]) == [1.0]
     assert Abstention("group") is Abstention.GROUP
     assert read_consistency(YES) == Scored(True)
+
+
+@pytest.mark.parametrize("timeout_s", [None, 30.0])
+def test_a_judge_that_gives_up_by_itself_gives_no_verdict(timeout_s):
+    class Tired(EchoJudge):
+        async def ask(self, question):
+            raise TimeoutError
+
+    (verdict,) = asyncio.run(ConsistencyReward(Tired(), timeout_s=timeout_s).score(Batch([fine()], {})))
+    assert verdict.reason == Reason.TIMEOUT
+    assert verdict.detail == ("no answer in time" if timeout_s is None else "no answer in 30 s")
+
+
+@pytest.mark.parametrize("mode", ["term", "gate"])
+def test_a_verdict_that_a_column_lacks_takes_its_group_out(mode):
+    reward = make_reward("magicmirror", mode=mode)
+    columns = {"truth": [NORMAL] * 4 + [None], "consistent": [True, None, True, False, None], "example_id": [1, 1, 2, 2, 3]}
+    rest = [13.0, 12.0] if mode == "term" else [12.0, 0.0]
+    assert reward([fine()] * 5, **columns) == [None, None, *rest, None]
+    # Where nothing hangs on the verdict, its absence changes nothing.
+    assert reward([fine(), "?"], truth=[NORMAL] * 2, consistent=[True, None], example_id=[1, 1]) == [rest[0], 0.0]
+
+
+def test_marks_are_not_given_for_the_first_part_of_a_long_completion():
+    judge = ReplayJudge(['{"justification": "Good.", "score": 10}'])
+    assert paid(JudgedScoreReward(judge, "Deduct."), ["x" * 20_001, "y" * 20_000], group_size=2) == [0.0, 1.0]
+    assert len(judge.asked) == 1
+
+
+def test_a_chat_prompt_is_shown_to_the_judge_as_its_words():
+    judge = ReplayJudge(['{"justification": "Good.", "score": 5}'] * 2)
+    chat = [{"role": "user", "content": [{"type": "image", "image": object()}, {"type": "text", "text": "Three lemons."}]}]
+    paid(JudgedScoreReward(judge, "Deduct.", prompt="prompts", concurrency=1), ["a", "b"], prompts=[chat, "Two lemons."])
+    assert [question.text.split("\n")[2] for question in judge.asked] == ['"Three lemons."', '"Two lemons."']
+
+
+@pytest.mark.parametrize("mode", ["CMYK", "F", "HSV", "P", "LA", "I;16"])
+def test_a_picture_of_any_mode_can_be_shown(mode):
+    judge = ReplayJudge(['{"justification": "Good.", "score": 5}'])
+    reward = JudgedScoreReward(judge, "Deduct.", image="images")
+    assert paid(reward, ["a"], images=[Image.new(mode, (4, 4))]) == [0.5]
+    (shown,) = judge.asked[0].media
+    assert shown.data.startswith(b"\x89PNG")
+
+
+def test_a_picture_that_cannot_be_encoded_is_named():
+    class Strange:
+        mode = "CIE"
+
+        def save(self, file, **how):
+            raise OSError("cannot write mode CIE as PNG")
+
+        def convert(self, mode):
+            raise ValueError("conversion not supported")
+
+    reward = JudgedScoreReward(ReplayJudge([]), "Deduct.", image="images")
+    with pytest.raises(InputError, match=r"row 1, column 'images': cannot be encoded as PNG .* 'CIE'"):
+        paid(reward, ["a"], images=[Strange()])

@@ -1,5 +1,6 @@
 """``salon reward audit``: which runs it stops, what it prints, and which rows it refuses."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -148,3 +149,15 @@ def test_files_that_are_none_are_named(tmp_path: Path) -> None:
     assert "is not UTF-8" in run(latin).stderr
     with pytest.raises(InputError):
         read_log(empty)
+
+
+def test_a_log_is_read_from_gzip_and_from_standard_input(tmp_path: Path) -> None:
+    path = log(tmp_path / "run.jsonl", rows(12))
+    packed = tmp_path / "run.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    plain = run(path, "--format", "json").stdout
+    assert run(packed, "--format", "json").stdout == plain
+    piped = CliRunner().invoke(main, [group.name, "audit", "-", "--format", "json"], input=path.read_bytes())
+    assert piped.stdout == plain
+    refused = CliRunner().invoke(main, [group.name, "audit", "-"], input=b"[1]\n")
+    assert "standard input, row 1, line 1: is no JSON object" in refused.stderr

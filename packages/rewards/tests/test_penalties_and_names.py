@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from importlib.metadata import EntryPoint
 
@@ -172,5 +173,35 @@ def test_ms_swift_makes_the_object_itself_and_may_call_columns_otherwise():
         reward = ConsistencyReward(ReplayJudge([YES]))
 
     assert Judged()([FINE]) == [1.0]
+
+
+class LoopKeepingJudge(ReplayJudge):
+    """Keeps something of the event loop that it first answers in, as a client keeps its connections."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+
+    async def ask(self, question):
+        here = asyncio.get_running_loop()
+        self.loop = self.loop or here
+        assert self.loop is here
+        assert not here.is_closed()
+        return await super().ask(question)
+
+
+def test_a_judge_is_asked_in_one_loop_from_batch_to_batch_and_from_many_threads():
+    judge = LoopKeepingJudge([YES] * 12)
+    score = VerlScore(ConsistencyReward(judge))
+    texts = [FINE.replace("Fine", each) for each in "abcdefgh"]
+    with ThreadPoolExecutor(4) as threads:
+        paid = list(threads.map(lambda text: score("d", text, NORMAL), texts))
+    assert [each["score"] for each in paid] == [1.0] * 8
+
+    class Judged(SwiftReward):
+        reward = ConsistencyReward(judge)
+
+    assert [Judged()([text]) for text in (FINE, FINE.replace("Fine", "Good"))] == [[1.0], [1.0]]
+
+
+def test_a_class_without_a_reward_is_refused():
     with pytest.raises(InputError, match="the class names no reward"):
         SwiftReward()

@@ -1,6 +1,8 @@
 """``salon reward``: files, texts and standard input; what is wrong is named, and a broken answer is no error."""
 
+import gzip
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -229,7 +231,7 @@ def test_rewards_and_weights_that_are_none_are_explained(tmp_path, words, messag
 
 
 def test_a_file_that_is_missing_or_empty_is_named(tmp_path):
-    assert "gone.jsonl: cannot be read" in salon("score", "gone.jsonl", "--reward", "l1").stderr
+    assert "gone.jsonl: there is no such file" in salon("score", "gone.jsonl", "--reward", "l1").stderr
     assert "holds no rows" in salon("score", file(tmp_path, []), "--reward", "l1").stderr
     path = tmp_path / "latin1.jsonl"
     path.write_bytes(b'{"completion": "caf\xe9"}')
@@ -241,3 +243,51 @@ def test_an_unknown_option_value_lists_the_allowed_ones():
     assert result.exit_code == 2
     assert "term" in result.stderr
     assert "gate" in result.stderr
+
+
+def test_the_file_of_completions_is_never_written_over(tmp_path):
+    path = file(tmp_path, ROWS)
+    before = Path(path).read_bytes()
+    done = salon("score", path, "--reward", "think", "--output", path)
+    assert done.exit_code == 2
+    assert "is the file of completions itself, which would be lost" in done.stderr
+    assert Path(path).read_bytes() == before
+
+
+def test_a_gzipped_file_is_read_and_a_damaged_one_named(tmp_path):
+    packed = gzip.compress(Path(file(tmp_path, ROWS)).read_bytes())
+    whole, cut = tmp_path / "rows.jsonl.gz", tmp_path / "cut.jsonl.gz"
+    whole.write_bytes(packed)
+    cut.write_bytes(packed[:-12])
+    plain = salon("score", file(tmp_path, ROWS), "--reward", "think", "--format", "json").stdout
+    assert salon("score", str(whole), "--reward", "think", "--format", "json").stdout == plain
+    assert salon("score", "-", "--reward", "think", "--format", "json", input=packed).stdout == plain
+    assert "cut.jsonl.gz: is damaged" in salon("score", str(cut), "--reward", "think").stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "problem", "hint"),
+    [
+        (b"PAR1\x15\x04\xff\x15", "is a Parquet file, not JSON Lines", "polars.read_parquet"),
+        (b"completion,truth\nFine.,\n", "is no JSON object", "polars.read_csv"),
+        (b'[{"completion": "Fine."}]', "is no JSON object", "jq -c"),
+        (b'{"completion": "a", "completion": "b"}', "the key 'completion' stands twice", ""),
+        (b'{"completion": "a", "truth": {"Whether Normal": true, "Whether Normal": false}}', "stands twice", ""),
+        (b'{"completion": "a", "weight": 1e999}', "a number is too large", ""),
+    ],
+)
+def test_what_is_no_json_lines_is_named_with_the_way_out(tmp_path, data, problem, hint):
+    path = tmp_path / "rows"
+    path.write_bytes(data)
+    done = salon("score", str(path), "--reward", "think")
+    assert done.exit_code == 2
+    assert problem in done.stderr
+    assert hint in done.stderr
+
+
+def test_rewards_that_ask_are_told_from_rewards_that_there_are_not(tmp_path):
+    def said(name):
+        return salon("score", file(tmp_path, ROWS), "--reward", name).stderr
+
+    assert "this reward asks an editor, use Python for 'rectification'" in said("rectification")
+    assert "there is no reward by rule called 'nothing'" in said("nothing")

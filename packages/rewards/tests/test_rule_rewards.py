@@ -186,3 +186,54 @@ def test_json_is_paid_by_the_grammar_that_was_asked_for():
     assert JsonReward("magicmirror")([prism, FINE]) == [0.0, 1.0]
     with pytest.raises(InputError, match="allowed: magicmirror, prism, r3"):
         JsonReward("xml")
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning", "thinking"])
+def test_reasoning_that_a_chat_parser_took_out_of_the_text_counts(key):
+    apart = [{"role": "assistant", "content": "\\boxed{" + NORMAL + "}", key: "Fine."}]
+    assert FormatReward()([apart]) == ThinkReward()([apart]) == [1.0]
+    assert MagicMirrorTotal()([apart], truth=[NORMAL]) == [12.0]
+    blank = [{**apart[0], key: " "}]
+    both = [{**apart[0], "content": FINE}]
+    assert FormatReward()([blank, both]) == [0.0, 1.0]
+    assert ThinkReward()([both]) == [1.0]
+
+
+class Scalar:
+    """What NumPy and torch make of a truth."""
+
+    ndim = 0
+
+    def __init__(self, value):
+        self.value = value
+
+    def item(self):
+        return self.value
+
+
+def test_truths_may_be_scalars_of_an_array_library():
+    reply = '{"answer": false, "explanation": "Two.", "edit_prompt": "Add one."}'
+    assert VerdictReward()([reply, reply], matches=[Scalar(False), Scalar(True)]) == [1.0, 0.0]
+    with pytest.raises(InputError, match="neither true nor false 1"):
+        VerdictReward()([reply], matches=[Scalar(1)])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "\\boxed{" + NORMAL + "}<think>So I said.</think>",
+        "\\boxed{" + NORMAL + "}<think>So I said.</think> That is all.",
+        "<think></think>\\boxed{" + NORMAL + "}<think>So I said.</think>",
+    ],
+)
+def test_reasoning_behind_the_answer_is_none(reply):
+    assert (
+        FormatReward()([reply]) == L1Reward()([reply], truth=[NORMAL]) == MagicMirrorTotal()([reply], truth=[NORMAL]) == [0.0]
+    )
+    assert MagicMirrorTotal(require_reasoning=False)([reply], truth=[NORMAL]) == [12.0]
+    flaw = magicmirror_reward(parse_magicmirror(reply), MagicMirrorAnswer(True)).flaw
+    assert flaw.detail == "the answer stands before the reasoning"
+
+
+def test_an_answer_may_stand_on_both_sides_of_the_reasoning():
+    assert FormatReward()(["First look: \\boxed{?}" + FINE, FINE + "<think>Done.</think>\\boxed{" + NORMAL + "}"]) == [1.0, 1.0]

@@ -2,10 +2,12 @@
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from salon_taxonomy.answers import Note, R3Answer, parse_r3, render_r3
+from salon_taxonomy.answers.r3 import _parsed
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.testing import r3_answers, reasonings
+from salon_taxonomy.testing import HOSTILE_REPLIES, r3_answers, reasonings, spoiled
 from salon_taxonomy.verdict import Reason
 
 FULL = '{"answer": false, "explanation": "Two lemons.", "edit_prompt": "Add one."}'
@@ -77,3 +79,31 @@ def test_replies_that_do_not_follow_the_grammar_say_why(reply, reason):
 def test_reasoning_with_a_think_tag_cannot_be_rendered():
     with pytest.raises(InputError, match="think tag"):
         render_r3(R3Answer(True), "a <think> b")
+
+
+r3_replies = st.builds(render_r3, r3_answers(), st.none() | reasonings())
+
+
+@given(reply=r3_replies | spoiled(r3_replies))
+def test_the_short_way_to_r3s_answer_is_the_long_one(reply):
+    assert parse_r3(reply) == _parsed(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '<think>a</think>{"answer": true, "explanation": "a } brace", "edit_prompt": ""}',
+        '<think>a</think>{"answer": true, "more": 1}',
+        '<think>a</think>{"answer": "true"}',
+        '<think>a</think>{"answer": false, "explanation": "\\ud800", "edit_prompt": "\\\\ud800"}',
+        '<think>a</think>{"answer": false, "answer": true}',
+        '<think>a</think>{"answer": true}{"answer": false',
+        ' <think> a </think>\n{"answer": true} ',
+        '<think>a</think>{"answer": true, "explanation": "unclosed}',
+        '\u2003<think>\u2003手\u2003</think>\x1c{"answer": true}\x85',
+        *HOSTILE_REPLIES,
+    ],
+    ids=range(9 + len(HOSTILE_REPLIES)),
+)
+def test_the_short_way_to_r3s_answer_is_the_long_one_where_they_might_part(reply):
+    assert parse_r3(reply) == _parsed(reply)

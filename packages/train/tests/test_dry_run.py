@@ -153,6 +153,34 @@ def test_what_cannot_work_is_refused(written: Callable[..., Path], changes: dict
     assert said in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "return [1.0 / len(each[-1]['content']) for each in completions]",
+            "the reward fails on an answer that cannot be read (ZeroDivis",
+        ),
+        ("return [1.0]", "the reward does not give one finite number or None for each completion"),
+        ("log_metric('a', 1); log_extra('b', [1]); return [trainer_state.global_step * 1.0 for _ in completions]", None),
+    ],
+    ids=["raises", "counts", "takes what TRL gives"],
+)
+def test_a_reward_of_ones_own_is_tried_with_what_trl_gives_it(
+    training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, body: str, said: str | None
+) -> None:
+    monkeypatch.syspath_prepend(str(training_ground))
+    module = f"tried_reward_{abs(len(body))}"
+    given = "completions, trainer_state, log_metric, log_extra, **_"
+    (training_ground / f"{module}.py").write_text(f"def own({given}):\n    {body}\n", encoding="utf-8")
+    configuration = read_configuration(written("tried", reward=f"{module}:own", more=GRPO))
+    if said is None:
+        assert dry_run(configuration, "grpo", {}).rewards == {"own": 1.0}
+        return
+    with pytest.raises(InputError) as error:
+        dry_run(configuration, "grpo", {})
+    assert said in str(error.value)
+
+
 def test_a_preset_is_ready_once_its_paths_are_there(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(preset("magicmirror-7b"), encoding="utf-8")
     done = CliRunner().invoke(main, ["train", "sft", str(tmp_path / "run.toml"), "--dry-run"])

@@ -106,12 +106,62 @@ def test_the_refiner_presets_hold_table_11(tmp_path, name):
     assert (read.model.least_pixels, read.model.most_pixels) == (512**2, 1088**2)
 
 
-def test_launch_files_are_what_accelerate_reads():
-    from importlib import import_module
+def test_launch_files_are_what_accelerate_reads(tmp_path, monkeypatch):
+    from accelerate.commands.config.config_args import load_config_from_file
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+    from accelerate.utils import DeepSpeedPlugin, FullyShardedDataParallelPlugin
+    from accelerate.utils.launch import prepare_deepspeed_cmd_env, prepare_multi_gpu_env
 
-    yaml = import_module("yaml")
-    kinds = {name: yaml.safe_load(launch(name))["distributed_type"] for name in launch_names()}
+    kinds, told = {}, {}
+    for name in launch_names():
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(launch(name), encoding="utf-8")
+        read = load_config_from_file(str(file))
+        assert read.num_processes == 8
+        kinds[name] = read.distributed_type.value
+        arguments, _, _ = _validate_launch_command(launch_command_parser().parse_args(["--config_file", str(file), "salon"]))
+        if arguments.use_deepspeed:
+            arguments.deepspeed_fields_from_accelerate_config = ",".join([*read.deepspeed_config, "mixed_precision"])
+            told[name] = prepare_deepspeed_cmd_env(arguments)[1]
+        else:
+            told[name] = prepare_multi_gpu_env(arguments)
+        assert told[name]["ACCELERATE_MIXED_PRECISION"] == "bf16"
     assert kinds == {"ddp": "MULTI_GPU", "deepspeed-zero2": "DEEPSPEED", "deepspeed-zero3": "DEEPSPEED", "fsdp": "FSDP"}
+
+    for name, value in told["fsdp"].items():
+        if "FSDP" in name:
+            monkeypatch.setenv(name, value)
+    sharded = FullyShardedDataParallelPlugin()
+    assert (sharded.fsdp_version, sharded.state_dict_type.name) == (2, "FULL_STATE_DICT")
+    assert (sharded.reshard_after_forward, sharded.cpu_ram_efficient_loading) == (True, True)
+    for stage in (2, 3):
+        monkeypatch.setattr("accelerate.utils.dataclasses.is_deepspeed_available", lambda: True, raising=False)
+        for name, value in told[f"deepspeed-zero{stage}"].items():
+            if "DEEPSPEED" in name:
+                monkeypatch.setenv(name, value)
+        plugin = DeepSpeedPlugin()
+        assert plugin.zero_stage == stage
+        assert plugin.zero3_save_16bit_model is (stage == 3)
+        sizes = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping")
+        assert {plugin.deepspeed_config[size] for size in sizes} == {"auto"}  # the run's own are filled in
+
+
+def test_what_vllm_is_told_are_settings_of_trl(tmp_path):
+    from dataclasses import fields
+
+    from trl import GRPOConfig
+
+    from salon_train.configuration.schema import GrpoSection, VllmSection
+    from salon_train.trainers.arguments import _vllm
+
+    url = "http://127.0.0.1:8000"
+    told = _vllm(GrpoSection(steps=1, rollouts="vllm", vllm=VllmSection(mode="server", url=url)))
+    assert told.keys() <= {field.name for field in fields(GRPOConfig)}
+    made = GRPOConfig(output_dir=str(tmp_path), use_cpu=True, bf16=False, **told)
+    assert (made.use_vllm, made.vllm_mode, made.vllm_server_base_url) == (True, "server", url)
+    colocated = GRPOConfig(output_dir=str(tmp_path), use_cpu=True, bf16=False, **_vllm(GrpoSection(steps=1, rollouts="vllm")))
+    assert (colocated.vllm_mode, colocated.vllm_gpu_memory_utilization) == ("colocate", 0.3)
+    assert _vllm(GrpoSection(steps=1)) == {}
 
 
 def test_presets_are_listed_and_printed():

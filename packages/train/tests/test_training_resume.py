@@ -120,7 +120,7 @@ def test_older_checkpoints_go_only_when_a_newer_one_is_whole(tmp_path: Path) -> 
     assert len(whole_checkpoints(tmp_path)) == 3
     declare_whole(last, 4, keep=2)
     assert [each.step for each in whole_checkpoints(tmp_path)] == [3, 4]
-    assert json.loads((last / "whole.json").read_text()) == {"step": 4, "bytes": {"trainer_state.json": 2}}
+    assert json.loads((last / "whole.json").read_text()) == {"step": 4, "processes": 1, "bytes": {"trainer_state.json": 2}}
     shutil.rmtree(tmp_path)
 
 

@@ -280,7 +280,7 @@ def test_what_cannot_work_is_said_before_the_first_step(
     with pytest.raises(InputError) as error:
         train_grpo(read_configuration(file, changes={"run.folder": run, **changes}))
     assert said in str(error.value)
-    assert [path.name for path in (training_ground / run).rglob("*") if path.is_file()] in (["lock"], [])
+    assert not any((training_ground / run / "grpo" / name).exists() for name in ("log.jsonl", "configuration.json"))
 
 
 def test_rows_that_cannot_be_used_are_told_and_others_than_before_are_refused(
@@ -313,7 +313,7 @@ def test_an_infinite_reward_ends_the_run_with_a_sentence(
     file = written("infinite", reward="own_rewards:endless", more=GRPO_ALONE.format(steps=2, limits=""))
     ended = CliRunner().invoke(main, ["train", "grpo", str(file)])
     assert ended.exit_code == 1
-    assert "ended at step 0: the reward 'endless' is infinite for some completion" in ended.stderr
+    assert "ended at step 0: the reward endless pays inf for a completion" in ended.stderr
     planned = CliRunner().invoke(main, ["train", "grpo", str(file), "--dry-run"])
     assert planned.exit_code == 2
     assert "the reward does not give one finite number or None for each completion: 'endless'" in planned.stderr

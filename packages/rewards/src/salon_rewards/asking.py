@@ -37,7 +37,8 @@ async def in_time(call: Awaitable[T], timeout_s: float | None, what: str) -> T |
     try:
         return await asyncio.wait_for(call, timeout_s)
     except TimeoutError:
-        return Unscored(Reason.TIMEOUT, f"no {what} in {timeout_s:g} s")
+        # The one who was asked may give up by itself, also where it was given all the time it likes.
+        return Unscored(Reason.TIMEOUT, f"no {what} in time" if timeout_s is None else f"no {what} in {timeout_s:g} s")
     except InputError as error:
         return Unscored(Reason.BAD_MEDIA, str(error))
     except (SalonError, OSError) as error:

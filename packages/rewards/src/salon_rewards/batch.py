@@ -37,6 +37,7 @@ GRAMMARS: Final[Mapping[str, Callable[[str], Outcome[Any]]]] = MappingProxyType(
 _KEPT: Final = 4_096
 _LONGEST_KEPT: Final = 8_192
 _NAMES_OF_A_GROUP: Final = ("group_id", "prompt_id", "example_id")
+_REASONING: Final = ("reasoning_content", "reasoning", "thinking")
 _PROMPTS: Final = ("prompts", "prompt", "messages", "image", "images")
 
 
@@ -44,7 +45,8 @@ class Batch:
     r"""Completions and the columns beside them, as one call of a trainer brings them.
 
     Args:
-        completions: texts, or lists of chat messages, whose last is the completion.
+        completions: texts, or lists of chat messages, whose last is the completion. Reasoning that a tokenizer's response
+            template took out of the text (``reasoning_content``, ``thinking``) stands in ``<think>`` again.
         columns: lists with one value for each completion, by name; what is no list is the trainer's own and is left alone.
 
     Raises:
@@ -58,7 +60,7 @@ class Batch:
 
     def __init__(self, completions: Sequence[object], columns: Mapping[str, Any]) -> None:
         self.texts: list[str] = [
-            each if type(each) is str else _text(each, row) for row, each in enumerate(completions, start=1)
+            each if type(each) is str else text_of(each, row=row) for row, each in enumerate(completions, start=1)
         ]
         self.columns = columns
         self._read: dict[tuple[str, ...], list[Any]] = {}
@@ -169,19 +171,37 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-def _text(completion: object, row: int) -> str:
-    """The text of a completion: itself, or the content of its last message."""
+def text_of(completion: object, *, row: int | None = None, column: str = "completions") -> str:
+    """The text of a completion: itself, or the content of its last message, with the reasoning in front.
+
+    Raises:
+        InputError: for anything else; names ``row`` and ``column``.
+
+    Example:
+        >>> text_of([{"role": "assistant", "content": "Yes.", "reasoning_content": "Two lemons."}])
+        '<think>Two lemons.</think>Yes.'
+    """
     if isinstance(completion, str):
         return completion
     if isinstance(completion, list | tuple) and all(isinstance(message, Mapping) for message in completion):
-        content = completion[-1].get("content") if completion else ""
-        if content is None or isinstance(content, str):
-            return content or ""
+        message = completion[-1] if completion else {}
+        content = message.get("content")
         if isinstance(content, list | tuple):
             parts = [part.get("text") for part in content if isinstance(part, Mapping)]
-            return "".join(part for part in parts if isinstance(part, str))
-    problem = "a completion is a text or a list of messages, not"
-    raise InputError(problem, row=row, column="completions", value=completion)
+            content = "".join(part for part in parts if isinstance(part, str))
+        if content is None or isinstance(content, str):
+            return _with_reasoning(message, content or "")
+    problem = "a completion is a text or a list of messages, not" if column == "completions" else "neither text nor messages:"
+    raise InputError(problem, row=row, column=column, value=completion)
+
+
+def _with_reasoning(message: Mapping[Any, Any], content: str) -> str:
+    """What the policy wrote; chat parsers (TRL's, vLLM's) keep the reasoning apart from the content."""
+    for name in _REASONING:
+        thought = message.get(name)
+        if isinstance(thought, str) and thought.strip() and "</think>" not in content:
+            return f"<think>{thought}</think>{content}"
+    return content
 
 
 def _truth(value: object, row: int, name: str) -> MagicMirrorAnswer | None:
@@ -202,6 +222,10 @@ def _truth(value: object, row: int, name: str) -> MagicMirrorAnswer | None:
 def _verdict(value: object, row: int, name: str) -> bool | None:
     if value is None or value is True or value is False:
         return value
+    if getattr(value, "ndim", None) == 0:  # a scalar of NumPy or torch
+        value = value.item()  # type: ignore[attr-defined]
+        if value is True or value is False:
+            return value
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
         return value.strip().lower() == "true"
     raise InputError("neither true nor false", row=row, column=name, value=value, allowed=("true", "false"))

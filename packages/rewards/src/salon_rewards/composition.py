@@ -8,6 +8,7 @@ What happens where a part gives no reward is said by :class:`Missing`. The parts
 """
 
 import asyncio
+import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from salon_rewards.abstaining import Paid, plain, together
 from salon_rewards.batch import Batch
-from salon_rewards.callables.reward import AskingReward, RewardFunction, RuleReward
+from salon_rewards.callables.reward import AskingReward, LogMetric, RewardFunction, RuleReward
 from salon_rewards.schedules import Schedule
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -56,7 +57,8 @@ class Part:
         name: what the component is called; None: what the reward is called.
 
     Raises:
-        InputError: for a weight that is not finite.
+        InputError: for a reward that cannot be called, a weight that is neither a finite number nor a schedule, or a
+            ``least`` that is not finite.
     """
 
     reward: RewardFunction
@@ -66,13 +68,18 @@ class Part:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.weight, int | float) and not math.isfinite(self.weight):
-            raise InputError("a weight must be a finite number", column="weight", value=self.weight)
+        if not callable(self.reward):
+            hint = 'make_reward("…") makes one by its name; compose({"…": 1.0}) does so, too.'
+            raise InputError("a part needs a reward, not", column="reward", value=self.reward, hint=hint)
+        if not (math.isfinite(self.weight) if isinstance(self.weight, int | float) else isinstance(self.weight, Schedule)):
+            raise InputError("a weight must be a finite number, or a schedule", column="weight", value=self.weight)
+        if not math.isfinite(self.least):
+            raise InputError("must be a finite number", column="least", value=self.least)
 
     @property
     def called(self) -> str:
         """The component's name."""
-        return self.name or self.reward.__name__
+        return self.name or _name_of(self.reward)
 
     def weight_at(self, step: int | None) -> float:
         """The weight at a step.
@@ -172,6 +179,18 @@ class _Composed:
             self.sink(reward_rows(composition, batch, run_id=self.run_id, number=kept["batch"]))
         return paid
 
+    def _report(self, columns: Mapping[str, Any]) -> None:
+        """Tell a trainer that takes metrics the mean of each component, and which share of it there is not."""
+        log_metric: LogMetric | None = columns.get("log_metric")
+        if log_metric is None or self.last is None:
+            return
+        for component in self.last.components[:-1]:
+            had = [each for each in component.paid if not isinstance(each, Unscored)]
+            if had:
+                log_metric(f"{self.called}/{component.name}", sum(had) / len(had))
+            if component.paid:
+                log_metric(f"{self.called}/{component.name}/abstained", 1 - len(had) / len(component.paid))
+
     def _one(self, weights: Sequence[float], given: Sequence[Paid]) -> Paid:
         """The total of one completion."""
         earned = present = wanted = 0.0
@@ -212,6 +231,12 @@ class ComposedReward(_Composed, RuleReward):
         """The total of each completion; :attr:`last` has the components."""
         return self._settle(batch, [_scored(part.reward, batch) for part in self.parts])
 
+    def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
+        """The total of each completion, as trainers take it; None where there is none. Each component is a metric."""
+        paid = super().__call__(completions, **columns)
+        self._report(columns)
+        return paid
+
 
 class ComposedAskingReward(_Composed, AskingReward):
     """A composition in which at least one part asks a judge or an editor; made by :func:`compose`."""
@@ -225,6 +250,12 @@ class ComposedAskingReward(_Composed, AskingReward):
     async def score(self, batch: Batch) -> list[Paid]:
         """The total of each completion; :attr:`last` has the components. Parts that ask run beside each other."""
         return self._settle(batch, await asyncio.gather(*(_awaited(part.reward, batch) for part in self.parts)))
+
+    async def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
+        """The total of each completion, as trainers take it; None where there is none. Each component is a metric."""
+        paid = await super().__call__(completions, **columns)
+        self._report(columns)
+        return paid
 
 
 def compose(
@@ -284,8 +315,9 @@ def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: 
     """A composition as rows of the store's table ``rewards``, component by component.
 
     Completions are named by the column ``completion_id`` if there is one, else by run, step, ``number`` (of the batch within
-    its step) and position, so that a step that is done again after a crash gives the same names. Prompts are named by
-    ``prompt_id`` or ``example_id``.
+    its step), position, prompt and text, so that a step that is done again after a crash gives the same names (a store then
+    takes them with ``on_duplicate="skip"``), and two processes of one run hardly ever do. Prompts are named by ``prompt_id``
+    or ``example_id``.
 
     Args:
         composition: what the batch earned.
@@ -304,7 +336,10 @@ def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: 
     step = composition.step or 0
     own, prompts = (_column(batch, names) for names in (("completion_id",), ("prompt_id", "example_id")))
     place: dict[str, Digestible] = {"run": run_id, "step": step, "batch": number}
-    keys = own or [digest("completion", {**place, "row": row}) for row in range(len(batch))]
+    keys = own or [
+        digest("completion", {**place, "row": row, "prompt": str(prompts[row]) if prompts else None, "text": said})
+        for row, said in enumerate(batch.texts)
+    ]
     return [
         RewardRow(
             run_id=run_id,
@@ -340,6 +375,8 @@ def _step(columns: Mapping[str, Any]) -> int | None:
 
 
 def _asks(reward: RewardFunction) -> bool:
+    while isinstance(reward, functools.partial):
+        reward = reward.func
     return inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(type(reward).__call__)
 
 
@@ -360,5 +397,20 @@ async def _awaited(reward: RewardFunction, batch: Batch) -> list[Paid]:
 
 def _reasoned(given: Sequence[float | None], reward: RewardFunction, batch: Batch) -> list[Paid]:
     if len(given) != len(batch):
-        raise InputError(f"gave no {len(batch)} rewards but", column=reward.__name__, value=len(given))
-    return [Unscored(Reason.ABSTAINED, "the reward is None") if each is None else float(each) for each in given]
+        raise InputError(f"gave no {len(batch)} rewards but", column=_name_of(reward), value=len(given))
+    return [_given(each) for each in given]
+
+
+def _given(value: float | None) -> Paid:
+    """What a function of somebody else's pays; NaN is how such functions often say that there is nothing."""
+    if value is None:
+        return Unscored(Reason.ABSTAINED, "the reward is None")
+    number = float(value)
+    return number if math.isfinite(number) else Unscored(Reason.OFF_MENU, f"{number:g} is no reward")
+
+
+def _name_of(reward: RewardFunction) -> str:
+    """What a reward is called; of a partial function, what is within; of an object without a name, its class."""
+    while isinstance(reward, functools.partial):
+        reward = reward.func
+    return str(getattr(reward, "__name__", type(reward).__name__))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from salon_rewards.line_files import ONE_OBJECT_PER_LINE, said_of_bytes
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.errors import InputError
 
@@ -29,9 +30,12 @@ def json_lines(lines: Iterable[bytes], source: str | Path) -> Iterator[tuple[int
         try:
             value = strict_json(data.decode("utf-8-sig" if line == 1 else "utf-8"))
         except UnicodeDecodeError as error:
-            raise InputError(f"is not UTF-8 at byte {error.start}", source=source, row=row, line=line) from error
+            problem, hint = said_of_bytes(data, error)
+            raise InputError(problem, source=source, row=row, line=line, hint=hint) from error
         except JsonError as error:
-            raise InputError(f"is no JSON object ({error})", source=source, row=row, line=line) from error
+            hint = None if data.lstrip().startswith(b"{") else ONE_OBJECT_PER_LINE
+            raise InputError(f"is no JSON object ({error})", source=source, row=row, line=line, hint=hint) from error
         if not isinstance(value, dict):
-            raise InputError("is no JSON object:", source=source, row=row, line=line, value=value)
+            problem = "is no JSON object:"
+            raise InputError(problem, source=source, row=row, line=line, value=value, hint=ONE_OBJECT_PER_LINE)
         yield line, value

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from salon_rewards.abstaining import Paid
-from salon_taxonomy.answers import MAGICMIRROR_MENU, MagicMirrorAnswer, Outcome, Parsed, Unparsed
+from salon_taxonomy.answers import MAGICMIRROR_MENU, MagicMirrorAnswer, Note, Outcome, Parsed, Unparsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -131,8 +131,8 @@ def magicmirror_reward(
         consistency: another model's verdict on whether the reasoning supports the answer; None when nobody was asked.
         mode: whether that verdict is a term of the sum or a gate before it.
         weights: what each component is worth.
-        require_reasoning: whether a completion without a ``<think>`` block breaks the format, as in the paper. An empty
-            block passes: whether anything sensible stands in it is for the consistency judge.
+        require_reasoning: whether a completion without a ``<think>`` block before its answer breaks the format, as in the
+            paper. An empty block passes: whether anything sensible stands in it is for the consistency judge.
 
     Raises:
         InputError: for a mode that is none.
@@ -152,8 +152,11 @@ def magicmirror_reward(
         (1.0, 1.0, 1.0, 0.0, Scored(value=14.0))
     """
     mode = ConsistencyMode.named(mode)
-    if isinstance(answer, Parsed) and require_reasoning and answer.reasoning is None:
-        answer = Unparsed(Reason.MALFORMED, "no <think> block stands in the reply")
+    if isinstance(answer, Parsed) and require_reasoning and not reasoned(answer):
+        missing = (
+            "no <think> block stands in the reply" if answer.reasoning is None else "the answer stands before the reasoning"
+        )
+        answer = Unparsed(Reason.MALFORMED, missing)
     if isinstance(answer, Unparsed):
         # Nothing is paid for, so nothing hangs on consistency; a judge that gave no verdict is reported all the same.
         judged = consistency if isinstance(consistency, Unscored) else None if consistency is None else Scored(0.0)
@@ -162,6 +165,17 @@ def magicmirror_reward(
     earned = weights.format + weights.l1 * l1 + weights.l2 * l2 + weights.l3 * l3
     judged = Scored(float(consistency.value)) if isinstance(consistency, Scored) else consistency
     return MagicMirrorReward(1.0, l1, l2, l3, judged, _total(earned, judged, mode, weights), mode, weights)
+
+
+def reasoned(answer: Parsed[MagicMirrorAnswer]) -> bool:
+    r"""Whether a completion has a ``<think>`` block, and its answer behind it.
+
+    Example:
+        >>> from salon_taxonomy.answers import parse_magicmirror
+        >>> reasoned(parse_magicmirror(r'\boxed{{"Whether Normal": true}}<think>So I said.</think>'))
+        False
+    """
+    return answer.reasoning is not None and Note.ANSWERED_FIRST not in answer.notes
 
 
 def magicmirror_levels(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> tuple[float, float, float, float]:

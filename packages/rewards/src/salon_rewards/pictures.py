@@ -3,6 +3,7 @@
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
@@ -12,7 +13,7 @@ def picture(value: object, *, row: int | None = None, column: str | None = None)
     """One picture: a path, encoded bytes, ``Media``, a PIL image, a mapping with ``bytes`` or ``path``, or a list of one.
 
     Args:
-        value: the picture; a PIL image is encoded as PNG.
+        value: the picture; a PIL image is encoded as PNG, in red, green and blue where PNG does not know its colours (CMYK).
         row: where it stands, for the message.
         column: likewise.
 
@@ -33,9 +34,21 @@ def picture(value: object, *, row: int | None = None, column: str | None = None)
         return picture(value[0], row=row, column=column)
     if isinstance(value, dict) and (held := value.get("bytes") or value.get("path")):
         return picture(held, row=row, column=column)
-    save = getattr(value, "save", None)
-    if callable(save):
-        encoded = io.BytesIO()
-        save(encoded, format="PNG")
-        return Media.from_bytes(encoded.getvalue())
+    if callable(getattr(value, "save", None)):
+        return Media.from_bytes(_png(value, row, column))
     raise InputError("no picture: give a path, encoded bytes or a PIL image, not", row=row, column=column, value=value)
+
+
+def _png(image: Any, row: int | None, column: str | None) -> bytes:
+    """A PIL image as a PNG file."""
+    try:
+        encoded = io.BytesIO()
+        image.save(encoded, format="PNG")
+    except OSError:  # PNG has no such mode; trainers' processors turn it into RGB as well
+        try:
+            encoded = io.BytesIO()
+            image.convert("RGB").save(encoded, format="PNG")
+        except (OSError, ValueError) as error:
+            problem = f"cannot be encoded as PNG ({error}): a picture of mode"
+            raise InputError(problem, row=row, column=column, value=getattr(image, "mode", None)) from error
+    return encoded.getvalue()

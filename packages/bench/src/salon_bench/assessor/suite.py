@@ -16,7 +16,7 @@ from salon_bench.assessor.label_space import LABELS, label_names
 from salon_bench.assessor.magicdata import UnreadableRow, magicdata_rows
 from salon_bench.media import PicturePolicy
 from salon_bench.suites.magicbench import MagicBench
-from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, Worth, one_picture_cases
 from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, Outcome, Parsed, Unparsed, parse_magicmirror
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
@@ -75,6 +75,8 @@ class AssessorEvaluation:
         if not prompts:
             raise InputError("there is no row in the file", source=source)
         return list(prompts.values())
+
+    worth = Worth(lambda row: row.value if row.value is None or row.task == _PRESENT else 1 - row.value, answers=True)
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
         """One case per image and model."""

@@ -4,6 +4,7 @@ Question ── chat_request ──► bytes ── calling (pacing, endpoint, r
 """
 
 from collections.abc import Mapping
+from typing import Self
 
 from salon_bench.closing import Closing
 from salon_bench.judges.calling import Calls
@@ -13,6 +14,7 @@ from salon_bench.judges.endpoint import Endpoint
 from salon_bench.judges.pictures import PictureParts
 from salon_bench.judges.secrets import Secrets
 from salon_bench.judges.settings import ChatSettings
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question, Reply
 
 
@@ -56,7 +58,8 @@ class OpenAICompatibleJudge(Closing):
         self._version = settings.version
         clock = clock or SystemClock()
         self._requests = ChatRequests(settings, pictures or PictureParts())
-        self._endpoint = Endpoint(settings, Secrets.of(settings, environment or {}), self._version, clock)
+        self._secrets = Secrets.of(settings, environment or {})
+        self._endpoint = Endpoint(settings, self._secrets, self._version, clock)
         self._calls = Calls(settings.limits, self._endpoint, clock)
         self.pacing = self._calls.pacing
 
@@ -73,6 +76,17 @@ class OpenAICompatibleJudge(Closing):
     def __repr__(self) -> str:
         """Name, place and version; no secrets."""
         return f"OpenAICompatibleJudge({self.name!r} at {self.settings.base_url}, version {self._version})"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[ChatSettings]]:
+        """By its settings, with connections of its own; one with a key is not pickled, as the key would stand in the file.
+
+        Raises:
+            InputError: for a judge with secrets.
+        """
+        if self._secrets.headers:
+            hint = "Open it anew where it is needed: open_judge(…, environment)."
+            raise InputError("a judge with a key cannot be pickled", value=self.name, hint=hint)
+        return type(self), (self.settings,)
 
     async def close(self) -> None:
         """Close all connections; the next question opens new ones."""

@@ -232,4 +232,28 @@ class NamesItsFiles(Protocol):
         """
 
 
+def as_it_is(row: Score) -> float | None:
+    """The row's own value: a score from 0 to 1 of which more is better."""
+    return row.value
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What a suite's rows are worth as a reward (``make_reward("suite:NAME")``). A suite has it as ``worth``; one without any
+    is paid for pictures, by all of its rows, from 0 to 1.
+
+    Attributes:
+        of: of a row with a value, from 0 to 1, higher is better; None: the row does not count.
+        answers: the suite examines whoever answers, not a picture: the completion is the reply to its questions.
+        take: for a suite that asks a judge about an answer: the case with the completion in it, or None for one that cannot be
+            read, which earns 0.
+        why_not: for a suite that no single completion can be paid by: the reason, as a clause.
+    """
+
+    of: Callable[[Score], float | None] = as_it_is
+    answers: bool = False
+    take: Callable[[Case, str], Case | None] | None = None
+    why_not: str | None = None
+
+
 _NO_PICTURE = Media.from_bytes(b"")

@@ -1,26 +1,38 @@
-"""Runs a reward that has to be awaited where a trainer wants the answer at once."""
+"""Runs a reward that has to be awaited where a trainer wants the answer at once.
+
+All such rewards of a process run in one event loop, in a thread of its own that lives as long as the process: a judge's
+client keeps its connections in the loop that it first answered in, and trainers call from one batch to the next, and from
+many threads at once.
+"""
 
 import asyncio
 import inspect
+import os
 from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import cache
+from threading import Lock, Thread
+from typing import Any, Final
 
 from salon_rewards.callables.reward import RewardFunction
 
+_ONE_AT_A_TIME: Final = Lock()
+
 
 def called(reward: RewardFunction, completions: Sequence[Any], **columns: Any) -> list[float | None]:
-    """What the reward pays; a coroutine is run to its end, in a thread of its own where a loop is running already."""
+    """What the reward pays; a coroutine is run to its end, in the thread for those."""
     given = reward(completions, **columns)
-    if not inspect.iscoroutine(given):
-        return list(given)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return list(asyncio.run(given))
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return list(thread.submit(_run, given).result())
+    return list(_waited(given) if inspect.iscoroutine(given) else given)
 
 
-def _run(coroutine: Coroutine[Any, Any, Sequence[float | None]]) -> Sequence[float | None]:
-    return asyncio.run(coroutine)
+def _waited(coroutine: Coroutine[Any, Any, Sequence[float | None]]) -> Sequence[float | None]:
+    with _ONE_AT_A_TIME:
+        loop = _loop(os.getpid())
+    return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+
+@cache
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """The loop of a process; a fork has no threads of its parent's, so it gets its own."""
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, name=f"rewards-{process}", daemon=True).start()
+    return loop

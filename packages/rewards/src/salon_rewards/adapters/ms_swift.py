@@ -1,14 +1,16 @@
 """Salon's rewards as ms-swift takes them: a class ("ORM") that is registered by name and called with completions.
 
 ms-swift makes the object itself and calls it with ``(completions, **columns)``; a missing reward is None there as in TRL, and
-counts as little. A plugin file of one's own registers it:
+counts as little. A plugin file of one's own (``--external_plugins plugin.py --reward_funcs salon_magicmirror``) registers it:
 
-    from swift.plugin import orms           # swift.rewards in newer releases
+    from swift.rewards import orms          # swift.plugin in older releases
 
     class MagicMirrorORM(SwiftReward):
         reward = make_reward("magicmirror")
 
     orms["salon_magicmirror"] = MagicMirrorORM
+
+Tried with ms-swift 4.6.0. Its rows have a ``prompt_id``, by which a group is told.
 """
 
 from collections.abc import Sequence

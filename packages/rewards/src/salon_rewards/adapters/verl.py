@@ -1,10 +1,16 @@
 """Salon's rewards as verl takes them: a function for one completion, or for a batch (its ``batch`` reward manager).
 
+A file of one's own names it, and ``reward.custom_reward_function.path`` and ``.name`` name the file (older releases:
+``custom_reward_function.path``):
+
+    compute_score = VerlScore(make_reward("magicmirror"))
+
 verl calls ``compute_score(data_source=…, solution_str=…, ground_truth=…, extra_info=…)``, in batches
 ``compute_score(data_sources=…, solution_strs=…, ground_truths=…, extra_infos=…)``, and takes a number or a mapping with
 ``score``; what else stands in the mapping becomes a metric. It knows no missing reward: each abstention is paid
 ``abstained`` and counted in the metric of that name. In a batch a whole group abstains together, so that equal values cancel
-out in GRPO's advantages; one by one they do not, so rewards that can abstain belong into batches.
+out in GRPO's advantages; one by one they do not, so rewards that can abstain belong into batches. Since verl 0.9 the reward
+loop asks one by one whatever manager is chosen; watch the metric there. Tried with verl 0.9.1 (both managers).
 """
 
 from collections.abc import Mapping, Sequence

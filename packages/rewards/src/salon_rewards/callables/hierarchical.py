@@ -93,7 +93,7 @@ class HierarchicalReward(AskingReward):
         group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
 
     Raises:
-        InputError: for another fidelity, or a weight that is negative or not finite.
+        InputError: for another fidelity or worth of a refusal, or a weight that is negative or not finite.
 
     Example:
         >>> import asyncio

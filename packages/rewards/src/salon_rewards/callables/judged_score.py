@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from salon_rewards.abstaining import Abstention, Paid, abstention_of
 from salon_rewards.asking import Answers
-from salon_rewards.batch import Batch
+from salon_rewards.batch import Batch, text_of
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import PrismAnswer, Unparsed, parse_prism
@@ -40,7 +40,8 @@ class JudgedScoreReward(AskingReward):
     """A judge's score of the completion by a rubric, divided by 10.
 
     The judge sees the rubric, the prompt and the picture of the row if there are such columns, and the completion as a JSON
-    string. A reply in no grammar, and a call that fails, give no reward, and then the whole group has none.
+    string. A completion of more than 20,000 characters earns 0 and nobody is asked: the rest of it could be anything. A reply
+    in no grammar, and a call that fails, give no reward, and then the whole group has none.
 
     Source: paper 003 (PRISM-Bench), section 3 and Tables 8 to 15: start at 10 and deduct. Range: 0 to 1.
 
@@ -48,7 +49,7 @@ class JudgedScoreReward(AskingReward):
         judge: a model that can see, when pictures are shown.
         rubric: what is marked and what is deducted for, in words.
         image: the column with a picture for each completion; None: no picture is shown.
-        prompt: the column with what was asked for; None: it is not shown.
+        prompt: the column with what was asked for, texts or chats, whose last message counts; None: it is not shown.
         concurrency: how many questions are open at once.
         timeout_s: how long one may take, in seconds.
         abstention: who abstains when the judge does.
@@ -85,13 +86,21 @@ class JudgedScoreReward(AskingReward):
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """The judge's score of each completion."""
         answers: Answers[PrismAnswer] = self.__dict__["_answers"]
-        verdicts = await answers.ask([self._question(batch, row) for row in range(len(batch))])
-        return [each.value.score / _HIGHEST if isinstance(each, Scored) else each for each in verdicts]
+        questions = [self._question(batch, row) for row in range(len(batch))]
+        paid: list[Paid] = []
+        for question, verdict in zip(questions, await answers.ask(questions), strict=True):
+            if question is None:
+                paid.append(0.0)
+            else:
+                paid.append(verdict.value.score / _HIGHEST if isinstance(verdict, Scored) else verdict)
+        return paid
 
-    def _question(self, batch: Batch, row: int) -> Question:
+    def _question(self, batch: Batch, row: int) -> Question | None:
+        if len(batch.texts[row]) > _LONGEST:
+            return None
         parts: list[str | Media] = [self.rubric]
         if self.prompt is not None:
-            parts.append("Asked for, as a JSON string:\n" + _quoted(str(batch.column(self.prompt)[row])))
+            parts.append("Asked for, as a JSON string:\n" + _quoted(asked_for(batch.column(self.prompt)[row])))
         if self.image is not None:
             parts.append(picture(batch.column(self.image)[row], row=row + 1, column=self.image))
         parts.append("To be marked, as a JSON string:\n" + _quoted(batch.texts[row]))
@@ -99,7 +108,17 @@ class JudgedScoreReward(AskingReward):
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(without_surrogates(text[:_LONGEST]), ensure_ascii=False)
+    return json.dumps(without_surrogates(text), ensure_ascii=False)
+
+
+def asked_for(prompt: object) -> str:
+    """A prompt as text: itself, or the text of a chat's last message.
+
+    Example:
+        >>> asked_for([{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Three lemons."}]}])
+        'Three lemons.'
+    """
+    return text_of(prompt, column="prompt") if isinstance(prompt, str | list | tuple) else str(prompt)
 
 
 def _read(text: str) -> Verdict[PrismAnswer]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from salon_rewards.abstaining import NO_TRUTH, Paid
 from salon_rewards.batch import Batch, Levels
 from salon_rewards.callables.reward import RuleReward
-from salon_rewards.magicmirror import magicmirror_levels
+from salon_rewards.magicmirror import magicmirror_levels, reasoned
 from salon_taxonomy.answers import Parsed
 
 _NOTHING: Levels = (0.0, 0.0, 0.0, 0.0)
@@ -22,7 +22,7 @@ class _LevelReward(RuleReward):
 
     Attributes:
         truth: the column with the annotators' labels; a row without any has no reward.
-        require_reasoning: whether a completion without a ``<think>`` block breaks the format.
+        require_reasoning: whether a completion without a ``<think>`` block before its answer breaks the format.
     """
 
     truth: str = "truth"
@@ -45,7 +45,7 @@ class FormatReward(RuleReward):
     Source: paper 000, appendix A.4, r0. Range: 0 or 1.
 
     Attributes:
-        require_reasoning: whether a completion without a ``<think>`` block breaks the format.
+        require_reasoning: whether a completion without a ``<think>`` block before its answer breaks the format.
 
     Example:
         >>> FormatReward()([r'<think>Fine.</think>\boxed{{"Whether Normal": true}}', "It is fine."])
@@ -57,10 +57,9 @@ class FormatReward(RuleReward):
 
     def score(self, batch: Batch) -> list[Paid]:
         """1.0 or 0.0 for each completion."""
-        reasoned = self.require_reasoning
+        required = self.require_reasoning
         return [
-            1.0 if isinstance(said, Parsed) and not (reasoned and said.reasoning is None) else 0.0
-            for said in batch.said("magicmirror")
+            1.0 if isinstance(said, Parsed) and (not required or reasoned(said)) else 0.0 for said in batch.said("magicmirror")
         ]
 
 
@@ -126,7 +125,7 @@ def levels_of(batch: Batch, truth: str, *, require_reasoning: bool) -> list[Leve
         for said, true in zip(batch.said("magicmirror"), batch.truths(truth), strict=True):
             if true is None:
                 levels.append(None)
-            elif not isinstance(said, Parsed) or (require_reasoning and said.reasoning is None):
+            elif not isinstance(said, Parsed) or (require_reasoning and not reasoned(said)):
                 levels.append(_NOTHING)
             else:
                 pair = (id(said.answer), id(true))

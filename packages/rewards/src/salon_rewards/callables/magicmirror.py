@@ -7,7 +7,7 @@ rules; here they meet a trainer.
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from salon_rewards.abstaining import NO_TRUTH, Abstention, Paid, abstention_of
+from salon_rewards.abstaining import NO_TRUTH, Abstention, Paid, abstention_of, together
 from salon_rewards.batch import Batch, Levels
 from salon_rewards.callables.consistency import ConsistencyReward
 from salon_rewards.callables.levels import levels_of
@@ -25,7 +25,8 @@ class MagicMirrorTotal(RuleReward):
     r"""The multi-level reward: 8 format + 4 L1 + 2 L2 + 1 L3, each level paid only when the one above it is right.
 
     Where the data bring a column ``consistent`` (true, false, or None where a judge gave no verdict), it counts as
-    ``mode`` says; without the column nobody was asked. :class:`MagicMirrorJudged` asks a judge itself.
+    ``mode`` says; without the column nobody was asked. Where a verdict that is needed is None, the whole group has no reward.
+    :class:`MagicMirrorJudged` asks a judge itself.
 
     Source: paper 000, appendix A.4, Equations 3 and 5. Range: 0 to 15 (12 for a normal picture), and the weight of
     consistency more where the column is there. Columns: ``truth``, and ``consistent`` if there is one.
@@ -67,7 +68,9 @@ class MagicMirrorTotal(RuleReward):
             Unscored(Reason.ABSTAINED, "no verdict on consistency") if verdict is None else float(verdict)
             for verdict in batch.verdicts("consistent")
         ]
-        return totals(levels, judged, self.mode, self.weights)
+        paid = totals(levels, judged, self.mode, self.weights)
+        lost = {row for row, each in enumerate(paid) if isinstance(each, Unscored) and each is not NO_TRUTH}
+        return together(paid, [group for group in batch.groups() if not lost.isdisjoint(group)]) if lost else paid
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from salon_rewards.json_lines import json_lines
+from salon_rewards.line_files import opened, shown
 from salon_rewards.monitors.board import MonitorBoard, Watched
 from salon_rewards.monitors.reading import Alarm, Reading
 from salon_taxonomy.errors import InputError
@@ -34,7 +35,7 @@ class LoggedStep:
 
 
 def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column: str = "held_out") -> list[LoggedStep]:
-    r"""The steps of a JSON Lines file, in order of their numbers.
+    r"""The steps of a JSON Lines file (gzipped or not; ``-`` is standard input), in order of their numbers.
 
     Each line is an object. ``step`` must be there; ``completion`` (text, or messages), ``truth`` (for R³ also ``matches``),
     ``reward``, ``example_id`` and ``completion_tokens`` speak of one completion, ``held_out`` of the step. A line without
@@ -52,7 +53,7 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
         >>> step.completions, step.columns["reward"], step.held_out
         (['Fine.'], [0.5], 0.8)
     """
-    source = str(path)
+    source = shown(path)
     steps: dict[int, LoggedStep] = {}
     for line, row in json_lines(_read(Path(path)), source):
         step = row.get("step")
@@ -203,8 +204,5 @@ def _gravity(item: Reading) -> tuple[int, float]:
 
 
 def _read(path: Path) -> list[bytes]:
-    try:
-        return path.read_bytes().split(b"\n")
-    except OSError as error:
-        problem = "there is no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
-        raise InputError(problem, source=path) from error
+    with opened(path) as lines:
+        return lines.read().split(b"\n")

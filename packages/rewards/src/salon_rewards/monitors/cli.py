@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from salon_rewards.line_files import shown
 from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
 from salon_rewards.monitors.batch import Grammar
 from salon_rewards.monitors.board import MONITORS, MonitorBoard
@@ -23,7 +24,7 @@ _STYLES = {Alarm.OK: "green", Alarm.WARN: "yellow", Alarm.STOP: "bold red"}
 
 
 @click.command("audit")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE|-", type=click.Path(path_type=Path))
 @click.option(
     "--grammar",
     type=click.Choice([str(grammar) for grammar in Grammar]),
@@ -62,8 +63,8 @@ def audit_command(
 ) -> None:
     """Look through the log of a training run for a policy that games its reward; exit with 1 where a monitor says stop.
 
-    FILE holds one JSON object per line: step and completion, and where there are some truth, reward, example_id,
-    completion_tokens, and the held_out metric of the step.
+    FILE, gzipped or not, holds one JSON object per line: step and completion, and where there are some truth, reward,
+    example_id, completion_tokens, and the held_out metric of the step.
 
     \b
     salon reward audit completions.jsonl
@@ -72,7 +73,7 @@ def audit_command(
     chosen = Grammar(grammar)
     board = MonitorBoard(_monitors(chosen, thresholds, lower_is_better), grammar=chosen)
     steps = read_log(file, reward_column=reward_column, held_out_column=held_out_column)
-    found = audit(steps, board, source=str(file))
+    found = audit(steps, board, source=shown(file))
     if output == "json":
         click.echo(json.dumps(_plain(found), indent=2))
     else:

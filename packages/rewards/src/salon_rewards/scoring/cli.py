@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import rich_click as click
 from rich.console import Console
 from rich.table import Table
 
-from salon_rewards.catalog import ASKED, REWARDS, make_reward
+from salon_rewards.catalog import ASKED, REWARDS, make_reward, source_names
 from salon_rewards.composition import Part
+from salon_rewards.line_files import STANDARD_INPUT, opened, shown
 from salon_rewards.scoring.completions_file import read_completions
 from salon_rewards.scoring.scored import ScoredCompletions, label_counts, score_completions
 from salon_taxonomy.errors import InputError
@@ -48,9 +49,9 @@ _BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}
 def score(file: str, names: tuple[str, ...], weights: str | None, explain: bool, format_: str, output: Path | None) -> None:
     """Score a file of completions with one or several rewards by rule.
 
-    FILE is JSON Lines with `completion` (a text, or a list of chat messages) and the columns that the rewards need: `truth` for
-    those of MagicMirror, `matches` for those of R³. A column may be null where nobody knows; such rows have no reward,
-    and are counted. Rows of one `example_id` in a row are one group: when one has no total, none has.
+    FILE is JSON Lines, gzipped or not, with `completion` (a text, or a list of chat messages) and the columns that the
+    rewards need: `truth` for those of MagicMirror, `matches` for those of R³. A column may be null where nobody knows; such
+    rows have no reward, and are counted. Rows of one `example_id` in a row are one group: when one has no total, none has.
 
     \b
     salon reward score completions.jsonl --reward magicmirror
@@ -62,14 +63,16 @@ def score(file: str, names: tuple[str, ...], weights: str | None, explain: bool,
     parts = _parts(names, weights)
     needed = [column for name in names for column in _BY_RULE[name].columns]
     terms = "r3" if "json" in names or "matches" in needed else "magicmirror"
-    with _lines(file) as lines:
-        columns = read_completions(lines, _shown(file), needed)
+    if output is not None and file != STANDARD_INPUT and _same(output, file):
+        raise InputError("is the file of completions itself, which would be lost", source="--output", value=str(output))
+    with opened(file) as lines:
+        columns = read_completions(lines, shown(file), needed)
     with _progress(len(columns["completion"])) as progressed:
         try:
             scored = score_completions(columns, parts, explain=terms if explain else None, progressed=progressed)
         except InputError as error:
             column = "completion" if error.column == "completions" else error.column
-            raise error.at(source=_shown(file), column=column) from error
+            raise error.at(source=shown(file), column=column) from error
     if output is not None:
         _write(scored, output)
     if format_ == "json" and output is None:
@@ -87,8 +90,12 @@ def _parts(names: Sequence[str], weights: str | None) -> list[Part]:
     for name in names:
         if name not in _BY_RULE:
             known = next((entry for entry in REWARDS if entry.name == name), None)
-            asks = None if known is None else ASKED[known.asks]
-            problem = "there is no reward by rule called" if asks is None else f"this reward asks {asks}, use Python for"
+            if known is not None:
+                problem = f"this reward asks {ASKED[known.asks]}, use Python for"
+            elif name.partition(":")[0] in source_names():
+                problem = "rewards of other packages may ask a judge, use Python for"
+            else:
+                problem = "there is no reward by rule called"
             raise InputError(problem, source="--reward", value=name, allowed=_BY_RULE)
     if len(set(names)) < len(names):
         raise InputError("a reward is given twice", source="--reward", value=list(names))
@@ -104,18 +111,6 @@ def _numbers(given: str, count: int) -> list[float]:
     if len(numbers) != count:
         raise InputError(f"needs {count} numbers, one for each --reward, not", source="--weights", value=given)
     return numbers
-
-
-@contextmanager
-def _lines(file: str) -> Iterator[IO[bytes]]:
-    if file == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        with Path(file).open("rb") as lines:
-            yield lines
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", source=file) from error
 
 
 @contextmanager
@@ -168,5 +163,9 @@ def _print(scored: ScoredCompletions) -> None:
         console.print(table)
 
 
-def _shown(file: str) -> str:
-    return "standard input" if file == "-" else file
+def _same(output: Path, file: str) -> bool:
+    """Whether both names are one file."""
+    try:
+        return output.samefile(file)
+    except OSError:
+        return False

@@ -204,7 +204,8 @@ def _parsed(text: str) -> Outcome[MagicMirrorAnswer]:
     found = last_box(heard.answer)
     if found is None:
         return nothing_found(heard, r"\boxed{")
-    return _checked(found, heard.reasoning, heard.notes)
+    first = heard.reasoning is not None and heard.behind != heard.answer and last_box(heard.behind) is None
+    return _checked(found, heard.reasoning, (*heard.notes, Note.ANSWERED_FIRST) if first else heard.notes)
 
 
 def _checked(found: Found, reasoning: str | None, notes: tuple[Note, ...]) -> Outcome[MagicMirrorAnswer]:

@@ -38,6 +38,8 @@ class Note(StrEnum):
     """Another box or object was begun and never closed; the last closed one counts."""
     THINK_UNOPENED = "think_unopened"
     """``</think>`` stood without ``<think>``: chat templates often put the opening tag into the prompt."""
+    ANSWERED_FIRST = "answered_first"
+    """MagicMirror: the box stood before the reasoning, which therefore led to nothing."""
     REPAIRED_TEXT = "repaired_text"
     """Lone surrogates, which no encoding can carry, became U+FFFD."""
 

@@ -4,7 +4,10 @@ The grammar is paper 002's (R³-Bench and R³-Refiner), Figure 17: ``{"answer": 
 "edit_prompt": str}``, where the two texts are asked for only when the answer is false.
 """
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.reading import rejected, said_object, without_surrogates
@@ -13,6 +16,11 @@ from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.verdict import Reason
 
 _TEXTS = ("explanation", "edit_prompt")
+_KEYS = frozenset(("answer", *_TEXTS))
+
+# The reply as it is asked for: one block of reasoning, one object, and no brace or tag where the general reading would have to
+# look twice. Possessive, so the match never turns back.
+_AS_ASKED: Final = re.compile(r"\s*+<think>([^<]*+)</think>\s*+(\{[^{}<]*+\})\s*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +51,27 @@ def parse_r3(text: str) -> Outcome[R3Answer]:
         >>> parse_r3('{"answer": "maybe"}')
         Unparsed(reason=<Reason.OFF_MENU: 'off_menu'>, detail="'answer' is neither true nor false", reasoning=None)
     """
+    asked = _AS_ASKED.fullmatch(text)
+    if asked is not None and without_surrogates(text) is text:
+        with suppress(JsonError, _OffMenuError):  # the general reading says what is wrong
+            answer, notes = _answer(strict_json(asked[2]))
+            return Parsed(answer, asked[1].strip(), notes)
+    return _parsed(text)
+
+
+def _parsed(text: str) -> Outcome[R3Answer]:
+    """Read a reply of any form; :func:`parse_r3` takes a shorter way for replies as they are asked for."""
     opened = said_object(text)
     if isinstance(opened, Unparsed):
         return opened
     heard, found = opened
     try:
-        value = strict_json(found.body)
-        if not isinstance(value, dict) or "answer" not in value:
-            raise JsonError("the key 'answer' is missing")
-        matches = value["answer"]
-        if matches is not True and matches is not False:
-            return rejected(found, Reason.OFF_MENU, "'answer' is neither true nor false", heard.reasoning)
-        explanation, edit_prompt = (_text(value, key, needed=not matches) for key in _TEXTS)
+        answer, extra = _answer(strict_json(found.body))
+    except _OffMenuError as problem:
+        return rejected(found, Reason.OFF_MENU, str(problem), heard.reasoning)
     except JsonError as problem:
         return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
-    extra = (Note.EXTRA_KEYS,) if value.keys() - {"answer", *_TEXTS} else ()
-    return Parsed(R3Answer(matches, explanation, edit_prompt), heard.reasoning, (*heard.notes, *found.notes, *extra))
+    return Parsed(answer, heard.reasoning, (*heard.notes, *found.notes, *extra))
 
 
 def render_r3(answer: R3Answer, reasoning: str | None = None) -> str:
@@ -76,6 +89,20 @@ def render_r3(answer: R3Answer, reasoning: str | None = None) -> str:
     """
     members = {"answer": answer.matches, "explanation": answer.explanation, "edit_prompt": answer.edit_prompt}
     return with_reasoning(object_text(members), reasoning)
+
+
+class _OffMenuError(ValueError):
+    """The verdict is neither true nor false."""
+
+
+def _answer(value: Json) -> tuple[R3Answer, tuple[Note, ...]]:
+    if not isinstance(value, dict) or "answer" not in value:
+        raise JsonError("the key 'answer' is missing")
+    matches = value["answer"]
+    if matches is not True and matches is not False:
+        raise _OffMenuError("'answer' is neither true nor false")
+    explanation, edit_prompt = [_text(value, key, needed=not matches) for key in _TEXTS]
+    return R3Answer(matches, explanation, edit_prompt), () if value.keys() <= _KEYS else (Note.EXTRA_KEYS,)
 
 
 def _text(members: dict[str, Json], key: str, *, needed: bool) -> str:

@@ -4,7 +4,7 @@ Each function makes one pass over the text, so its time is linear in the length 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from salon_taxonomy.answers.outcome import Note, Unparsed
 from salon_taxonomy.verdict import Reason
@@ -31,11 +31,13 @@ class Said:
         reasoning: what stood in ``<think>``, stripped; None without such a block.
         answer: everything else, stripped; never empty.
         notes: what was noted on the way.
+        behind: of the answer what stands behind all reasoning, stripped; may be empty.
     """
 
     reasoning: str | None
     answer: str
     notes: tuple[Note, ...]
+    behind: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def said(text: str) -> Said | Unparsed:
     if not answer:
         after = " after the reasoning" if start else ""
         return Unparsed(Reason.EMPTY, f"nothing stands{after or ' in the reply'}", reasoning)
-    return Said(reasoning, answer, notes)
+    return Said(reasoning, answer, notes, text[start:].strip())
 
 
 def without_surrogates(text: str) -> str:

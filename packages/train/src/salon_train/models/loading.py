@@ -71,6 +71,9 @@ def load_model(section: ModelSection, *, start: str | Path | None = None, learni
         model = with_adapters(model, section.lora)
     elif learning:
         _freeze(model, section.freeze)
+        _freeze_unused(model)
+    if learning:
+        _name_layers(model)
     if section.device == "auto" and torch.cuda.is_available() and not learning:
         model = model.to("cuda")
     return LoadedModel(model, processor, source)
@@ -119,6 +122,37 @@ def _base_of(adapter: Path, name: str) -> str:
     """The model that an adapter was made for; the configured one where the adapter's own is no longer there."""
     recorded = json.loads((adapter / _ADAPTER).read_text(encoding="utf-8")).get("base_model_name_or_path")
     return recorded if recorded and (Path(recorded).is_dir() or not Path(name).is_dir()) else name
+
+
+def _freeze_unused(model: Any) -> None:
+    """Let the end of a LLaVA's vision tower as it is: pictures leave the tower before it (``vision_feature_layer``).
+
+    It never gets a gradient. On several processes that is an error: DDP waits for one where activations are computed again,
+    and FSDP misses the optimizer's state for it in a checkpoint.
+    """
+    feature = getattr(model.config, "vision_feature_layer", None)
+    if feature is None:
+        return
+    layers = model.config.vision_config.num_hidden_layers
+    used = max(each if each >= 0 else layers + 1 + each for each in (feature if isinstance(feature, list) else [feature]))
+    for name, parameter in model.named_parameters():
+        _, tower, inside = name.partition("vision_tower.")
+        words = inside.split(".")
+        after = "layers" in words and int(words[words.index("layers") + 1]) >= used
+        if tower and (after or "post_layernorm" in words):
+            parameter.requires_grad_(False)
+
+
+def _name_layers(model: Any) -> None:
+    """Let the model's list of layers that stay whole name only those that it has.
+
+    Sharding (FSDP) wraps each of them, and accelerate refuses a model without one that is named: LLaVA's list has the layers
+    of a text tower that only its vision tower's sibling has.
+    """
+    named = getattr(model, "_no_split_modules", None)
+    if named:
+        held = {type(module).__name__ for module in model.modules()}
+        model._no_split_modules = type(named)(name for name in named if name in held)
 
 
 def _freeze(model: Any, frozen: tuple[str, ...]) -> None:

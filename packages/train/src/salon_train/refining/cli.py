@@ -44,9 +44,13 @@ def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, for
       salon train refine refiner.toml
     """
     from salon_train.refining.settings import read_refiner_configuration
-    from salon_train.trainers.cli import changes_of, show_plan
+    from salon_train.trainers.cli import changes_of, one_voice, show_plan
+    from salon_train.trainers.processes import Processes
 
+    processes = Processes.of(os.environ)
     configuration = read_refiner_configuration(file, changes=changes_of(changes))
+    if dry_run and not processes.first:
+        return
     if dry_run:
         from salon_train.refining import dry_run as planning
         from salon_train.trainers.callbacks import quiet
@@ -60,8 +64,10 @@ def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, for
     from salon_train.refining.run import train_refiner
     from salon_train.trainers.display import ConsoleWatcher
 
-    with ConsoleWatcher(Console(stderr=True)) as watcher:
+    with one_voice(), ConsoleWatcher(Console(stderr=True)) as watcher:
         done = train_refiner(configuration, os.environ, watcher=watcher, again=again)
+    if not processes.first:
+        return
     if form == "json":
         told = {"model": str(done.model), "steps": done.steps, "resumed_from": done.resumed_from}
         numbers = {"already_finished": done.already, "first": dict(done.first), "last": dict(done.last)}

@@ -22,6 +22,7 @@ from salon_train.refining.run import STAGE
 from salon_train.refining.settings import RefinerConfiguration
 from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.dry_run import NOT_HERE, DryRun, ask_judges, memory_of, parameters_of
+from salon_train.trainers.processes import Processes
 from salon_train.trainers.requirements import missing
 
 _PICTURES_TRIED: Final = 32
@@ -48,7 +49,7 @@ def dry_run(configuration: RefinerConfiguration, environment: Mapping[str, str])
     rows = prepared.rows
     _pictures(rows, configuration.rows.file)
     section = settings.grpo(len(rows))
-    world = arguments.devices(environment)
+    world = Processes.of(environment).count
     own, accumulated = arguments.device_batch(section, section.batch, world=world)
     steps = settings.steps_for(len(rows))
     config, own_files = config_of(configuration.model.name, configuration.model.revision)

@@ -154,8 +154,12 @@ def refining_rewards(
     seed: int,
     edit_timeout_s: float,
     concurrency: int,
+    whole_groups: bool = True,
 ) -> list[Any]:
     """What the policy is paid by, as TRL calls it: R_reason, R_rect, or both; the arguments are :func:`refine_policy`'s.
+
+    Args:
+        whole_groups: a process is given all replies to a prompt; False: its first and last group may be parts.
 
     Raises:
         InputError: for a second stage without an editor.
@@ -176,7 +180,7 @@ def refining_rewards(
                 concurrency=concurrency,
                 timeout_s=edit_timeout_s,
                 refusal=settings.refusal,
-                group_size=settings.group,
+                group_size=settings.group if whole_groups else None,
             )
         )
     return rewards

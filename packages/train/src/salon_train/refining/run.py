@@ -7,8 +7,9 @@ The frame is that of every stage (``salon_train.trainers.stages.run_stage``): a 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from salon_taxonomy.errors import InputError
 from salon_train.refining.lost_edits import LostEdits
 from salon_train.refining.preparing import Prepared, prepare
 from salon_train.refining.refinement import forbidden_tokens, refining_dataset, refining_rewards, weights_of
@@ -74,10 +75,6 @@ def train_refiner(
     from salon_train.trainers.stages import run_stage
 
     prepared = prepare(configuration, environment)
-    folder = RunFolder.of(configuration, STAGE)
-    if again:
-        with folder:
-            folder.clear()
     done = run_stage(
         configuration,
         STAGE,
@@ -85,13 +82,20 @@ def train_refiner(
         lambda setting: _trainer(setting, configuration, prepared),
         hints=HINTS,
         environment=environment,
+        again=again,
     )
-    learned = [row for row in read_log(folder.log) if row["what"] == "learned" and "reward" in row]
+    learned = [row for row in read_log(RunFolder.of(configuration, STAGE).log) if row["what"] == "learned" and "reward" in row]
     first, last = (
         {name: value for name, value in row.items() if isinstance(value, int | float) and name not in _NO_NUMBERS}
         for row in (learned[0], learned[-1])
     )
     return Refined(done.model, done.steps, first, last, done.resumed_from, done.already)
+
+
+def _weights_are_apart(trainer: Any) -> bool:
+    """Whether DeepSpeed spreads the weights over the processes (ZeRO-3)."""
+    plugin = trainer.accelerator.state.deepspeed_plugin if trainer.is_deepspeed_enabled else None
+    return plugin is not None and plugin.zero_stage == 3
 
 
 def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: Prepared) -> "PolicyTrainer":
@@ -118,6 +122,7 @@ def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: 
             seed=seed,
             edit_timeout_s=editing.timeout_s if editing else 300.0,
             concurrency=editing.concurrency if editing else 8,
+            whole_groups=settings.prompts % setting.processes.count == 0,
         ),
         args=arguments.grpo_arguments(
             configuration,
@@ -125,15 +130,21 @@ def _trainer(setting: "Setting", configuration: RefinerConfiguration, prepared: 
             setting.folder.path,
             weights=weights_of(settings),
             steps=steps,
-            world=arguments.devices(setting.environment),
+            world=setting.processes.count,
             forbidden=forbidden_tokens(model),
         ),
         train_dataset=rows,
         processing_class=processor,
     )
+    if settings.stage_two and prepared.certainty is None and (trainer.is_fsdp_enabled or _weights_are_apart(trainer)):
+        hint = 'Launch with ddp or deepspeed-zero2, or set refine.judged_by to "questions".'
+        raise InputError(
+            "needs the policy's weights whole on every process, as each looks at its own pictures:",
+            key="refine.judged_by", value=settings.judged_by, hint=hint,
+        )  # fmt: skip
     plan = shuffled_plan(range(len(rows)), settings.prompts * steps, seed=seed)
     repeats = trainer.args.steps_per_generation
-    if arguments.rank(setting.environment) == 0:
+    if setting.processes.first:
         keep_completions(setting)
     trainer.sampling(
         lambda _: PlannedSampler(plan, chunk=settings.prompts, together=settings.group, repeats=repeats),

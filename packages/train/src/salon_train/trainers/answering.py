@@ -41,7 +41,7 @@ def answers(
     model.eval()
     try:
         for start in range(0, len(asked), batch):
-            with compute(), torch.inference_mode():
+            with compute(), torch.no_grad():  # FSDP could not learn with weights that were gathered in inference mode
                 yield from _answered(model, processor, asked[start : start + batch], longest)
     finally:
         model.train(learning)

@@ -1,13 +1,13 @@
 """A configuration in the words of TRL: ``SFTConfig`` and ``GRPOConfig``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from salon_taxonomy.errors import InputError
-from salon_train.configuration.schema import Configuration, GrpoSection, LearningSection, StageConfiguration
+from salon_train.configuration.schema import Configuration, GrpoSection, LearningSection, ModelSection, StageConfiguration
 
 
 def sft_arguments(configuration: Configuration, folder: Path, *, steps: int, world: int) -> Any:
@@ -57,14 +57,9 @@ def grpo_arguments(
     )
 
 
-def devices(environment: Mapping[str, str]) -> int:
-    """How many processes train together, as ``accelerate launch`` or ``torchrun`` says."""
-    return int(environment.get("WORLD_SIZE", "1"))
-
-
-def rank(environment: Mapping[str, str]) -> int:
-    """Which of them this is, from 0; the first one writes."""
-    return int(environment.get("RANK", "0"))
+def on_processor(section: ModelSection) -> bool:
+    """Whether a run trains on the processor: it is told to, or there is no accelerator."""
+    return section.device == "cpu" or not torch.cuda.is_available()
 
 
 def device_batch(section: LearningSection, batch: int, *, world: int) -> tuple[int, int]:
@@ -83,7 +78,7 @@ def _shared(
     configuration: StageConfiguration, section: LearningSection, folder: Path, *, steps: int, batch: int, world: int
 ) -> dict[str, Any]:
     own, accumulated = device_batch(section, batch, world=world)
-    on_cpu = configuration.model.device == "cpu" or not torch.cuda.is_available()
+    on_cpu = on_processor(configuration.model)
     half = configuration.model.compute == "bfloat16" or (configuration.model.compute == "auto" and not on_cpu)
     return {
         "output_dir": str(folder),

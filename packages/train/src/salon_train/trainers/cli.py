@@ -3,13 +3,15 @@
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import IncompleteError, InputError, SalonError
+from salon_train.trainers.processes import Processes, leave, said_elsewhere
 
 if TYPE_CHECKING:
     from salon_train.configuration import Configuration
@@ -179,6 +181,9 @@ def preset(name: str, launching: bool) -> None:
 
 def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_run: bool, form: str) -> None:
     configuration = _read(file, changes)
+    processes = Processes.of(os.environ)
+    if dry_run and not processes.first:
+        return
     if dry_run:
         from salon_train.trainers import dry_run as planning
         from salon_train.trainers.callbacks import quiet
@@ -191,16 +196,12 @@ def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_ru
 
     from salon_train import trainers
     from salon_train.trainers.display import ConsoleWatcher
-    from salon_train.trainers.run_folder import RunFolder
 
-    if again:
-        with RunFolder.of(configuration, stage) as folder:  # type: ignore[arg-type]
-            folder.clear()
-    with ConsoleWatcher(Console(stderr=True)) as watcher:
-        if stage == "sft":
-            trained = trainers.train_sft(configuration, watcher=watcher, environment=os.environ)
-        else:
-            trained = trainers.train_grpo(configuration, watcher=watcher, environment=os.environ)
+    train = trainers.train_sft if stage == "sft" else trainers.train_grpo
+    with one_voice(), ConsoleWatcher(Console(stderr=True)) as watcher:
+        trained = train(configuration, watcher=watcher, environment=os.environ, again=again)
+    if not processes.first:
+        return
     if form == "json":
         _print_json(
             {
@@ -213,6 +214,18 @@ def _train(file: Path, changes: tuple[str, ...], stage: str, again: bool, dry_ru
         )
         return
     click.echo(f"{'Finished before' if trained.already else 'Finished'}: {trained.steps} steps. Model: {trained.model}")
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """Of several processes that raise the same error the first one prints it; all of them exit with its code."""
+    try:
+        yield
+    except SalonError as error:
+        if not said_elsewhere(error):
+            raise
+        sys.exit(1 if isinstance(error, IncompleteError) else 2)
+    leave()
 
 
 def show_plan(plan: "DryRun", form: str) -> None:

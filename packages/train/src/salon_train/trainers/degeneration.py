@@ -7,7 +7,7 @@ saved before stays.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final
 
 from salon_taxonomy.errors import IncompleteError
 from salon_train.configuration.schema import DegenerationSection
@@ -17,7 +17,7 @@ class DegeneratedError(IncompleteError):
     """A training run was ended because nothing good could come of it any more.
 
     Attributes:
-        reason: ``equal_rewards``, ``invalid_answers``, ``unscored``, ``loss``, ``gradient``, ``reward`` or ``monitor NAME``.
+        reason: ``equal_rewards``, ``invalid_answers``, ``unscored``, ``reward``, ``loss``, ``gradient`` or ``monitor NAME``.
         step: optimizer steps that had been done.
     """
 
@@ -136,17 +136,6 @@ class DegenerationMonitor:
             DegeneratedError: when it is not finite.
         """
         _finite("gradient", norm, step)
-
-    def infinite(self, reward: str, *, step: int) -> NoReturn:
-        """A reward was infinite: no advantage can be computed from it.
-
-        Raises:
-            DegeneratedError: always.
-        """
-        raise DegeneratedError(
-            "reward", step, f"ended at step {step}: the reward {reward!r} is infinite for some completion.\n"
-            "A reward is a finite number, or None where it has none.",
-        )  # fmt: skip
 
 
 def _finite(what: str, value: float, step: int) -> None:

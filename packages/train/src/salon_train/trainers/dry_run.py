@@ -14,7 +14,7 @@ from math import isfinite
 from typing import Any, Final
 
 from salon_taxonomy.answers import magicmirror_json
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, SalonError
 from salon_taxonomy.protocols import Decoding, Question
 from salon_train.configuration.schema import Configuration, GrpoSection, ModelSection, SftSection
 from salon_train.data import TrainingExample
@@ -25,6 +25,7 @@ from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.answering import picture_of
 from salon_train.trainers.memory import MemoryEstimate, estimate, shape_of
 from salon_train.trainers.plan import counted, quotas
+from salon_train.trainers.processes import Processes
 from salon_train.trainers.requirements import missing
 from salon_train.trainers.rewards import judges_of, name_of, open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
@@ -116,7 +117,7 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     notes = (*learned.notes, *measured.notes, *_overlap(examples, held_out))
     _pictures(examples)
     _pictures(held_out)
-    world = arguments.devices(environment)
+    world = Processes.of(environment).count
     own, accumulated = arguments.device_batch(section, section.batch, world=world)
     steps = steps_of(section, len(examples))
     prompts = section.batch
@@ -201,7 +202,13 @@ def _quota(configuration: Configuration, prompts: int, examples: Sequence[Traini
 
 
 def _try(rewards: Sequence[Any], example: TrainingExample) -> None:
-    """Every reward by rule takes hostile answers; those that ask somebody are tried by asking their judge."""
+    """Every reward by rule takes hostile answers; those that ask somebody are tried by asking their judge.
+
+    Raises:
+        InputError: for one that fails, or gives something else than numbers.
+    """
+    from transformers import TrainerState
+
     count = len(_TRIED)
     columns = {
         "prompts": [[{"role": "user", "content": "?"}]] * count,
@@ -209,6 +216,9 @@ def _try(rewards: Sequence[Any], example: TrainingExample) -> None:
         "example_id": [example.example_id] * count,
         "bucket": [example.buckets[0]] * count,
         "completion_ids": [[0]] * count,
+        "trainer_state": TrainerState(),
+        "log_extra": lambda *_: None,
+        "log_metric": lambda *_: None,
     }
     for reward in rewards:
         if inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(type(reward).__call__):
@@ -216,9 +226,11 @@ def _try(rewards: Sequence[Any], example: TrainingExample) -> None:
         completions = [[{"role": "assistant", "content": text}] for text in _TRIED]
         try:
             paid = reward(completions=completions, **columns)
+        except SalonError:
+            raise
         except Exception as error:  # of any code that a user names
             problem = f"the reward fails on an answer that cannot be read ({type(error).__name__}: {line(error)}):"
-            raise InputError(problem, value=name_of(reward)) from error
+            raise InputError(problem, key="reward.name", value=name_of(reward)) from error
         if len(paid) != count or not all(each is None or (isinstance(each, int | float) and isfinite(each)) for each in paid):
             raise InputError("the reward does not give one finite number or None for each completion:", value=name_of(reward))
 

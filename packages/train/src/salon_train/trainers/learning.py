@@ -6,14 +6,14 @@
 The private hooks of transformers and TRL that it takes hold of are held by a contract test.
 """
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from salon_train.trainers.degeneration import DegenerationMonitor
 from salon_train.trainers.resuming import declare_whole, load_sampling, remove_unfinished, save_sampling, writing
-
-if TYPE_CHECKING:
-    import torch
 
 _Trainer: Any = object
 """Stands for whichever trainer of TRL comes after the mixin."""
@@ -24,6 +24,7 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
 
     monitor: DegenerationMonitor
     checkpoints_kept: int
+    _worst_loss: float = 0.0
 
     def salon(self, monitor: DegenerationMonitor, checkpoints_kept: int) -> None:
         """Say who looks at losses and gradients, and how many checkpoints are kept."""
@@ -32,14 +33,22 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
 
     # ---- numbers that are none
 
-    def training_step(self, *args: Any, **kwargs: Any) -> "torch.Tensor":
-        """One forward and backward pass; ends the run when its loss is no number."""
+    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """One forward and backward pass; ends the run when its loss is no number, on several processes before they step."""
         loss: torch.Tensor = super().training_step(*args, **kwargs)
-        self.monitor.loss(float(loss), step=self.state.global_step)
+        value = float(loss)
+        if self.args.world_size == 1:
+            self.monitor.loss(value, step=self.state.global_step)
+        elif not math.isfinite(value):
+            self._worst_loss = value
         return loss
 
     def _get_grad_norm(self, *args: Any, **kwargs: Any) -> Any:
         """The norm of the gradient, looked at before the optimizer's step."""
+        if self.args.world_size > 1:  # a loss is one process's own; a process that left alone would be waited for
+            own = torch.tensor([self._worst_loss], device=self.accelerator.device)
+            for value in self.accelerator.gather(own).tolist():
+                self.monitor.loss(value, step=self.state.global_step)
         norm = super()._get_grad_norm(*args, **kwargs)
         self.monitor.gradient(float(norm), step=self.state.global_step)
         return norm
@@ -60,7 +69,7 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
             self._keep_beside(own)
             self.accelerator.wait_for_everyone()
             if self.accelerator.is_main_process:
-                declare_whole(own, self.state.global_step, keep=self.checkpoints_kept)
+                declare_whole(own, self.state.global_step, keep=self.checkpoints_kept, processes=self.args.world_size)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         """Restore the weights, all of them.

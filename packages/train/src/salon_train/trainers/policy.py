@@ -15,6 +15,7 @@ import torch
 from torch.utils.data import Sampler
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from salon_rewards.batch import text_of
 from salon_train.trainers.degeneration import DegeneratedError, SampledBatch
 from salon_train.trainers.learning import Learning
 from salon_train.trainers.reading import Reading
@@ -130,9 +131,7 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
         TRL counts a lone None as 0, which pays the others of the group for a judge's failure. An infinite reward ends the run.
         """
         rewards: torch.Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
-        for name, wild in zip(self.reward_func_names, rewards.isinf().any(dim=0).tolist(), strict=True):
-            if wild:
-                self.monitor.infinite(name, step=self.state.global_step)
+        self._finite(rewards)
         missing = rewards.isnan()
         grouped = missing.view(-1, self.num_generations, rewards.shape[1])
         rewards = rewards.masked_fill(grouped.any(dim=1, keepdim=True).expand_as(grouped).reshape_as(missing), math.nan)
@@ -142,6 +141,16 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
         self._show(sampled)
         self.monitor.sampled(sampled.batch(), step=self.state.global_step)
         return rewards
+
+    def _finite(self, rewards: torch.Tensor) -> None:
+        """No reward is infinite; such a one leaves its group without advantages, and the weights without numbers."""
+        for name, column in zip(self.reward_func_names, rewards.unbind(dim=1), strict=True):
+            if column.isinf().any():
+                step, paid = self.state.global_step, float(column[column.isinf()][0])
+                raise DegeneratedError(
+                    "reward", step, f"ended at step {step}: the reward {name} pays {paid} for a completion.\n"
+                    "Let it give a finite number, or None where it has none.",
+                )  # fmt: skip
 
     def _show(self, sampled: SampledCompletions) -> None:
         """Show the listeners what was sampled; where one of them ends the run, every process does."""
@@ -160,7 +169,7 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
     def _sampled(
         self, inputs: Any, completions: Any, tokens: Any, rewards: torch.Tensor, missing: torch.Tensor
     ) -> SampledCompletions:
-        texts = [each if isinstance(each, str) else each[-1]["content"] for each in completions]
+        texts = [text_of(each) for each in completions]
         own = [
             (row.get("example_id", ""), row.get("bucket", ""), row.get("truth"), text, len(ids))
             for row, text, ids in zip(inputs, texts, tokens, strict=True)

@@ -35,10 +35,17 @@ _PREFIX: Final = "checkpoint-"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One that a run can go on from: after ``step`` optimizer steps."""
+    """One that a run can go on from.
+
+    Attributes:
+        folder: where it lies.
+        step: optimizer steps that had been done.
+        processes: that had trained together; None where it does not say.
+    """
 
     folder: Path
     step: int
+    processes: int | None = None
 
 
 def whole_checkpoints(folder: Path) -> list[Checkpoint]:
@@ -53,15 +60,15 @@ def whole_checkpoints(folder: Path) -> list[Checkpoint]:
         >>> [checkpoint.step for checkpoint in whole_checkpoints(folder)]
         [5]
     """
-    found = [Checkpoint(path, step) for path in folder.glob(f"{_PREFIX}*") if (step := _step(path)) and _is_whole(path)]
+    found = [each for path in folder.glob(f"{_PREFIX}*") if (each := _whole(path)) is not None]
     return sorted(found, key=lambda checkpoint: checkpoint.step)
 
 
-def declare_whole(folder: Path, step: int, *, keep: int) -> None:
-    """Say that a checkpoint is written to its end, and remove all but the latest ``keep`` whole ones."""
+def declare_whole(folder: Path, step: int, *, keep: int, processes: int = 1) -> None:
+    """Say that a checkpoint of so many processes is written to its end; all but the latest ``keep`` whole ones are removed."""
     sizes = {str(path.relative_to(folder)): _kept(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     note = folder / f"{_WHOLE}.part"
-    note.write_text(json.dumps({"step": step, "bytes": sizes}), encoding="utf-8")
+    note.write_text(json.dumps({"step": step, "processes": processes, "bytes": sizes}), encoding="utf-8")
     _kept(note)
     note.replace(folder / _WHOLE)
     for older in whole_checkpoints(folder.parent)[:-keep]:
@@ -72,7 +79,7 @@ def declare_whole(folder: Path, step: int, *, keep: int) -> None:
 def remove_unfinished(folder: Path) -> None:
     """Remove what a kill left half-written or half-removed."""
     for path in folder.glob(f"{_PREFIX}*"):
-        if _step(path) is not None and not _is_whole(path):
+        if _step(path) is not None and _whole(path) is None:
             shutil.rmtree(path)
 
 
@@ -106,13 +113,15 @@ def writing(folder: Path) -> Iterator[None]:
         raise IncompleteError(f"{folder}: cannot be written ({line(error)})\n{hint}") from error
 
 
-def _is_whole(checkpoint: Path) -> bool:
-    """Whether the note is there and every file has the size that it had then."""
+def _whole(folder: Path) -> Checkpoint | None:
+    """The checkpoint, where the note is there and every file has the size that it had then; otherwise None."""
+    step = _step(folder)
     try:
-        sizes = json.loads((checkpoint / _WHOLE).read_text(encoding="utf-8")).get("bytes", {})
-        return all((checkpoint / name).stat().st_size == size for name, size in sizes.items())
+        told = json.loads((folder / _WHOLE).read_text(encoding="utf-8"))
+        whole = all((folder / name).stat().st_size == size for name, size in told.get("bytes", {}).items())
     except (OSError, ValueError, AttributeError):  # AttributeError: a note that is no object
-        return False
+        return None
+    return Checkpoint(folder, step, told.get("processes")) if whole and step is not None else None
 
 
 def _kept(path: Path) -> int:

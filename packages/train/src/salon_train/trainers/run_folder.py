@@ -31,7 +31,6 @@ from salon_train.trainers.resuming import Checkpoint, whole_checkpoints
 
 Stage: TypeAlias = Literal["sft", "grpo", "refine"]
 _FREE: Final = ("log", "store", "evaluation", "checkpoints", "degeneration", "monitors")
-_CHANGEABLE: Final = "changeable.json"
 """Sections that do not change which weights come out, and may be changed between two calls."""
 
 
@@ -65,6 +64,10 @@ class RunFolder:
         return self.path / "log.jsonl"
 
     @property
+    def _note(self) -> Path:
+        return self.path / "configuration.json"
+
+    @property
     def finished(self) -> Mapping[str, Any] | None:
         """What the stage ended with; None while it has not."""
         path = self.path / "finished.json"
@@ -78,27 +81,25 @@ class RunFolder:
         """What a killed run goes on from."""
         return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
 
-    def begin(self, configuration: StageConfiguration) -> None:
-        """Hold what the stage is told against what it was told before; :meth:`note` writes it down.
+    def hold_against(self, configuration: StageConfiguration) -> None:
+        """Hold what shapes the weights against what the stage was begun with.
 
         Raises:
             InputError: when a setting that shapes the weights is another one now.
         """
+        if not self._note.is_file():
+            return
         told = _told(configuration, self.stage)
-        path = self.path / "configuration.json"
-        self._notes[path.name] = told
-        if path.is_file():
-            before = _noted(path)
-            key = next((key for key in sorted(told.keys() | before.keys()) if told.get(key) != before.get(key)), None)
-            if key is not None:
-                raise InputError(
-                    f"this run was begun with {before.get(key)!r}, and is now told", source=self.path, key=key,
-                    value=told.get(key), hint="Choose another run.folder, or begin anew with --again.",
-                )  # fmt: skip
-        self._notes[_CHANGEABLE] = _flat(_told_besides(configuration))
+        before = _noted(self._note)
+        key = next((key for key in sorted(told.keys() | before.keys()) if told.get(key) != before.get(key)), None)
+        if key is not None:
+            raise InputError(
+                f"this run was begun with {before.get(key)!r}, and is now told", source=self.path, key=key,
+                value=told.get(key), hint="Choose another run.folder, or begin anew with --again.",
+            )  # fmt: skip
 
     def learn_from(self, examples: Sequence[TrainingExample]) -> None:
-        """Hold the examples that the stage learns from against those that it began with; :meth:`note` writes their digest down.
+        """Hold the examples that the stage learns from against those that it began with; :meth:`begin` notes their digest.
 
         Raises:
             InputError: they are others: which come up next would not be what would have come up.
@@ -114,11 +115,12 @@ class RunFolder:
             hint = "Give it the old files again, choose another run.folder, or begin anew with --again."
             raise InputError(problem, source=self.path, key="data", value=len(examples), hint=hint)
 
-    def note(self) -> None:
-        """Write down what the stage was told and what it learns from, now that it can begin."""
-        for name, value in self._notes.items():
-            if name == _CHANGEABLE or not (self.path / name).is_file():
+    def begin(self, configuration: StageConfiguration) -> None:
+        """Note what the stage is told and what it learns from, once all of it is there and the first step is next."""
+        for name, value in {self._note.name: _told(configuration, self.stage), **self._notes}.items():
+            if not (self.path / name).is_file():
                 _write(self.path / name, value)
+        _write(self.path / "changeable.json", _flat(_told_besides(configuration)))
 
     def clear(self) -> None:
         """Remove everything of this stage."""

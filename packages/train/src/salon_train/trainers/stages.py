@@ -4,9 +4,8 @@ configuration ──► examples ──► model ──► trainer ──► che
 A second call goes on from the last whole checkpoint, or says that the stage is finished.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -24,13 +23,15 @@ from salon_train.trainers import arguments, learning_data
 from salon_train.trainers.callbacks import EventTeller, HeldOutEvaluation, quiet
 from salon_train.trainers.completions import CompletionsFile
 from salon_train.trainers.degeneration import ASSESSOR_HINTS, DegeneratedError, DegenerationMonitor, Hints
-from salon_train.trainers.evaluation import held_out_answers
+from salon_train.trainers.evaluation import HeldOut, held_out_answers
 from salon_train.trainers.events import NOBODY, LogFile, TrainingEvent, TrainingWatcher, Watchers
 from salon_train.trainers.plan import PlannedSampler, prompt_plan
 from salon_train.trainers.policy import SampledCompletions
+from salon_train.trainers.processes import Processes
 from salon_train.trainers.reading import read_assessment
+from salon_train.trainers.reporting import open_project, report_evaluation
 from salon_train.trainers.requirements import missing
-from salon_train.trainers.resuming import writing
+from salon_train.trainers.resuming import Checkpoint, writing
 from salon_train.trainers.rewards import open_rewards
 from salon_train.trainers.run_folder import RunFolder, Stage
 from salon_train.trainers.watching import RunWatch, board_of
@@ -59,14 +60,19 @@ class Trained:
 
 
 def train_sft(
-    configuration: Configuration, *, watcher: TrainingWatcher = NOBODY, environment: Mapping[str, str] | None = None
+    configuration: Configuration,
+    *,
+    watcher: TrainingWatcher = NOBODY,
+    environment: Mapping[str, str] | None = None,
+    again: bool = False,
 ) -> Trained:
     """The cold start: learn answers by imitation.
 
     Args:
         configuration: of the run.
-        watcher: told what happens, beside the log file.
+        watcher: told what happens, beside the log file; of several processes the first one's is.
         environment: how many processes train together (``WORLD_SIZE``, ``RANK``); a command line passes ``os.environ``.
+        again: remove what the stage has done before, and begin anew.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -83,19 +89,25 @@ def train_sft(
         lambda setting: _sft_trainer(setting, configuration, section),
         evaluated=configuration,
         environment=environment,
+        again=again,
     )
 
 
 def train_grpo(
-    configuration: Configuration, *, watcher: TrainingWatcher = NOBODY, environment: Mapping[str, str] | None = None
+    configuration: Configuration,
+    *,
+    watcher: TrainingWatcher = NOBODY,
+    environment: Mapping[str, str] | None = None,
+    again: bool = False,
 ) -> Trained:
     """GRPO: learn from rewards.
 
     Args:
         configuration: of the run.
-        watcher: told what happens, beside the log file.
+        watcher: told what happens, beside the log file; of several processes the first one's is.
         environment: where judges find their secrets, and how many processes train together; a command line passes
             ``os.environ``.
+        again: remove what the stage has done before, and begin anew.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -110,9 +122,10 @@ def train_grpo(
         "grpo",
         watcher,
         lambda setting: _grpo_trainer(setting, configuration, section),
-        start=start_of(configuration),
+        start=lambda: start_of(configuration),
         evaluated=configuration,
         environment=environment,
+        again=again,
     )
 
 
@@ -143,6 +156,7 @@ class Setting:
         listeners: who is shown what was sampled.
         evaluations: who is told of evaluations, beside ``watcher``.
         environment: where judges find their secrets.
+        processes: that train together.
         notes: what people should know about the data, a sentence each.
     """
 
@@ -153,6 +167,7 @@ class Setting:
     listeners: list[Callable[[SampledCompletions], None]]
     evaluations: list[TrainingWatcher]
     environment: Mapping[str, str]
+    processes: Processes
     notes: list[str] = field(default_factory=list)
 
 
@@ -162,10 +177,11 @@ def run_stage(
     watcher: TrainingWatcher,
     make: Callable[[Setting], "Learning"],
     *,
-    start: Path | None = None,
+    start: Callable[[], Path | None] = lambda: None,
     evaluated: Configuration | None = None,
     hints: Hints = ASSESSOR_HINTS,
     environment: Mapping[str, str] | None = None,
+    again: bool = False,
 ) -> Trained:
     """Run one stage from its beginning or its last checkpoint to its end.
 
@@ -174,41 +190,53 @@ def run_stage(
         stage: its name, and that of its folder.
         watcher: told what happens, beside the log file.
         make: the trainer, not yet begun.
-        start: a folder of weights in place of the configured model's.
+        start: finds a folder of weights in place of the configured model's; None: there is none.
         evaluated: whose held-out pictures are answered in between; None: there is no evaluation.
         hints: what to do about a run that degenerated.
-        environment: where judges find their secrets.
+        environment: where judges find their secrets, and how many processes train together.
+        again: remove what the stage has done before, and begin anew.
     """
     if configuration.run.threads is not None:
         torch.set_num_threads(configuration.run.threads)
-    if configuration.log.to == "wandb":  # the only way to tell transformers
-        os.environ.setdefault("WANDB_PROJECT", configuration.log.project)
     folder = RunFolder.of(configuration, stage)
-    main = arguments.rank(environment or {}) == 0
-    with folder if main else nullcontext(), quiet():
-        if main:
-            folder.begin(configuration)
-        if folder.finished is not None:
-            facts = folder.finished
+    processes = Processes.of(environment)
+    with ExitStack() as kept, quiet():
+        processes.join(on_cpu=arguments.on_processor(configuration.model))
+        begun = processes.decided(lambda: _begun(kept, folder, configuration, processes, again))
+        if begun.finished is not None:
+            facts = begun.finished
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], already=True)
-        for problem in missing(configuration, stage):
-            raise problem
-        held_out = learning_data.Rows(()) if evaluated is None else learning_data.held_out_rows(evaluated)
-        set_seed(configuration.run.seed)  # adapters begin at random
-        loaded = load_model(configuration.model, start=start)
-        checkpoint = folder.last_checkpoint()
-        everyone = Watchers((LogFile(folder.log), watcher))
-        setting = Setting(configuration, folder, loaded, everyone, [], [], environment or {}, list(held_out.notes))
-        trainer = make(setting)
-        if main:
-            folder.note()
-        for note in setting.notes if main else ():
+        checkpoint = begun.checkpoint
+        everyone: TrainingWatcher = Watchers((LogFile(folder.log), watcher)) if processes.first else NOBODY
+
+        def ready() -> tuple[Setting, learning_data.Rows, "Learning"]:
+            for problem in missing(configuration, stage):
+                raise problem
+            held_out = learning_data.Rows(()) if evaluated is None else learning_data.held_out_rows(evaluated)
+            set_seed(configuration.run.seed)  # adapters begin at random
+            loaded = load_model(configuration.model, start=start())
+            setting = Setting(
+                configuration, folder, loaded, everyone, [], [], environment or {}, processes, list(held_out.notes)
+            )
+            return setting, held_out, make(setting)
+
+        setting, held_out, trainer = processes.agreed(ready)
+        if trainer.args.world_size != processes.count:
+            hint = "Pass os.environ as environment, where a launcher has started several processes."
+            raise InputError(
+                f"{trainer.args.world_size} processes train, and the environment says", value=processes.count, hint=hint
+            )
+        if processes.first:
+            folder.begin(configuration)
+            open_project(configuration, stage)
+        for note in setting.notes:
             everyone.happened(TrainingEvent("noted", 0, trainer.args.max_steps, {"note": note}))
+        loaded = setting.loaded
         trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(EventTeller(everyone, resumed=checkpoint is not None))
         told = Watchers((everyone, *setting.evaluations))
-        evaluation = None if evaluated is None else _evaluation(evaluated, loaded, trainer, held_out.examples, told)
+        evaluation = None if evaluated is None else _evaluation(evaluated, setting, trainer, held_out.examples, told)
         if evaluation is not None:
             trainer.add_callback(evaluation)
         try:
@@ -216,7 +244,7 @@ def run_stage(
         except DegeneratedError as error:
             why = {"reason": error.reason, "said": str(error)}
             everyone.happened(TrainingEvent("degenerated", error.step, trainer.state.max_steps, why))
-            raise
+            raise processes.same(error) from None
         except torch.OutOfMemoryError as error:
             hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
             raise IncompleteError(f"the device has no memory left at step {trainer.state.global_step}\n{hint}") from error
@@ -227,6 +255,30 @@ def run_stage(
         _keep(trainer, loaded, folder, numbers)
         everyone.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
         return Trained(folder.model, trainer.state.global_step, None if checkpoint is None else checkpoint.step, numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """How a stage stands when it is called: what it had ended with, or what it goes on from."""
+
+    finished: Mapping[str, Any] | None
+    checkpoint: Checkpoint | None
+
+
+def _begun(kept: ExitStack, folder: RunFolder, configuration: StageConfiguration, processes: Processes, again: bool) -> _Begun:
+    """Take the folder, until ``kept`` is closed; the first process does it for all."""
+    kept.enter_context(folder)
+    if again:
+        folder.clear()
+    folder.hold_against(configuration)
+    checkpoint = folder.last_checkpoint()
+    if folder.finished is None and checkpoint is not None and checkpoint.processes not in (None, processes.count):
+        hint = "Start as many, or begin anew with --again: others would be given other prompts."
+        raise InputError(
+            f"{checkpoint.processes} processes trained here, and now there are", source=folder.path, value=processes.count,
+            hint=hint,
+        )  # fmt: skip
+    return _Begun(folder.finished, checkpoint)
 
 
 def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
@@ -248,7 +300,7 @@ def _learned_from(setting: Setting, configuration: Configuration, stage: Stage) 
     """The examples of a stage, which have to be those that it was begun with."""
     rows = learning_data.stage_rows(configuration, stage)
     setting.notes += rows.notes
-    if arguments.rank(setting.environment) == 0:
+    if setting.processes.first:
         setting.folder.learn_from(rows.examples)
     return rows.examples
 
@@ -267,9 +319,7 @@ def _sft_trainer(setting: Setting, configuration: Configuration, section: SftSec
     learning_data.check_lengths(setting.loaded.processor, rows, section.longest)
     trainer = ImitationTrainer(
         model=setting.loaded.model,
-        args=arguments.sft_arguments(
-            configuration, setting.folder.path, steps=steps, world=arguments.devices(setting.environment)
-        ),
+        args=arguments.sft_arguments(configuration, setting.folder.path, steps=steps, world=setting.processes.count),
         train_dataset=rows,
         processing_class=setting.loaded.processor,
     )
@@ -291,23 +341,22 @@ def _grpo_trainer(setting: Setting, configuration: Configuration, section: GrpoS
     lasts = made // section.batch * section.iterations
     plan = prompt_plan(examples, configuration.sampling, chunk=chunk, chunks=-(-steps // lasts), seed=configuration.run.seed)
     learning_data.check_lengths(loaded.processor, rows, section.longest_prompt)
-    world = arguments.devices(setting.environment)
     settings = arguments.grpo_arguments(
         configuration,
         section,
         setting.folder.path,
         weights=[reward.weight for reward in configuration.reward],
         steps=steps,
-        world=world,
+        world=setting.processes.count,
         forbidden=loaded.image_token_ids,
     )
     trainer = PolicyTrainer(
         model=loaded.model, reward_funcs=rewards, args=settings, train_dataset=rows, processing_class=loaded.processor
     )
     repeats = settings.steps_per_generation * section.iterations
-    setting.listeners += recorders(setting, configuration)
     watch = None if board is None else RunWatch(board, configuration.monitors, setting.watcher, steps=steps)
-    if arguments.rank(setting.environment) == 0:
+    if setting.processes.first:
+        setting.listeners += recorders(setting, configuration)
         keep_completions(setting)
         setting.evaluations += [] if watch is None else [watch]
     trainer.sampling(
@@ -356,31 +405,38 @@ def recorders(setting: Setting, configuration: Configuration) -> Sequence[Callab
 
 def _evaluation(
     configuration: Configuration,
-    loaded: LoadedModel,
+    setting: Setting,
     trainer: Any,
     held_out: Sequence[TrainingExample],
     watcher: TrainingWatcher,
 ) -> HeldOutEvaluation | None:
-    """What is measured during training; None without held-out pictures."""
+    """What is measured during training, each process asking about its share; None without held-out pictures."""
     if not held_out:
         return None
-    settings = configuration.evaluation
+    settings, processes = configuration.evaluation, setting.processes
+    share = processes.share(held_out)
 
     def evaluate() -> Mapping[str, float | None]:
         from trl.models.utils import unwrap_model_for_generation
 
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
-            given = held_out_answers(
+            own = held_out_answers(
                 model,
-                loaded.processor,
-                held_out,
+                setting.loaded.processor,
+                share,
                 data=configuration.data,
                 batch=settings.batch,
                 longest=settings.longest,
                 compute=_compute(trainer),
             )
-        given.write(Path(trainer.args.output_dir) / "held_out.jsonl")
-        return given.metrics()
+        pairs = processes.collected(list(zip(own.texts, own.tokens, strict=True)), len(held_out))
+        given = HeldOut(tuple(held_out), tuple(text for text, _ in pairs), tuple(tokens for _, tokens in pairs))
+        if processes.first:
+            given.write(Path(trainer.args.output_dir) / "held_out.jsonl")
+        numbers = given.metrics()
+        if processes.first:
+            report_evaluation(trainer, numbers)
+        return numbers
 
     return HeldOutEvaluation(evaluate, watcher, every=settings.every, at_start=settings.at_start)
 

@@ -17,7 +17,7 @@ from salon_bench.suites.magic_bench_377.pairing import Pair, planned_pairs
 from salon_bench.suites.magic_bench_377.prompt_file import SUITE
 from salon_bench.suites.magic_bench_377.replies import Shown, parse_battle
 from salon_bench.suites.magic_bench_377.suite import PromptFileSuite, rater
-from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary
+from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, Worth
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
@@ -82,6 +82,7 @@ class MagicBench377Battles(PromptFileSuite):
 
     steps = SHOWINGS
     """The steps that :meth:`examine` asks; they should have the same judge."""
+    worth = Worth(why_not="it compares the pictures of two models; 'suite:magic-bench-377' marks one")
 
     def __init__(self, rule: OrderRule | str = OrderRule.TIE) -> None:
         if rule not in tuple(OrderRule):

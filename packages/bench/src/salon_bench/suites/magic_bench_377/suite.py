@@ -16,7 +16,7 @@ from salon_bench.suites.magic_bench_377.labels import points
 from salon_bench.suites.magic_bench_377.prompt_file import SUITE, read_prompts
 from salon_bench.suites.magic_bench_377.questions import Dimension, Questions
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST, parse_check, parse_mark
-from salon_bench.suites.suite import Case, Examination, Inquiry, Judging, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.suite import Case, Examination, Inquiry, Judging, SuitePrompt, Summary, Worth, one_picture_cases
 from salon_bench.suites.templates import Templates
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
@@ -67,6 +67,7 @@ class MagicBench377(PromptFileSuite):
 
     steps = (*(f"check:{point}" for point in points()), *(f"mark:{each.template}" for each in Dimension))
     """The steps that :meth:`examine` may ask; each may have a judge of its own."""
+    worth = Worth(lambda row: row.value if row.value is None or row.task != MOS else (row.value - 1) / 4)
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ from salon_bench.suites.prism.questions import Questions
 from salon_bench.suites.prism.replies import parse_score
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric, score_bands
 from salon_bench.suites.prism.tracks import Axis, Language, Track
-from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, Worth, one_picture_cases
 from salon_bench.suites.templates import Templates
 from salon_taxonomy.answers import PrismAnswer
 from salon_taxonomy.digest import Digestible, digest
@@ -52,6 +52,8 @@ class PrismBench:
         self.language = Language(language)
         self.fidelity = Fidelity(fidelity)
         self.rules = CountingRules.of(self.fidelity)
+
+    worth = Worth(lambda row: None if row.value is None else row.value / 10)
 
     @property
     def name(self) -> str:

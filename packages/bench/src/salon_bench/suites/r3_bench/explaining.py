@@ -8,6 +8,7 @@ Paper 002, Equation 2 and appendix E.1.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +16,9 @@ from salon_bench.media import PicturePolicy
 from salon_bench.suites.r3_bench.questions import equivalent, words_version
 from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
 from salon_bench.suites.r3_bench.staged import said_from, staged_prompts
-from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary
-from salon_taxonomy.digest import digest
+from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, Worth
+from salon_taxonomy.answers import Unparsed, parse_r3
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
@@ -28,11 +30,24 @@ S_REF: Final = "s_ref"
 _RULES_VERSION: Final = 1
 
 
+def _with_answer(case: Case, completion: str) -> Case | None:
+    said = parse_r3(completion)
+    if isinstance(said, Unparsed):
+        return None
+    answer: dict[str, Digestible] = {
+        "answer": said.answer.matches,
+        "explanation": said.answer.explanation,
+        "edit_prompt": said.answer.edit_prompt,
+    }
+    return replace(case, facts={**case.facts, "said": answer})
+
+
 class Explaining:
     """The suite of the third stage; its rows are those of the first with the column ``said``."""
 
     name = "r3-explanations"
     pictures = PicturePolicy()
+    worth = Worth(take=_with_answer)
 
     @property
     def version(self) -> str:

@@ -15,7 +15,7 @@ from salon_bench.media import PicturePolicy
 from salon_bench.suites.r3_bench.questions import reflect, words_version
 from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
 from salon_bench.suites.r3_bench.staged import staged_prompts
-from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, Worth, one_picture_cases
 from salon_rewards import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
@@ -43,6 +43,7 @@ class Reflecting:
 
     name = "r3-reflect"
     pictures = PicturePolicy(most_pixels=_PIXELS)
+    worth = Worth(lambda row: row.value if row.dimension == VERDICT else None, answers=True)
 
     @property
     def version(self) -> str:

@@ -17,7 +17,7 @@ from salon_bench.suites.generations import Generated
 from salon_bench.suites.r3_bench.questions import check, words_version
 from salon_bench.suites.r3_bench.scoring import changes, gain, lines_of, summary_of
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, staged_prompts
-from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, whole_case_id
+from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, Worth, whole_case_id
 from salon_taxonomy.digest import digest
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -44,6 +44,7 @@ class Verifying:
     name = "r3-images"
     picture_names = ("before", "after")
     pictures = PicturePolicy(most_pixels=_PIXELS)
+    worth = Worth(why_not="it compares pictures before and after an edit; the reward 'rectification' has edits made")
 
     @property
     def version(self) -> str:
