@@ -1,18 +1,36 @@
 """A refiner's training from the command line: refusals, a run of two steps, and the policy at work in ``salon refine``."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner
+from transformers import AutoModelForImageTextToText
 
+from salon_bench.editors import DrawEditor
 from salon_bench.refining.cli import refine as refine_pictures
+from salon_bench.scenes.drawing import drawn
 from salon_bench.scenes.generating import save
 from salon_taxonomy.errors import InputError
-from salon_train.refining import StudySettings, draw_small_scenes, read_refiner_configuration, run_study, tiny_policy
-from salon_train.refining.cli import refine
-from salon_train.refining.study import Arm
+from salon_train.refining import (
+    Habits,
+    RefinerRow,
+    StudySettings,
+    draw_small_scenes,
+    read_refiner_configuration,
+    refine_policy,
+    run_study,
+    study,
+    teacher_reply,
+    tiny_policy,
+)
+from salon_train.refining.cli import refine, refine_demo
+from salon_train.refining.imitation import Lesson, imitate
+from salon_train.refining.scene_evaluation import SceneEvaluation, evaluate_on_scenes
+from salon_train.refining.study import Arm, ArmResult, paired
 
 CONFIGURATION = """
 [run]
@@ -104,7 +122,75 @@ def test_a_study_goes_on_where_it_was_stopped_and_refuses_another_ones_folder(tm
         run_study(tmp_path, seeds=[0], settings=replace(small, lessons=50))
 
 
+def test_the_demo_runs_the_seeds_that_were_asked_for_and_compares_rewards_within_them(tmp_path, monkeypatch):
+    asked = {}
+
+    def result(arm, seed, s_ref, s_rect):
+        return ArmResult(arm, seed, SceneEvaluation(s_ref, s_rect, 0.9, 0.0, 0.0, 0, 400, 241), {}, {}, 1.0)
+
+    def studied(folder, *, seeds, arms, settings, told):
+        asked.update(seeds=list(seeds), arms=arms)
+        cold = [result(Arm.COLD_START, seed, 0.7, 0.4 + seed / 100) for seed in seeds]
+        return cold + [result(Arm.HRM, seed, 0.9, 0.9 + seed / 100) for seed in seeds]
+
+    monkeypatch.setattr(study, "run_study", studied)
+    command = [str(tmp_path), "--seeds", "3", "--first-seed", "10", "--arm", "hrm"]
+    shown = CliRunner().invoke(refine_demo, command, catch_exceptions=False).stdout
+    assert asked == {"seeds": [10, 11, 12], "arms": [Arm.HRM]}
+    assert "hrm − cold-start" in shown
+    assert "+0.500 ± 0.000" in shown
+    assert "reason" not in shown
+    as_json = CliRunner().invoke(refine_demo, [*command, "--format", "json"], catch_exceptions=False).stdout
+    assert [each["seed"] for each in json.loads(as_json)] == [10, 11, 12] * 2
+
+
+def test_differences_are_taken_within_a_seed_and_only_where_both_were_run():
+    def result(arm, seed, s_rect):
+        return ArmResult(arm, seed, SceneEvaluation(0.5, s_rect, 0.9, None, None, 0, 4, 2), {}, {}, 1.0)
+
+    results = [result(Arm.COLD_START, 0, 0.25), result(Arm.COLD_START, 1, 0.5), result(Arm.HRM, 1, 0.75)]
+    assert paired(results, Arm.HRM, Arm.COLD_START) == {1: (0.0, 0.25)}
+
+
+@pytest.mark.timeout(600)
+def test_a_few_steps_of_both_rewards_turn_evasion_into_edits_and_the_verdict_alone_does_not(tmp_path):
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model, processor = tiny_policy(seed=0)
+    items = list(draw_small_scenes(8, seed=4, misaligned=0.6))
+    habits, generator = Habits(evasive_colours=0.6, evasive_shapes=0.6), random.Random(0)
+    pictures = [drawn(item.shown) for item in items] * 20
+    taught = zip(pictures, items * 20, strict=True)
+    lessons = [Lesson(picture, item.prompt, teacher_reply(item, habits, generator)) for picture, item in taught]
+    imitate(model, processor, lessons, steps=80, learning_rate=2e-3, seed=0, batch=12, warm_up=10)
+    model.save_pretrained(tmp_path / "cold")
+    save(iter(items), tmp_path / "rows")
+    rows = [RefinerRow(str(item.idx), item.prompt, tmp_path / "rows" / item.picture, not item.findings) for item in items]
+    cold = evaluate_on_scenes(model, processor, items)
+    assert cold.s_ref == 1
+    assert cold.illusory > 0.5
+    settings = study.GRPO.model_copy(update={"steps": 12, "prompts": 4, "micro_batch": 32, "learning_rate": 3e-4})
+    after = {}
+    for arm, stages in ((Arm.HRM, {}), (Arm.REASON, {"stage_one": 1.0, "stage_two": 0.0})):
+        policy = AutoModelForImageTextToText.from_pretrained(tmp_path / "cold")
+        chosen = settings.model_copy(update=stages)
+        refine_policy(policy, processor, rows, chosen, output=tmp_path / arm, editor=DrawEditor())
+        after[arm] = evaluate_on_scenes(policy, processor, items)
+    assert after[Arm.HRM].s_rect > cold.s_rect + 0.3
+    assert after[Arm.HRM].illusory < 0.2
+    assert after[Arm.REASON].illusory > 0.5
+    assert after[Arm.REASON].s_rect <= cold.s_rect + 0.1
+
+
+def test_a_divergence_from_a_policy_that_cannot_be_loaded_again_is_refused(tmp_path):
+    model, processor = tiny_policy(seed=0)
+    rows = [RefinerRow("0", "A red cross.", tmp_path / "no.png", True)]
+    with pytest.raises(InputError, match="loaded from somewhere"):
+        refine_policy(model, processor, rows, study.GRPO, output=tmp_path, editor=DrawEditor())
+
+
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_the_hierarchical_reward_teaches_a_policy_to_mend_what_it_evaded(tmp_path: Path):
     cold, hrm = run_study(tmp_path, seeds=[0], arms=[Arm.HRM])
     assert hrm.last["reward"] > hrm.first["reward"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 if TYPE_CHECKING:
-    from salon_train.refining.study import ArmResult
+    from salon_train.refining.study import ArmResult, MeanOverSeeds
 
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
@@ -86,12 +86,13 @@ def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, for
 @click.command("refine-demo")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--seeds", type=click.IntRange(1, 10), default=3, show_default=True, help="Runs from random weights to the end.")
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
 @click.option(
     "--arm", "arms", multiple=True, type=click.Choice(_ARMS), help="A reward to compare; repeat. Default: all of them."
 )
 @click.option("--steps", type=click.IntRange(min=1), help="Of GRPO. Default: the study's own.")
 @_FORMAT
-def refine_demo(folder: Path, seeds: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
+def refine_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
     """See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.
 
     A tiny policy learns from a teacher with bad habits and then from each reward, on drawn scenes with the draw editor. The
@@ -101,6 +102,7 @@ def refine_demo(folder: Path, seeds: int, arms: tuple[str, ...], steps: int | No
     Example:
       salon train refine-demo study
       salon train refine-demo quick --seeds 1 --arm hrm
+      salon train refine-demo fresh --seeds 5 --first-seed 10
     """
     from salon_train.refining.study import Arm, StudySettings, run_study
 
@@ -109,7 +111,7 @@ def refine_demo(folder: Path, seeds: int, arms: tuple[str, ...], steps: int | No
         settings = StudySettings(grpo=settings.grpo.model_copy(update={"steps": steps}))
     results = run_study(
         folder,
-        seeds=range(seeds),
+        seeds=range(first_seed, first_seed + seeds),
         arms=[Arm(each) for each in arms or _ARMS],
         settings=settings,
         told=lambda line: click.echo(line, err=True),
@@ -124,7 +126,7 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from salon_train.refining.study import PUBLISHED, Arm, over_seeds
+    from salon_train.refining.study import PUBLISHED, Arm, over_seeds, paired
 
     table = Table("reward", "S_ref", "S_rect", "verdict", "illusory", "002: S_ref", "002: S_rect")
     for arm in Arm:
@@ -135,11 +137,20 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
         evasive = [each.illusory for each in mine if each.illusory is not None]
         shown = [_figure(over_seeds(values)) if values else "none" for values in (*cells, evasive)]
         table.add_row(arm, *shown, *(f"{value:.2f}" for value in PUBLISHED[arm]))
-    Console(width=110).print(table)
+    differences = Table("difference, paired by seed", "S_ref", "S_rect")
+    pairs = [*((arm, Arm.COLD_START) for arm in Arm if arm is not Arm.COLD_START), (Arm.HRM, Arm.REASON)]
+    for arm, other in pairs:
+        found = paired(results, arm, other)
+        if found:
+            s_ref, s_rect = zip(*found.values(), strict=True)
+            differences.add_row(f"{arm} − {other}", _figure(over_seeds(s_ref), "+.3f"), _figure(over_seeds(s_rect), "+.3f"))
+    console = Console(width=110)
+    console.print(table)
+    console.print(differences)
     seeds = len({each.seed for each in results})
     click.echo(f"{seeds} {'seed' if seeds == 1 else 'seeds'}; 95 % intervals over seeds. Policies: {folder}")
 
 
-def _figure(value: object) -> str:
-    mean, half = getattr(value, "mean", 0.0), getattr(value, "half_width", None)
-    return f"{mean:.3f}" if half is None else f"{mean:.3f} ± {half:.3f}"
+def _figure(value: "MeanOverSeeds", form: str = ".3f") -> str:
+    mean = format(value.mean, form)
+    return mean if value.half_width is None else f"{mean} ± {value.half_width:.3f}"

@@ -36,7 +36,8 @@ def refine_policy(
     """Train a policy in place.
 
     Args:
-        model: any vision-language model of transformers.
+        model: any vision-language model of transformers. With ``kl`` above 0 and no adapters it must have been loaded from a
+            folder or a hub: the first policy, from which the divergence is measured, is loaded from there again.
         processor: its own, with a chat template.
         rows: what to learn from.
         settings: how.
@@ -54,10 +55,13 @@ def refine_policy(
         What was logged, one mapping a step: ``reward``, ``rewards/reason/mean``, ``refiner/illusory`` and more.
 
     Raises:
-        InputError: without rows, or for a second stage without an editor.
+        InputError: without rows, for a second stage without an editor, or when the first policy cannot be loaded again.
     """
     if not rows:
         raise InputError("there is nothing to learn from", column="rows", value=0)
+    if settings.kl > 0 and not model.config.name_or_path and not hasattr(model, "peft_config"):
+        hint = "Save the model, load it with from_pretrained, or set kl = 0."
+        raise InputError("needs a model that was loaded from somewhere", column="kl", value=settings.kl, hint=hint)
     from transformers import PrinterCallback
     from trl.trainer.grpo_trainer import GRPOTrainer
 
