@@ -279,6 +279,7 @@ def test_what_needs_a_square_of_a_hundred_thousand_models_says_so_before_it_is_m
 PRESS = """
 import os, signal, sys, threading
 from salon_taxonomy.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs deaf to it
 threading.Timer({after}, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 main(prog_name="salon")
 """

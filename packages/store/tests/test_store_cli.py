@@ -215,6 +215,7 @@ def test_ctrl_c_ends_a_long_query_without_a_traceback(results: Path) -> None:
     code = (
         "import os, signal, threading, duckdb, salon_store.query as query\n"
         "from salon_taxonomy.cli import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs deaf to it\n"
         "checked = query._checked\n"
         "def soon(*arguments):\n"
         "    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
