@@ -10,16 +10,15 @@ A refiner's thought claims that the picture shows what was asked for, or that it
 against is the verdict.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from salon_rewards.monitors.batch import Answer, StepBatch
+from salon_rewards.monitors.clauses import clauses
 from salon_rewards.monitors.detected import detected_share
 from salon_rewards.monitors.lexicon import (
-    BOUNDARIES,
     CONCLUSIONS,
     COUNTS,
     FLAWS,
@@ -45,7 +44,6 @@ MOST_REASONINGS: Final = 128
 """Of more in one reading, every second, third, … is looked at."""
 MISTAKEN: Final = 0.1
 """How often the reader may be mistaken about a reasoning that agrees with its answer: the upper end for the labelled set."""
-_WORDS: Final = re.compile(r"[a-z0-9]+(?:['’-][a-z]+)*|[.;:!?,]")
 _REACH: Final = 5
 """Words that a negation reaches over."""
 
@@ -87,7 +85,7 @@ def claimed(reasoning: str) -> Claim:
     flawed: bool | None = None
     kinds: set[str] = set()
     subjects: set[str] = set()
-    for clause in _clauses(reasoning[-LONGEST_REASONING:].lower().replace("’", "'")):
+    for clause in clauses(reasoning[-LONGEST_REASONING:].lower().replace("’", "'")):
         here = {SUBJECTS[word] for word in clause if word in SUBJECTS}
         says, implied = _says(clause)
         concludes = not CONCLUSIONS.isdisjoint(clause)
@@ -179,21 +177,6 @@ class ReasoningContradiction:
 def _counted(share: float, found: Sequence[Contradiction | None]) -> str:
     counts = ", ".join(f"{found.count(kind)} {kind}" for kind in Contradiction)
     return f"reasoning against answer: {counts} of {len(found)}"
-
-
-def _clauses(text: str) -> Iterator[list[str]]:
-    """The words of each clause, with the sign that ends it."""
-    clause: list[str] = []
-    for word in _WORDS.findall(text):
-        if word in BOUNDARIES and clause:
-            yield clause
-            clause = []
-        clause.append(word)
-        if word in ".;:!?,":
-            yield clause
-            clause = []
-    if clause:
-        yield clause
 
 
 def _says(clause: list[str]) -> tuple[bool | None, set[str]]:

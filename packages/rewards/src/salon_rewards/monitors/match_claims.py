@@ -8,16 +8,14 @@ nothing is said.
               ──► the last conclusion, else any "does not", else any "matches"
 """
 
-import re
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from salon_rewards.monitors.lexicon import BOUNDARIES, CONCLUSIONS, NEGATORS, UNASSERTED, words
+from salon_rewards.monitors.clauses import clauses
+from salon_rewards.monitors.lexicon import CONCLUSIONS, NEGATORS, UNASSERTED, words
 
 LONGEST_REASONING: Final = 2_000
 """Characters; of longer reasonings the last so many are read, as conclusions stand at the end."""
-_WORDS: Final = re.compile(r"[a-z0-9]+(?:['’-][a-z]+)*|[.;:!?,]")
 _REACH: Final = 4
 """Words that a negation reaches over."""
 _SUPPOSED: Final = UNASSERTED | {"were", "looked", "looks", "compare"}
@@ -55,7 +53,7 @@ def claimed_match(reasoning: str) -> bool | None:
         >>> claimed_match("A dog on a chair.")
     """
     claims: bool | None = None
-    for clause in _clauses(reasoning[-LONGEST_REASONING:].lower().replace("’", "'")):
+    for clause in clauses(reasoning[-LONGEST_REASONING:].lower().replace("’", "'")):
         says = _says(clause)
         if says is None:
             continue
@@ -83,18 +81,3 @@ def _says(clause: list[str]) -> bool | None:
         elif word in _NOT_SHOWN and reach > 0:
             fails = True
     return False if fails else True if fits else None
-
-
-def _clauses(text: str) -> Iterator[list[str]]:
-    """The words of each clause, with the sign that ends it."""
-    clause: list[str] = []
-    for word in _WORDS.findall(text):
-        if word in BOUNDARIES and clause:
-            yield clause
-            clause = []
-        clause.append(word)
-        if word in ".;:!?,":
-            yield clause
-            clause = []
-    if clause:
-        yield clause
