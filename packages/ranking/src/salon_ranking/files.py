@@ -139,8 +139,15 @@ def _scan_files(paths: list[Path], source: Path, error: type[RankingError]) -> p
         hint = "Give a file with one of these endings, a folder of such files, or the directory of a result store."
         known = [*_READERS, *_DATABASES]
         raise error("unknown kind of file", source=source, value=endings[0], allowed=known, hint=hint)
-    if not all(path.exists() for path in paths):
-        raise error("there is no such file", source=source)
+    for path in paths:
+        if not path.exists():
+            if path.is_symlink():
+                hint = "Give the file itself, or mend the link."
+                raise error("is a link that leads to no file:", source=path, value=str(path.readlink()), hint=hint)
+            raise error("there is no such file", source=source)
+        if path.is_file() and not path.stat().st_size:
+            hint = "Give a file with a header and rows." if endings[0] in (".csv", ".tsv") else "Give a file with rows."
+            raise error("cannot be read: the file is empty", source=path, hint=hint)
     with reading(str(source), error):
         return reader([_content(path) for path in paths])
 
@@ -182,9 +189,20 @@ def _kind_of(content: bytes) -> str:
 
 
 def _csv(contents: list[_Content]) -> pl.LazyFrame:
-    header = _start_of(contents[0]).split(b"\n", 1)[0]
-    separator = max(",;\t|", key=lambda sign: header.count(sign.encode()))
+    separator = ","
+    for content in contents[::-1]:
+        header = _start_of(content).decode("utf-8", "replace").removeprefix("\ufeff")
+        separator = _separator(header)
+        names = next(csv.reader(io.StringIO(header), delimiter=separator), [])
+        twice = [name for place, name in enumerate(names) if name.strip() and name in names[:place]]
+        if twice:
+            raise pl.exceptions.DuplicateError(f"the header has the column {twice[0]!r} twice; rename one of them")
     return pl.scan_csv(contents, infer_schema=False, glob=False, separator=separator)  # type: ignore[arg-type]
+
+
+def _separator(text: str) -> str:
+    """The separator that the first line has most of."""
+    return max(",;\t|", key=text.split("\n", 1)[0].count)
 
 
 def _json_lines(contents: list[_Content]) -> pl.LazyFrame:
@@ -347,9 +365,7 @@ _Broken: TypeAlias = tuple[int, str, object, str]
 
 def _broken_records(content: str) -> Iterator[_Broken]:
     """The rows of a CSV file that are not UTF-8 or have more fields than its header."""
-    header = content.split("\n", 1)[0]
-    separator = max(",;\t|", key=header.count)
-    records = csv.reader(io.StringIO(content), delimiter=separator)
+    records = csv.reader(io.StringIO(content), delimiter=_separator(content))
     fields = len(next(records, []))
     for row, record in enumerate(records, start=1):
         if bad := next((field for field in record if not _is_text(field)), None):
