@@ -14,14 +14,14 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import polars as pl
 
-from salon_ranking.errors import BattleError, MissingExtraError, RankingError
+from salon_ranking.errors import BattleError, MissingExtraError, RankingError, Wrong
 
 E = TypeVar("E", bound=RankingError)
 Source: TypeAlias = Callable[[Path, str], pl.LazyFrame | None]
@@ -280,17 +280,47 @@ def _scan_database(path: Path, name: str | None, table: str, error: type[Ranking
         raise error("cannot be read:", source=path, value=str(problem).splitlines()[0]) from problem
 
 
-@dataclass(frozen=True)
-class Wrong:
-    """One kind of mistake in the rows of a table: the first row that has it, and how many have it."""
+class Check(NamedTuple):
+    """One kind of mistake that rows may have: where ``wrong`` is true; null is not.
 
+    ``shown`` is the column whose value an error shows; by default ``column``.
+    """
+
+    column: str
     problem: str
-    row: int
-    rows: int
-    column: str | None = None
-    value: object = None
+    wrong: pl.Expr
     allowed: Sequence[object] | None = None
     hint: str | None = None
+    shown: str | None = None
+
+
+def wrong_rows(frame: pl.LazyFrame, checks: Sequence[Check]) -> list[Wrong]:
+    """Return every kind of mistake that rows have, each with its first row and their number.
+
+    Args:
+        frame: the rows, each with its number from 1 in ``__row``.
+
+    Example:
+        >>> rows = pl.LazyFrame({"__row": [1, 2, 3], "model": ["x", "", ""]})
+        >>> wrong_rows(rows, [Check("model", "is blank:", pl.col("model") == "")])
+        [Wrong(problem='is blank:', row=2, rows=2, column='model', value='', allowed=None, hint=None)]
+    """
+    numbers = [
+        each
+        for place, check in enumerate(checks)
+        for wrong in [check.wrong.fill_null(False)]
+        for each in (
+            wrong.sum().alias(f"rows {place}"),
+            pl.col("__row").filter(wrong).first().alias(f"first {place}"),
+            pl.col(check.shown or check.column).filter(wrong).first().alias(f"value {place}"),
+        )
+    ]
+    counts = frame.select(numbers).collect().row(0, named=True)
+    return [
+        Wrong(check.problem, counts[f"first {place}"], rows, check.column, counts[f"value {place}"], check.allowed, check.hint)
+        for place, check in enumerate(checks)
+        if (rows := counts[f"rows {place}"])
+    ]
 
 
 def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
@@ -310,7 +340,7 @@ def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
         rows = "" if one.rows == 1 else f" ({one.rows:,} such rows)"
         said = error(one.problem, row=one.row, column=one.column, value=one.value)
         words.append(f"Also {said}{rows}.")
-    return error(
+    whole = error(
         first.problem,
         source=source,
         row=first.row,
@@ -319,6 +349,8 @@ def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
         allowed=first.allowed,
         hint="\n".join(words) or None,
     )
+    whole.wrong = tuple(found)
+    return whole
 
 
 @contextmanager
@@ -350,14 +382,12 @@ def _broken_rows(path: Path) -> list[Wrong]:
         found: dict[str, Wrong] = {}
         for row, problem, value, hint in rows:
             before = found.get(problem)
-            found[problem] = Wrong(problem, row, 1, None, value, None, hint) if before is None else _again(before)
+            found[problem] = (
+                Wrong(problem, row, 1, None, value, None, hint) if before is None else replace(before, rows=before.rows + 1)
+            )
     except (OSError, UnicodeDecodeError, csv.Error):
         return []
     return list(found.values())
-
-
-def _again(one: Wrong) -> Wrong:
-    return Wrong(one.problem, one.row, one.rows + 1, one.column, one.value, one.allowed, one.hint)
 
 
 _Broken: TypeAlias = tuple[int, str, object, str]

@@ -102,8 +102,8 @@ def compare_votes(
     Ratings count from the mean of the models that both sets rate, which is 1000 in both: so no baseline's own change is read
     as everybody else's. With C the matrix that takes this mean off, the covariance of the differences is C(V₁ + V₂)Cᵀ, V the
     sandwich covariance of each fit. That sum is right only where no vote and no cluster (prompt, rater) is in both
-    sets, and they are not the same votes; otherwise there are no intervals and the header says why. Without the column ``battle_id`` in both, votes are taken
-    as different ones. Degrees of freedom are those of Welch and Satterthwaite.
+    sets, and they are not the same votes; otherwise there are no intervals and the header says why. Without the column
+    ``battle_id`` in both, votes are taken as different ones. Degrees of freedom are those of Welch and Satterthwaite.
 
     Args:
         battles, other: votes, or what :func:`salon_ranking.rank` takes in their place.
