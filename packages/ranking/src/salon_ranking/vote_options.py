@@ -102,5 +102,6 @@ def _names(path: Path) -> dict[str, str]:
     from salon_ranking.mos.tables import Table, read_table
 
     table = Table(read_table(path, "names", BattleError), str(path), BattleError).with_names(["name", "model"])
-    table.refuse(~table.frame["name"].is_first_distinct(), "the same name twice:", "name")
+    table.note(~table.frame["name"].is_first_distinct(), "the same name twice:", "name")
+    table.refuse_wrong()
     return dict(table.frame.select("name", "model").iter_rows())
