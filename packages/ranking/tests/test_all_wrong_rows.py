@@ -1,4 +1,4 @@
-"""Every kind of mistake in a file of votes, rater votes or ratings is reported in one go: the first row of each, and how many."""
+"""Every kind of mistake in a file of votes, rater votes, ratings or checks is reported in one go: first rows, and counts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -43,9 +43,9 @@ class Ratings:
         column ``unscored_reason`` says why there is none; such rows are counted, never scored.
 
         Raises:
-            RatingError: a missing column, a wrong type, or rows (the first of each kind is named, and how many there are) with:
-                no name, a rating id that occurred before, a mark that is no finite number or off its scale, a scale that differs within a dimension, a generation
-                of two prompts or models, or a prompt of two scenarios.
+            RatingError: a missing column, a wrong type, or rows (the first of each kind is named and all are counted) with: no
+                name, a rating id that occurred before, a mark that is no finite number or off its scale, a scale that differs
+                within a dimension, a generation of two prompts or models, or a prompt of two scenarios.
 
         Example:
             >>> frame = pl.DataFrame(

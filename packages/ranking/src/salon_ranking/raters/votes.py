@@ -4,8 +4,10 @@ The columns are those of the record ``Battle``. Four must be there; of the other
 miss. Text is read as truth values and times, since that is what CSV files hold.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -44,21 +46,34 @@ class Votes:
     source: str
 
     @classmethod
-    def read(cls, path: str | Path, votes: VoteFormat | str | None = None) -> "Votes":
-        """Read a CSV, JSON Lines or Parquet file, or the ``battles`` table of a result store (a directory).
+    def read(
+        cls,
+        path: str | Path,
+        votes: VoteFormat | str | None = None,
+        *,
+        names: Mapping[str, str] | Literal["merge"] | None = None,
+    ) -> "Votes":
+        """Read a file, a folder or pattern of files, or the ``battles`` table of a result store, as ``Battles.read`` does.
 
         Raises:
             BattleError: as :meth:`from_frame`, or the file cannot be read.
         """
-        found = scan(path)
-        return cls.from_frame(found if votes is None else format_of(votes).read(found, str(path)), source=str(path))
+        return cls.from_frame(scan(path), source=str(path), votes=votes, names=names)
 
     @classmethod
-    def from_frame(cls, frame: Frame, source: str = "battles", ids: str | None = ID) -> "Votes":
-        """Check the rows of a frame with the columns of ``Battle``; ``ids`` as for :meth:`Battles.from_frame`.
+    def from_frame(
+        cls,
+        frame: Frame,
+        source: str = "battles",
+        ids: str | None = ID,
+        *,
+        votes: VoteFormat | str | None = None,
+        names: Mapping[str, str] | Literal["merge"] | None = None,
+    ) -> "Votes":
+        """Check the rows of a frame with the columns of ``Battle``; the options are those of :meth:`Battles.from_frame`.
 
         Raises:
-            BattleError: a required column is missing, or rows are wrong (the first of each kind is named, and how many there are):
+            BattleError: a required column is missing, or rows are wrong (the first of each kind is named and all are counted):
                 no rater, an unknown winner, side or mode, a model
                 against itself, a time or truth value that is none, an answer before its start; or there are no rows.
 
@@ -68,6 +83,7 @@ class Votes:
             ['model_a', 'model_b', 'rater_id', 'winner']
         """
         lazy = as_lazy(frame, source)
+        lazy = lazy if votes is None else format_of(votes).read(lazy, source)
         with reading(source):
             schema = lazy.collect_schema()
         missing = [name for name in REQUIRED if name not in schema]
@@ -85,13 +101,15 @@ class Votes:
         parsed = raw.with_columns(_parsed(name, raw.schema[name]) for name in given)
         wrong = _wrong_rows(raw, parsed)
         try:
-            battles = Battles.from_frame(lazy, source, weight=None, ids=ids, anchors="count")
+            battles = Battles.from_frame(lazy, source, weight=None, ids=ids, anchors="count", names=names)
         except BattleError as error:
             if error.wrong and wrong:
                 raise all_wrong([*error.wrong, *wrong], source, BattleError) from error
             raise
         if wrong:
             raise all_wrong(wrong, source, BattleError)
+        if names is not None:
+            parsed = parsed.with_columns(battles.frame.select(pl.col("model_a", "model_b").cast(pl.String)).collect())
         absent = [pl.lit(None, dtype=pl.String).alias(name) for name in TEXTS if name not in given]
         absent += [pl.lit(None, dtype=_INSTANT).alias(name) for name in TIMES if name not in given]
         absent += [pl.lit(False).alias(name) for name in FLAGS if name not in given]
