@@ -5,10 +5,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.assessor.cli import assessor
-from salon_bench.mock_server import Script, serving
+from salon_bench.cli.assessor import assessor
+from salon_bench.cli.magicbench import magicbench
 from salon_bench.suites.magicbench import read_prompts
-from salon_bench.suites.magicbench.cli import magicbench
+from salon_bench.testing.mock_server import Script, serving
 from salon_taxonomy.errors import IncompleteError, InputError
 
 NORMAL, FLAWED = (

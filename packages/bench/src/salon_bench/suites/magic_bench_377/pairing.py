@@ -11,12 +11,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
-from salon_bench.suites.suite import SuitePrompt
-from salon_bench.suites.table_rows import TableRow
+from salon_bench.suites.contract.suite import SuitePrompt
+from salon_bench.suites.contract.table_rows import TableRow
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
-    from salon_bench.suites.generations import Generations
+    from salon_bench.suites.contract.generations import Generations
     from salon_ranking.battles import Battles
     from salon_ranking.scheduling import Rule
 
@@ -151,8 +151,8 @@ def draft(
     made = [(file.model, file.prompt_id, file.sample) for file in _files(prompts, generations)]
     if not made:
         raise InputError("no picture belongs to any of the prompts", value=list(generations.models))
-    shelf = Shelf.from_frame(pl.DataFrame(made, schema=["model", "prompt_id", "sample"], orient="row"))
-    state = ScheduleState.of(before, models=generations.models, shelf=shelf)
+    cache = Shelf.from_frame(pl.DataFrame(made, schema=["model", "prompt_id", "sample"], orient="row"))
+    state = ScheduleState.of(before, models=generations.models, cache=cache)
     plan = next_pairs(state, n, rule=rule, seed=seed)
     drawn: dict[str, dict[Pair, None]] = {}
     columns = ("prompt_id", "model_a", "sample_a", "model_b", "sample_b")
