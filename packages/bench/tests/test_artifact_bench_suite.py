@@ -11,17 +11,17 @@ from artifact_bench_rows import LABELS, PixelJudge, hostile_rows, write_bench
 from click.testing import CliRunner
 from row_problems import problem_of
 
-from salon_bench.mock_server import Asked, Script, serving
 from salon_bench.report.gallery import gallery_fragment
 from salon_bench.report.gathering import gather
 from salon_bench.report.thumbnails import Thumbnail
-from salon_bench.running.plan import Subject, planned
-from salon_bench.running.standing import rows_of
-from salon_bench.running.start import execute
-from salon_bench.running.summaries import summaries
-from salon_bench.suites import Case, rehearse
+from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.session import execute
+from salon_bench.runs.status import rows_of
+from salon_bench.runs.summaries import summaries
+from salon_bench.suites import Case, dry_run
 from salon_bench.suites.artifact_bench import ArtifactBench, both_orders, read_rows, released, suite
 from salon_bench.suites.artifact_bench.suite import ABSENT, CORRECT, PRESENT
+from salon_bench.testing.mock_server import Asked, Script, serving
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
@@ -46,7 +46,7 @@ def case_of(row: dict[str, Any], folder: Path, which: ArtifactBench = suite) -> 
 
 
 def values(case: Case, replies: list[str | Unscored], which: ArtifactBench = suite) -> dict[str, float | str | None]:
-    rows = [row for row in rehearse(which, case, replies).records if hasattr(row, "dimension")]
+    rows = [row for row in dry_run(which, case, replies).records if hasattr(row, "dimension")]
     return {row.dimension: row.unscored_reason if row.value is None else row.value for row in rows}
 
 
@@ -114,7 +114,7 @@ def test_a_diagnosis_is_right_only_when_the_set_is_exactly_the_right_one(tmp_pat
 
 
 def test_labels_that_were_chosen_and_not_become_assessments(tmp_path: Path) -> None:
-    rows = rehearse(suite, case_of(GOOD, tmp_path), ["Answer: A, B"]).records
+    rows = dry_run(suite, case_of(GOOD, tmp_path), ["Answer: A, B"]).records
     labels = {row.label: row.present for row in rows if hasattr(row, "label")}
     assert labels == {"oversmoothing": True, "spatial-clipping": True, "unnatural-morphing": False}
 

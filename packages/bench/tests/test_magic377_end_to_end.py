@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from salon_bench.running.plan import Subject, planned
-from salon_bench.running.start import execute
-from salon_bench.running.summaries import summaries
+from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.session import execute
+from salon_bench.runs.summaries import summaries
+from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.magic_bench_377 import Dimension, battles, battles_each, suite
-from salon_bench.suites.suite import Suite
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.protocols import Media, Question, Reply

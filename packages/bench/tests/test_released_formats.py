@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from salon_bench.assessor import read_labels
-from salon_bench.refining.items import read_refine_items
-from salon_bench.running.plan import RunPlan, Subject, planned
-from salon_bench.running.start import execute
-from salon_bench.running.summaries import summaries
+from salon_bench.refine.items import read_refine_items
+from salon_bench.runs.plan import RunPlan, Subject, planned
+from salon_bench.runs.session import execute
+from salon_bench.runs.summaries import summaries
 from salon_bench.suites import suite_named
+from salon_bench.suites.assessors import read_labels
+from salon_bench.suites.contract.table_rows import Rows
 from salon_bench.suites.r3_bench import read_items
-from salon_bench.suites.table_rows import Rows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
 

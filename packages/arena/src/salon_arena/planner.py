@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Final
 
 from salon_arena.material import Material
-from salon_bench.suites.generations import Generated
+from salon_bench.suites.contract.generations import Generated
 from salon_ranking.battles import Battles
 from salon_ranking.scheduling import Rule, ScheduleState, next_pairs
 from salon_taxonomy.records import Side

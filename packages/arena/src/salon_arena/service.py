@@ -26,7 +26,7 @@ from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SESSIONS, SETTLED
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.planner import Planned, Planner
-from salon_bench.suites.generations import Generated
+from salon_bench.suites.contract.generations import Generated
 from salon_taxonomy.records import Side
 from salon_taxonomy.verdict import Unscored
 from salon_taxonomy.visible_text import visible

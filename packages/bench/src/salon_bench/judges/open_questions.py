@@ -7,11 +7,11 @@ from salon_bench.judges.collecting import CollectingJudge
 from salon_bench.judges.settings import ChatSettings
 from salon_bench.judges.specification import restore_settings
 from salon_bench.judges.wrapping import WrappedSettings
-from salon_bench.running.again import planned_again, refuse_another_run, stored_plan
-from salon_bench.running.folding import fold_here
-from salon_bench.running.ledger import Fold
-from salon_bench.running.start import FinishedError, execute
-from salon_bench.suites.suite import Suite
+from salon_bench.runs.checkpoint import Fold
+from salon_bench.runs.folding import fold_here
+from salon_bench.runs.session import FinishedError, execute
+from salon_bench.runs.view_again import planned_again, refuse_another_run, stored_plan
+from salon_bench.suites.contract.suite import Suite
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import JudgeSettings
 

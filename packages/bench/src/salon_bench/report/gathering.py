@@ -9,11 +9,11 @@ from typing import Any, Final
 import polars as pl
 
 from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
-from salon_bench.running.run_facts import generation_folders, prompt_texts
-from salon_bench.running.standing import Standing, rows_of, standing
-from salon_bench.running.summaries import SubjectSummary, summaries
-from salon_bench.suites.registry import suite_named
-from salon_bench.suites.suite import whole_case_id
+from salon_bench.runs.run_facts import generation_folders, prompt_texts
+from salon_bench.runs.status import RunStatus, rows_of, run_status
+from salon_bench.runs.summaries import SubjectSummary, summaries
+from salon_bench.suites.contract.registry import suite_named
+from salon_bench.suites.contract.suite import whole_case_id
 from salon_store import ResultStore
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
@@ -85,7 +85,7 @@ class PromptGroup:
 class Column:
     """A subject in a run; ``summary`` is None when its suite is not installed here."""
 
-    run: Standing
+    run: RunStatus
     subject: str
     judge: str
     judge_version: str
@@ -136,7 +136,7 @@ def gather(
     """
     if not run_ids:
         raise InputError("name a run", hint="salon bench runs lists them.")
-    stands = [standing(store, run_id) for run_id in dict.fromkeys(run_ids)]
+    stands = [run_status(store, run_id) for run_id in dict.fromkeys(run_ids)]
     suites = dict.fromkeys(each.suite for each in stands)
     return [
         _gallery(store, name, [each for each in stands if each.suite == name], most_pictures, longest_reply, side)
@@ -144,7 +144,7 @@ def gather(
     ]
 
 
-def _gallery(store: Path, suite: str, runs: Sequence[Standing], most: int, longest_reply: int, side: int) -> SuiteGallery:
+def _gallery(store: Path, suite: str, runs: Sequence[RunStatus], most: int, longest_reply: int, side: int) -> SuiteGallery:
     scores = {each.run_id: rows_of(store, "scores", each.run_id) for each in runs}
     for run_id, rows in scores.items():
         if not rows.height:
@@ -167,7 +167,7 @@ def _gallery(store: Path, suite: str, runs: Sequence[Standing], most: int, longe
     return SuiteGallery(suite, tuple(columns), prompts, cards.height - kept.height, about.elsewhere)
 
 
-def _columns(store: Path, run: Standing, scores: pl.DataFrame) -> list[Column]:
+def _columns(store: Path, run: RunStatus, scores: pl.DataFrame) -> list[Column]:
     try:
         numbers = {each.subject: each for each in summaries(suite_named(run.suite), store, run.run_id)}
     except InputError:  # a suite of another package, or of another version: the rows are shown all the same
@@ -201,7 +201,7 @@ class _About:
     def __init__(
         self,
         store: Path,
-        runs: Sequence[Standing],
+        runs: Sequence[RunStatus],
         cards: pl.DataFrame,
         every: pl.DataFrame,
         longest_reply: int,

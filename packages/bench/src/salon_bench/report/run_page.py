@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from salon_bench.analysis.compare import compare
 from salon_bench.report.comparison_page import gap_table
 from salon_bench.report.gallery import column_names, gallery_fragment, plain
 from salon_bench.report.gathering import LONGEST_REPLY, MOST_PICTURES, Column, SuiteGallery, gather
 from salon_bench.report.thumbnails import SIDE
-from salon_bench.running.compare import compare
-from salon_bench.running.standing import State
+from salon_bench.runs.status import State
 from salon_ranking.report import numbers
 from salon_ranking.report.page import Block, Section, Table, render_page
 from salon_taxonomy.errors import InputError

@@ -18,17 +18,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from salon_bench.refining.run_book import RunBook, opened_book, watched
-from salon_bench.refining.studio import CALL_FAILED, Studio, Task
-from salon_bench.running.examination import StopAskingError
-from salon_bench.running.folding import fold_here
-from salon_bench.running.ledger import Fold
-from salon_bench.running.limits import Limits
-from salon_bench.running.progress import Progress, Watcher
+from salon_bench.runs.case_runner import StopAskingError
+from salon_bench.runs.checkpoint import Fold
+from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, Task
+from salon_bench.runs.folding import fold_here
+from salon_bench.runs.limits import Limits
+from salon_bench.runs.progress import Progress, Watcher
+from salon_bench.runs.run_book import RunBook, opened_book, watched
+from salon_bench.suites.contract.suite import RunContext
 from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY, VERDICT
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, Staged, write_staged
 from salon_bench.suites.r3_bench.workspace import Workspace, link, original_of
-from salon_bench.suites.suite import Judging
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
 from salon_taxonomy.protocols import Editor
@@ -126,8 +126,8 @@ async def edit_pictures(
         async with AsyncExitStack() as stack:
             if isinstance(editor, AbstractAsyncContextManager):
                 await stack.enter_async_context(editor)
-            studio = Studio(editor, Judging(run.run_id, editor.name, editor.version), book, concurrency=concurrency)
-            work = [_edited(space, row, studio, seed, book, keep_failed=keep_failed) for row in rows]
+            edit_runner = EditRunner(editor, RunContext(run.run_id, editor.name, editor.version), book, concurrency=concurrency)
+            work = [_edited(space, row, edit_runner, seed, book, keep_failed=keep_failed) for row in rows]
             if on_start is not None:
                 on_start(book)
             async with watched(book):
@@ -142,7 +142,7 @@ async def edit_pictures(
 
 
 async def _edited(
-    space: Workspace, row: Staged, studio: Studio, seed: int | None, book: RunBook, *, keep_failed: bool
+    space: Workspace, row: Staged, edit_runner: EditRunner, seed: int | None, book: RunBook, *, keep_failed: bool
 ) -> Staged:
     """The row with what became of its edit."""
     said, idx = row.said, row.item.idx
@@ -152,7 +152,7 @@ async def _edited(
         state = NOT_NEEDED
     elif isinstance(said, Scored):
         try:
-            state, failed = await _made(space, row, said.value.edit_prompt, studio, seed)
+            state, failed = await _made(space, row, said.value.edit_prompt, edit_runner, seed)
         except StopAskingError as reached:
             book.stop(str(reached))
             return replace(row, edit=Reason.ABSTAINED.value)
@@ -167,7 +167,7 @@ async def _edited(
     return replace(row, edit=state if original is not None else Reason.BAD_MEDIA.value)
 
 
-async def _made(space: Workspace, row: Staged, instruction: str, studio: Studio, seed: int | None) -> tuple[str, bool]:
+async def _made(space: Workspace, row: Staged, instruction: str, edit_runner: EditRunner, seed: int | None) -> tuple[str, bool]:
     """The state of one edit, and whether its call failed."""
     item = row.item
     original = original_of(space.originals, item.idx)
@@ -186,7 +186,7 @@ async def _made(space: Workspace, row: Staged, instruction: str, studio: Studio,
         sample=1,
         seed=seed,
     )
-    made = await studio.make(task)
+    made = await edit_runner.make(task)
     if isinstance(made, Scored):
         return MADE, False
     return made.reason.value, made.reason in CALL_FAILED

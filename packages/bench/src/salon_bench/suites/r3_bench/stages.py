@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from salon_bench.running.folding import fold_here
-from salon_bench.running.ledger import Fold
-from salon_bench.running.limits import Limits
-from salon_bench.running.plan import Subject, planned
-from salon_bench.running.progress import Watcher
-from salon_bench.running.runner import Outcome, Pace, Runner
-from salon_bench.running.standing import rows_of
-from salon_bench.running.start import FinishedError, execute
-from salon_bench.running.summaries import summaries
+from salon_bench.runs.checkpoint import Fold
+from salon_bench.runs.folding import fold_here
+from salon_bench.runs.limits import Limits
+from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.progress import Watcher
+from salon_bench.runs.runner import Outcome, Pace, Runner
+from salon_bench.runs.session import FinishedError, execute
+from salon_bench.runs.status import rows_of
+from salon_bench.runs.summaries import summaries
+from salon_bench.suites.contract.suite import Suite, Summary
 from salon_bench.suites.r3_bench.editing import said_by, write_explanations
 from salon_bench.suites.r3_bench.explaining import Explaining
 from salon_bench.suites.r3_bench.reflecting import Reflecting
 from salon_bench.suites.r3_bench.verifying import Verifying
 from salon_bench.suites.r3_bench.workspace import Workspace
-from salon_bench.suites.suite import Suite, Summary
 from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
@@ -73,7 +73,7 @@ async def run_stage(
 
     Raises:
         InputError: for a stage that is none, or when the stage before was not run.
-        SalonError: as :func:`salon_bench.running.start.execute`.
+        SalonError: as :func:`salon_bench.runs.session.execute`.
     """
     if stage not in _SUITES:
         raise InputError("no stage that asks a judge", value=stage, allowed=_SUITES)
