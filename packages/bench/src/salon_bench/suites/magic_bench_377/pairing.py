@@ -151,8 +151,8 @@ def draft(
     made = [(file.model, file.prompt_id, file.sample) for file in _files(prompts, generations)]
     if not made:
         raise InputError("no picture belongs to any of the prompts", value=list(generations.models))
-    cache = Shelf.from_frame(pl.DataFrame(made, schema=["model", "prompt_id", "sample"], orient="row"))
-    state = ScheduleState.of(before, models=generations.models, cache=cache)
+    shelf = Shelf.from_frame(pl.DataFrame(made, schema=["model", "prompt_id", "sample"], orient="row"))
+    state = ScheduleState.of(before, models=generations.models, shelf=shelf)
     plan = next_pairs(state, n, rule=rule, seed=seed)
     drawn: dict[str, dict[Pair, None]] = {}
     columns = ("prompt_id", "model_a", "sample_a", "model_b", "sample_b")
