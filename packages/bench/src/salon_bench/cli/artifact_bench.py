@@ -69,12 +69,13 @@ def confusion_(run_id: str, top: int, store: Path, form: str) -> None:
     Example:
       salon bench artifact-bench confusion artifact-bench-artifact-bench-qwen-1a2b3c4d
     """
-    from salon_bench.runs.status import rows_of, run_status
+    from salon_bench.runs.status import run_status
+    from salon_bench.runs.view import RunView
     from salon_bench.suites.artifact_bench.diagnosis import confusion, diagnoses
     from salon_bench.suites.artifact_bench.summary import INVALID
 
-    run_status(store, run_id)  # names the runs that there are when this is none
-    found = diagnoses(rows_of(store, "scores", run_id), INVALID)
+    view = RunView(store, run_status(store, run_id))
+    found = diagnoses(view.scores, INVALID)
     pairs = confusion(found).head(top)
     if form == "json":
         click.echo(json.dumps(pairs.to_dicts(), indent=2))

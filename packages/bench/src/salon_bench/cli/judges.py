@@ -98,8 +98,8 @@ def write(run_id: str, folder: Path, store: Path, form: str) -> None:
     """
     import asyncio
 
-    from salon_bench.judges.open_questions import write_open_questions
-    from salon_bench.runs.folding import fold_apart
+    from salon_bench.runs.checkpoint import fold_apart
+    from salon_bench.runs.open_questions import write_open_questions
 
     done = asyncio.run(write_open_questions(run_id, store, folder, fold=fold_apart))
     if form == "json":

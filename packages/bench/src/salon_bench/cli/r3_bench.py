@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from contextlib import AbstractContextManager
 
-    from salon_bench.runs.interrupting import Stoppable
     from salon_bench.runs.limits import Limits
     from salon_bench.runs.progress import Progress, Watcher
+    from salon_bench.runs.session import RunSession
     from salon_bench.suites.r3_bench.workspace import Workspace
     from salon_taxonomy.answers.reading import Fidelity
     from salon_taxonomy.plugins import JudgeSettings, ManagedEditor
@@ -266,7 +266,7 @@ class _Chain:
     ) -> None:
         from salon_bench.cli.at_work import pace_of
         from salon_bench.judges.remarks import remarks_of
-        from salon_bench.runs.folding import fold_apart
+        from salon_bench.runs.checkpoint import fold_apart
         from salon_bench.suites.r3_bench.stages import StageOptions, run_stage
 
         if space.without_rows(stage):
@@ -293,7 +293,7 @@ class _Chain:
         self._ended(stage, "cases", outcome.progress, outcome.stopped)
 
     def edit(self, space: "Workspace", editor: "ManagedEditor", seed: int) -> None:
-        from salon_bench.runs.folding import fold_apart
+        from salon_bench.runs.checkpoint import fold_apart
         from salon_bench.suites.r3_bench.editing import edit_pictures
 
         limits = self._left("edit")
@@ -328,10 +328,9 @@ class _Chain:
 
     def _ended(self, stage: str, things: str, progress: "Progress", stopped: str | None, more: str = "") -> None:
         from salon_bench.cli.reporting import remark
-        from salon_bench.runs.watching import progress_fields
 
         self._spending.add(progress)
-        click.echo(f"{stage}: {remark(progress_fields(progress), things)}{more}", err=True)
+        click.echo(f"{stage}: {remark(progress.fields(), things)}{more}", err=True)
         if stopped is not None:
             self._leave(f"{stage}: work is left: {stopped}")
         if progress.open and not self._work["allow_incomplete"]:
@@ -352,10 +351,10 @@ def _run(job: "Coroutine[Any, Any, T]", stage: str) -> T:
         raise IncompleteError(f"{stage}: stopped at once; the same command again goes on") from None
 
 
-def _stop_on_signals(work: "Stoppable") -> None:
-    from salon_bench.runs.interrupting import stop_on_signals
+def _stop_on_signals(session: "RunSession") -> None:
+    from salon_bench.runs.session import stop_on_signals
 
-    stop_on_signals(work, lambda words: click.echo(words, err=True))
+    stop_on_signals(session, lambda words: click.echo(words, err=True))
 
 
 def _show(space: "Workspace", store: Path, form: str) -> None:

@@ -108,8 +108,8 @@ def refine(
     from salon_bench.refine.loop import Effort, Method
     from salon_bench.refine.steps import RefineModels
     from salon_bench.report.trace_page import write_trace_page
-    from salon_bench.runs.folding import fold_apart
-    from salon_bench.runs.interrupting import stop_on_signals
+    from salon_bench.runs.checkpoint import fold_apart
+    from salon_bench.runs.session import stop_on_signals
 
     _refuse_deaf(editor, method)
     if judge is not None and step_and_judge(judge)[0] is not None:
@@ -133,7 +133,7 @@ def refine(
             limits=limits,
             watcher=watcher,
             fold=fold_apart,
-            on_start=lambda book: stop_on_signals(book, lambda words: click.echo(words, err=True)),
+            on_start=lambda session: stop_on_signals(session, lambda words: click.echo(words, err=True)),
         )
         try:
             refined = asyncio.run(job)
@@ -148,10 +148,9 @@ def refine(
 def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bool) -> None:
     from salon_bench.cli.reporting import remark, shortened
     from salon_bench.judges.remarks import remarks_of
-    from salon_bench.runs.watching import progress_fields
     from salon_taxonomy.verdict import Reason, Unscored
 
-    click.echo(remark(progress_fields(refined.progress), "items"), err=True)
+    click.echo(remark(refined.progress.fields(), "items"), err=True)
     unreadable = [
         f"{trace.item.item_id}: {one.detail or one.reason}"
         for trace in refined.traces

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 
 from salon_bench.runs.case_runner import CaseResult
-from salon_bench.runs.runner import Outcome
-from salon_bench.runs.summaries import SubjectSummary, summaries
-from salon_bench.runs.watching import progress_fields
+from salon_bench.runs.session import Outcome
+from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.contract.table_rows import Rows
 from salon_taxonomy.visible_text import visible
@@ -30,8 +29,8 @@ def report_of(suite: Suite, store: Path, run_id: str, outcome: Outcome | None) -
         "run_id": run_id,
         "complete": outcome is None or outcome.complete,
         "stopped": None if outcome is None else outcome.stopped,
-        "progress": None if outcome is None else progress_fields(outcome.progress),
-        "subjects": [_numbers(each) for each in summaries(suite, store, run_id)],
+        "progress": None if outcome is None else outcome.progress.fields(),
+        "subjects": [_numbers(each) for each in RunView(store, run_id).summaries(suite)],
     }
 
 

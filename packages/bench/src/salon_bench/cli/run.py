@@ -16,7 +16,6 @@ from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 
 if TYPE_CHECKING:
     from salon_bench.runs.plan import Planned
-    from salon_bench.runs.runner import Runner
     from salon_bench.suites.contract.suite import Suite
     from salon_taxonomy.protocols import Judge
 
@@ -230,14 +229,15 @@ def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
       salon bench resume prism-our-model-qwen-1a2b3c4d
     """
     from salon_bench.judges.specification import restore_settings
-    from salon_bench.runs.view_again import planned_again, refuse_another_run, stored_plan
+    from salon_bench.runs.view import RunView, refuse_another_run
 
-    _, plan = stored_plan(store, run_id)
+    view = RunView(store, run_id)
+    plan = view.plan
     judge = _opened(restore_settings(plan.judge_settings), work)
     helper = None
     if plan.extractor_settings is not None:
         helper = _opened(restore_settings(plan.extractor_settings), work)
-    again = planned_again(plan, judge, helper)
+    again = view.planned(judge, helper)
     refuse_another_run(run_id, plan, again.plan)
     reports = [_judged(again, judge, helper, store, resume=True, work=work)]
     _show(reports, form)
@@ -261,21 +261,21 @@ def rescore_(run_id: str, store: Path, form: str) -> None:
     import asyncio
 
     from salon_bench.cli.reporting import report_of
-    from salon_bench.runs.folding import fold_apart
+    from salon_bench.runs.checkpoint import fold_apart
     from salon_bench.runs.rescore import AbsentJudge, changes, rescore
     from salon_bench.runs.session import FinishedError
-    from salon_bench.runs.status import rows_of
-    from salon_bench.runs.view_again import planned_again, stored_plan
+    from salon_bench.runs.view import RunView
 
-    _, plan = stored_plan(store, run_id)
+    view = RunView(store, run_id)
+    plan = view.plan
     helper = None if plan.extractor_alone is None else AbsentJudge("extractor", plan.extractor_alone)
-    again = planned_again(plan, AbsentJudge(plan.judge, plan.judge_alone), helper)
+    again = view.planned(AbsentJudge(plan.judge, plan.judge_alone), helper)
     try:
         done = asyncio.run(rescore(again, run_id, store, fold=fold_apart))
         new_id, outcome, changed = done.run_id, done.outcome, done.changes
     except FinishedError as error:
-        new_id, outcome = error.standing.run_id, None
-        changed = changes(rows_of(store, "scores", run_id), rows_of(store, "scores", new_id))
+        new_id, outcome = error.status.run_id, None
+        changed = changes(view.scores, RunView(store, new_id).scores)
         click.echo(f"Run {new_id} is finished; nothing is read again.", err=True)
     counts = {name: getattr(changed, name) for name in type(changed).__slots__}
     _show([{**report_of(again.suite, store, new_id, outcome), "rescored": run_id, "changes": counts}], form)
@@ -311,9 +311,9 @@ def _judged(
     from salon_bench.cli.at_work import limits_of, pace_of, watching
     from salon_bench.cli.reporting import MOST_NAMED, problem_of, report_of, shortened
     from salon_bench.judges.remarks import remarks_of
-    from salon_bench.runs.folding import fold_apart
-    from salon_bench.runs.interrupting import stop_on_signals
-    from salon_bench.runs.session import FinishedError, execute
+    from salon_bench.runs.checkpoint import fold_apart
+    from salon_bench.runs.session import FinishedError, stop_on_signals
+    from salon_bench.runs.suite_runner import execute
 
     for words in planned.plan.left_out:
         click.echo(words, err=True)
@@ -322,10 +322,6 @@ def _judged(
         click.echo(f"{len(left_out)} files belong to no prompt and are left out.", err=True)
 
     unreadable: list[str] = []
-
-    def caught(runner: "Runner") -> None:
-        runner.on_examined(lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()))
-        stop_on_signals(runner, lambda words: click.echo(words, err=True))
 
     with watching(work, planned.plan.judge) as watcher:
         job = execute(
@@ -339,7 +335,8 @@ def _judged(
             resume=resume,
             watcher=watcher,
             fold=fold_apart,
-            on_start=caught,
+            on_start=lambda session: stop_on_signals(session, lambda words: click.echo(words, err=True)),
+            on_result=lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()),
         )
         try:
             outcome = asyncio.run(job)

@@ -67,9 +67,13 @@ def status(run_id: str | None, store: Path, form: str) -> None:
       salon bench status
       salon bench status prism-our-model-qwen-1a2b3c4d --format json
     """
-    from salon_bench.runs.status import State, run_status, run_statuses
+    from salon_bench.runs.status import RunState, run_status, run_statuses
 
-    open_ = [each for each in run_statuses(store) if each.state in (State.RUNNING, State.UNFINISHED)] if run_id is None else []
+    open_ = (
+        [each for each in run_statuses(store) if each.state in (RunState.RUNNING, RunState.UNFINISHED)]
+        if run_id is None
+        else []
+    )
     found = open_ if run_id is None else [run_status(store, run_id)]
     if form == "json":
         _json([_fields(each) for each in found])

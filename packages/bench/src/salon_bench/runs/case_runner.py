@@ -14,8 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 from salon_bench.judges.extraction_check import RULE as FAITHFUL
 from salon_bench.judges.extraction_check import faithful
 from salon_bench.judges.routing import judge_for
-from salon_bench.runs.checkpoint import Checkpoint
-from salon_bench.runs.limits import Spending
+from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RunContext
 from salon_bench.suites.contract.templates import foreign
 from salon_taxonomy.answers.outcome import Parsed, Unparsed
@@ -106,16 +105,13 @@ class Examines(Protocol):
 class CaseRunner:
     """Examines the cases of one run; may be at work on many at once."""
 
-    def __init__(self, suite: Examines, policy: AskPolicy, checkpoint: Checkpoint, spending: Spending) -> None:
+    def __init__(self, suite: Examines, policy: AskPolicy, session: RunSession) -> None:
         self._suite = suite
         self._policy = policy
-        self._checkpoint = checkpoint
-        self._spending = spending
+        self._session = session
         self._calls_of = policy.replay_of or policy.context.run_id
-        self.re_asked = 0
-        self.extracted = 0
 
-    async def examine(self, case: Case) -> CaseResult:
+    async def run(self, case: Case) -> CaseResult:
         """Ask whatever the suite wants to know about a case.
 
         Raises:
@@ -159,7 +155,7 @@ class CaseRunner:
                     lost.append(outcome)
                 return outcome
             unread = outcome
-            self.re_asked += ask <= self._policy.re_asks
+            self._session.re_asked += ask <= self._policy.re_asks
         if self._policy.extractor is not None and reply.text.strip():
             outcome = await self._extract(case, inquiry, reply.text, self._policy.extractor)
             if isinstance(outcome, Parsed):
@@ -171,7 +167,7 @@ class CaseRunner:
     ) -> Parsed[Any] | Unparsed | Unscored:
         parts = (EXTRACTION, foreign(inquiry.question.text), foreign(text))
         restated = replace(inquiry.question, parts=parts, system=None)
-        self.extracted += 1
+        self._session.extracted += 1
         strict = replace(inquiry, parse=faithful(inquiry.parse, text))
         return (await self._ask(extractor, case, f"{inquiry.step}#extract", 0, restated, strict))[1]
 
@@ -190,22 +186,22 @@ class CaseRunner:
             "request": request,
         }
         call_id = digest("judge_call", name)
-        known = self._checkpoint.known(call_id)
+        known = self._session.checkpoint.known(call_id)
         if known is not None and known.answered:
             return known.reply, await _read(known.reply, inquiry)
         if self._policy.replay_of is not None:
             reply = known.reply if known else Reply("", CallStatus.CANCELLED, error="no reply to this question is stored")
             return reply, await _read(reply, inquiry)
-        refusal = self._spending.begin_call()
+        refusal = self._session.spending.begin_call()
         if refusal is not None:
             raise StopAskingError(refusal)
         reply = _plain(await judge.ask(question))
-        self._spending.end_call(reply)
+        self._session.spending.end_call(reply)
         outcome = await _read(reply, inquiry)
         first = known.attempts + 1 if known else 1
         attempts = [*reply.earlier, reply]
         outcomes = [await _read(each, inquiry) for each in reply.earlier] + [outcome]
-        self._checkpoint.record(
+        self._session.checkpoint.record(
             "judge_calls",
             [
                 self._row(each, case, step, call_id, request, first + number, found)

@@ -11,6 +11,9 @@ One journal, named as the run, is held from beginning to end: it is the run's lo
 ``<run>~1``, ``<run>~2``, …, so that the memory of a run does not grow with its length.
 """
 
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -30,8 +33,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 Fold: TypeAlias = Callable[[Path], None]
-"""Opens the store, which folds every journal whose writer let go of it (see ``folding.py``)."""
+"""Opens the store, which folds every journal whose writer released it: :func:`fold_here` or :func:`fold_apart`."""
 
+_CHILD = "import sys; from salon_bench.runs.checkpoint import child; sys.exit(child(sys.argv[1]))"
 SEGMENT_BYTES = 16 << 20
 _POLL_SECONDS = 0.02
 
@@ -211,3 +215,44 @@ def _segments_left(store: Path, run_id: str) -> bool:
                 break
             time.sleep(_POLL_SECONDS)
     return left
+
+
+def fold_here(store: Path) -> None:
+    """Fold the journals of a store in this process.
+
+    Raises:
+        SalonError: for a directory that is no store, or that cannot be written.
+    """
+    from salon_store import ResultStore
+
+    ResultStore.open(store)
+
+
+def fold_apart(store: Path) -> None:
+    """Fold the journals of a store in a second process, which Ctrl-C does not reach, and wait for it.
+
+    The libraries that read and write tables take five times the memory of asking judges and hold the interpreter while
+    they work; a run that is still asking therefore folds this way.
+
+    Raises:
+        StoreError: when it fails; the journals are still there.
+    """
+    done = subprocess.run(  # noqa: S603  (this interpreter, a fixed program)
+        [sys.executable, "-c", _CHILD, str(store)], capture_output=True, text=True, check=False, start_new_session=True
+    )
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+        raise StoreError(f"{store}: the rows are safe in the journal, but could not be folded into parts: {last[0]}")
+
+
+def child(store: str) -> int:
+    """Fold a store and return the exit code; the second process of :func:`fold_apart` calls it."""
+    from salon_store import ResultStore
+    from salon_taxonomy.errors import SalonError
+
+    try:
+        ResultStore.open(store)
+    except SalonError as error:
+        sys.stderr.write(json.dumps(str(error)) + "\n")
+        return 2
+    return 0

@@ -18,7 +18,7 @@ from salon_bench.media.policy import SourceLimits
 from salon_bench.media.reading import read_inside
 from salon_bench.runs.case_runner import StopAskingError
 from salon_bench.runs.pictures import with_pictures
-from salon_bench.runs.run_book import RunBook
+from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, RunContext
 from salon_taxonomy.digest import Digestible, digest
@@ -74,14 +74,14 @@ class EditRunner:
     Args:
         editor: whom to tell.
         judging: under whose name calls are written; ``judge`` is the editor's name.
-        book: the run.
+        session: the run.
         concurrency: edits in flight.
     """
 
-    def __init__(self, editor: Editor, context: RunContext, book: RunBook, *, concurrency: int = 4) -> None:
+    def __init__(self, editor: Editor, context: RunContext, session: RunSession, *, concurrency: int = 4) -> None:
         self._editor = editor
         self._context = context
-        self._book = book
+        self._session = session
         self._gate = asyncio.Semaphore(concurrency)
         self._cache = PictureCache(_SHELF_BYTES)
 
@@ -103,9 +103,9 @@ class EditRunner:
             return data
         source = Media(hashlib.sha256(data).hexdigest(), uri=str(task.source), data=data)
         call_id, request = self._names(task, source)
-        known = self._book.checkpoint.known(call_id)
+        known = self._session.checkpoint.known(call_id)
         if known is not None and known.answered:
-            path = _standing(task.target, known.reply.text)
+            path = _kept(task.target, known.reply.text)
             if path is not None:
                 await self._note_picture(task, path)
                 return Scored(Made(path, attempted=False))
@@ -114,15 +114,15 @@ class EditRunner:
         if known is not None and known.reply.status == CallStatus.REJECTED:
             return Unscored(Reason.REJECTED, known.reply.error or "the editor refused")
         async with self._gate:
-            refusal = self._book.spending.begin_call()
+            refusal = self._session.spending.begin_call()
             if refusal is not None:
                 raise StopAskingError(refusal)
             began = monotonic()
             edit = await self._asked(source, task)
-            self._book.spending.end_edit(failed=edit.problem() is not None)
+            self._session.spending.end_edit(failed=edit.problem() is not None)
         result = await self._written(edit, task)
         attempt = known.attempts + 1 if known else 1
-        self._book.checkpoint.record(
+        self._session.checkpoint.record(
             "judge_calls", self._row(call_id, request, task, edit, result, attempt, monotonic() - began)
         )
         if isinstance(result, Unscored):
@@ -183,10 +183,10 @@ class EditRunner:
         picture = Generated(task.prompt.prompt_id, task.model, task.sample, path, task.root)
         case = Case("", "", task.model, task.prompt, pictures=(picture,))
         _, rows = await asyncio.to_thread(with_pictures, case, PicturePolicy(), self._cache)
-        self._book.checkpoint.record("generations", rows)
+        self._session.checkpoint.record("generations", rows)
 
 
-def _standing(target: Path, sha256: str) -> Path | None:
+def _kept(target: Path, sha256: str) -> Path | None:
     """The file of that content that was written for a target; None when there is none any more."""
     for path in sorted(target.parent.glob(f"{_literal(target.name)}.*")):
         with suppress(OSError):

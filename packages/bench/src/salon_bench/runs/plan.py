@@ -14,12 +14,14 @@ from typing import Any, Self
 
 from salon_bench.judges.routing import ELSE
 from salon_bench.runs.case_runner import AskPolicy
+from salon_bench.runs.session import run_row
 from salon_bench.suites.contract.generations import Generations, read_generations
 from salon_bench.suites.contract.suite import NamesItsFiles, RunContext, Suite, SuitePrompt
 from salon_bench.suites.contract.table_rows import Rows
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
+from salon_taxonomy.records import Run
 
 _UNSAFE = re.compile(r"[^a-z0-9._-]+")
 _LONGEST_NAME = 30
@@ -99,6 +101,17 @@ class RunPlan:
     def context(self) -> RunContext:
         """Under whose name its rows are written."""
         return RunContext(self.run_id, self.judge, self.judge_version)
+
+    def row(self, run_id: str | None = None) -> Run:
+        """Return the row of this run, or of another run with this plan, as it starts now."""
+        return run_row(
+            run_id or self.run_id,
+            self.suite,
+            subject=self.subjects[0].name if len(self.subjects) == 1 else None,
+            judge=(self.judge, self.judge_version),
+            seed=self.seed,
+            settings=self.settings(),
+        )
 
     def settings(self) -> str:
         """JSON text, keys in order."""

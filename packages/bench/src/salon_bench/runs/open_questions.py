@@ -1,4 +1,4 @@
-"""The open questions of a run, written into batch files; nobody is asked."""
+"""Write the open questions of a run into batch files; no judge is asked."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,10 +7,10 @@ from salon_bench.judges.collecting import CollectingJudge
 from salon_bench.judges.settings import ChatSettings
 from salon_bench.judges.specification import restore_settings
 from salon_bench.judges.wrapping import WrappedSettings
-from salon_bench.runs.checkpoint import Fold
-from salon_bench.runs.folding import fold_here
-from salon_bench.runs.session import FinishedError, execute
-from salon_bench.runs.view_again import planned_again, refuse_another_run, stored_plan
+from salon_bench.runs.checkpoint import Fold, fold_here
+from salon_bench.runs.session import FinishedError
+from salon_bench.runs.suite_runner import execute
+from salon_bench.runs.view import RunView, refuse_another_run
 from salon_bench.suites.contract.suite import Suite
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import JudgeSettings
@@ -18,7 +18,7 @@ from salon_taxonomy.plugins import JudgeSettings
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestions:
-    """What became of a run that was gone on with through batch files.
+    """The state of a run that continues through batch files.
 
     Attributes:
         complete: every case has its rows.
@@ -34,25 +34,26 @@ class OpenQuestions:
 async def write_open_questions(
     run_id: str, store: Path, folder: Path, *, suite: Suite | None = None, fold: Fold = fold_here
 ) -> OpenQuestions:
-    """Go on with a run: replies that the folder has become rows, open questions become requests.
+    """Continue a run: replies in the folder become rows, open questions become requests.
 
     Args:
-        run_id: a run whose judge stands behind a server; its version is that judge's, so its rows do not change.
+        run_id: a run whose judge is behind a server; its version is that judge's, so its rows do not change.
         store: the results' directory.
         folder: see :class:`~salon_bench.judges.batch_folder.BatchFolder`.
         suite: the run's; None looks for it by name.
-        fold: who folds the journals.
+        fold: folds the journals into the store.
 
     Raises:
-        InputError: when there is no such run, it cannot be gone on with, or its judge stands behind no server.
-        SalonError: when the store or the suite fails.
+        InputError: there is no such run, it cannot be continued, or its judge is not behind a server.
+        SalonError: the store or the suite fails.
     """
-    _, plan = stored_plan(store, run_id)
+    view = RunView(store, run_id)
+    plan = view.plan
     if plan.extractor_settings is not None:
         raise InputError("a run with an extractor cannot go through batch files", value=run_id)
     settings = _behind(restore_settings(plan.judge_settings))
     judge = CollectingJudge(settings, folder, plan.judge)
-    again = planned_again(plan, judge, suite=suite)
+    again = view.planned(judge, suite=suite)
     refuse_another_run(run_id, plan, again.plan)
     try:
         outcome = await execute(again, judge, store, resume=True, fold=fold)
