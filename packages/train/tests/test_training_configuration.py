@@ -13,8 +13,8 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.training_example import MAIN_BUCKETS, NORMAL, TrainingExample
 from salon_train.configuration import launch, launch_names, preset, preset_names, read_configuration
 from salon_train.configuration.schema import SamplingSection
-from salon_train.refining import RefinementSettings, read_refiner_configuration
-from salon_train.trainers.plan import prompt_plan
+from salon_train.refiner import RefinementSettings, read_refiner_configuration
+from salon_train.sampling.prompt_order import prompt_plan
 
 REFINERS = ("r3-refiner-7b", "r3-refiner-8b")
 WHOLE = '[run]\nfolder = "run"\n[model]\nname = "m"\n[data]\ntrain = ["t.jsonl"]\n'
@@ -143,7 +143,7 @@ def test_what_vllm_is_told_are_settings_of_trl(tmp_path):
     from trl import GRPOConfig
 
     from salon_train.configuration.schema import GrpoSection, VllmSection
-    from salon_train.trainers.arguments import _vllm
+    from salon_train.run.arguments import _vllm
 
     url = "http://127.0.0.1:8000"
     told = _vllm(GrpoSection(steps=1, rollouts="vllm", vllm=VllmSection(mode="server", url=url)))
