@@ -15,6 +15,7 @@ ALLOWED = {
     "salon_bench": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_rewards", "salon_synthetic"},
     "salon_train": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_rewards", "salon_synthetic", "salon_bench"},
     "salon_arena": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_synthetic", "salon_bench"},
+    "salon_curate": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_rewards", "salon_synthetic", "salon_bench"},
 }
 ONLY_TRAIN = {"torch", "transformers", "trl", "accelerate", "peft", "datasets"}
 LOCAL_MODELS = "salon_bench/judges/local_generation.py"

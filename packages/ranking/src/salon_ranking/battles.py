@@ -11,7 +11,7 @@ import polars as pl
 from salon_ranking import _core
 from salon_ranking._index import Columns, counting, encode, numbered
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.files import TRUTH, Frame, as_lazy, reading, scan, truth_of
+from salon_ranking.files import TRUTH, Frame, all_wrong, as_lazy, reading, scan, truth_of
 from salon_ranking.repeated_ids import ID, refuse_repeated
 from salon_ranking.report.numbers import counted
 from salon_ranking.vote_formats import VoteFormat, alike_names, format_of, merged_names, renamed
@@ -268,14 +268,12 @@ def cluster_columns(cluster_by: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def _and_repeated(error: BattleError, frame: pl.LazyFrame, ids: str | None, source: str) -> BattleError:
     """The error for wrong rows, with the first repetition of an id where there is one."""
-    if error.row is None:
+    if not error.wrong:
         return error
     try:
         refuse_repeated(frame, ids, source, rows=1)
     except BattleError as other:
-        words = "\n".join([*([error.hint] if error.hint else []), f"Also {str(other).removeprefix(f'{source}, ')}"])
-        where = {"source": error.source, "row": error.row, "column": error.column, "value": error.value}
-        return BattleError(error.problem, **where, allowed=error.allowed, hint=words)  # type: ignore[arg-type]
+        return all_wrong([*error.wrong, *other.wrong], source, BattleError)
     return error
 
 

@@ -144,16 +144,18 @@ def _checked(name: str, value: object, kinds: tuple[object, ...]) -> object:
 
 
 def _number(name: str, value: object, *, whole: bool) -> object:
+    allowed = RANGES.get(name)
     problem = f"{name} must be a {'whole ' if whole else ''}number, not"
-    if isinstance(value, bool) or not isinstance(value, Real) or value != value:  # NaN is no number
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise OptionError(problem, value=value)
+    if value != value:  # NaN
+        raise OptionError(f"{name} must {allowed or 'be a finite number'}, not", value=value)
     number: float = float(value)
     if whole:
         try:
             number = operator.index(value)  # type: ignore[arg-type]
         except TypeError as error:
             raise OptionError(problem, value=value) from error
-    allowed = RANGES.get(name)
     if allowed is not None and not allowed.has(number):
         raise OptionError(f"{name} must {allowed}, not", value=value)
     return number if whole else value

@@ -22,7 +22,9 @@ def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float =
         share = np.asarray(successes, dtype=np.float64) / n
         centre = (share + z * z / (2 * n)) / (1 + z * z / n)
         half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+    # At a share of 0 or 1 the end is that share; rounding must not make it 1e-17.
+    low, high = np.where(share == 0.0, 0.0, centre - half), np.where(share == 1.0, 1.0, centre + half)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 def sign_test(heads: ArrayLike, tosses: ArrayLike) -> Floats:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from salon_bench.suites.magicbench.composition.composer import Brief, ComposedPrompt, briefs
-from salon_bench.suites.magicbench.composition.library import Library
 from salon_bench.suites.magicbench.subjects import SubCategory
 from salon_bench.suites.templates import Templates
+from salon_curate.construction.magicbench_prompts.composer import Brief, ComposedPrompt, briefs
+from salon_curate.construction.magicbench_prompts.library import Library
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.reading import rejected, said_object
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
@@ -119,7 +119,7 @@ async def write_with(
         if value < 1:
             raise InputError("must be 1 or more", column=name, value=value)
     library = library or Library.bundled()
-    templates = Templates(Path(__file__).parents[1] / "prompts")
+    templates = Templates(Path(__file__).with_name("prompts"))
     wanted = {
         (category, number): brief
         for category in SubCategory

@@ -4,18 +4,18 @@ labels of people ── annotate ──► settled labels ── offer ──►
                                                 difficulty of raters ──┘
 """
 
-from salon_bench.suites.artifact_bench.construction.annotation import (
+from salon_curate.construction.artifact_bench.annotation import (
     Agreement,
     Annotated,
     Stage,
     agreement,
     annotate,
 )
-from salon_bench.suites.artifact_bench.construction.assembly import Assembled, assemble
-from salon_bench.suites.artifact_bench.construction.difficulty import Difficulty, difficulty
-from salon_bench.suites.artifact_bench.construction.distractors import Offer, offer
-from salon_bench.suites.artifact_bench.construction.released import export_rows
-from salon_bench.suites.artifact_bench.construction.tables import read_assessments, read_levels, read_videos
+from salon_curate.construction.artifact_bench.assembly import Assembled, assemble
+from salon_curate.construction.artifact_bench.difficulty import Difficulty, difficulty
+from salon_curate.construction.artifact_bench.distractors import Offer, offer
+from salon_curate.construction.artifact_bench.released import export_rows
+from salon_curate.construction.artifact_bench.tables import read_assessments, read_levels, read_videos
 
 __all__ = [
     "Agreement",

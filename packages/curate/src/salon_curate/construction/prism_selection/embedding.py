@@ -53,7 +53,7 @@ class LsaEmbedder:
     """
 
     def __init__(self, language: Language = Language.ENGLISH, *, seed: int = 0) -> None:
-        extra("sklearn", "selection")
+        extra("sklearn", "selection", "salon-curate")
         self.language = language
         self.seed = seed
 
@@ -64,9 +64,9 @@ class LsaEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Points of at most 128 dimensions. The same texts in the same order give the same points."""
-        decomposition = extra("sklearn.decomposition", "selection")
-        text = extra("sklearn.feature_extraction.text", "selection")
-        limits = extra("threadpoolctl", "selection")
+        decomposition = extra("sklearn.decomposition", "selection", "salon-curate")
+        text = extra("sklearn.feature_extraction.text", "selection", "salon-curate")
+        limits = extra("threadpoolctl", "selection", "salon-curate")
         if self.language is Language.CHINESE:
             counts = text.HashingVectorizer(analyzer="char", ngram_range=(1, 2), n_features=2**16, alternate_sign=False)
         else:
@@ -97,7 +97,7 @@ class SentenceEmbedder:
     """
 
     def __init__(self, model: str | Path, *, batch_size: int = 64, device: str | None = None) -> None:
-        extra("sentence_transformers", "embeddings")
+        extra("sentence_transformers", "embeddings", "salon-curate")
         self.model = str(model)
         self.batch_size = batch_size
         self.device = device
@@ -115,7 +115,7 @@ class SentenceEmbedder:
 
     @cached_property
     def _loaded(self) -> Any:
-        library = extra("sentence_transformers", "embeddings")
+        library = extra("sentence_transformers", "embeddings", "salon-curate")
         try:
             return library.SentenceTransformer(self.model, device=self.device)
         except (OSError, ValueError, KeyError, RuntimeError) as error:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salon_bench.suites.magicbench import SubCategory, read_prompts
-from salon_bench.suites.magicbench.composition import (
+from salon_curate.construction.magicbench_prompts import (
     Library,
     compose,
     parse_written,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from salon_bench.suites.prism import Language, Track
 from salon_bench.suites.prism.extras import extra
-from salon_bench.suites.prism.selection import (
+from salon_curate.construction.prism_selection import (
     Candidate,
     Embedder,
     LsaEmbedder,
@@ -19,7 +19,7 @@ from salon_bench.suites.prism.selection import (
     select,
     select_all,
 )
-from salon_bench.suites.prism.selection.selecting import key_of
+from salon_curate.construction.prism_selection.selecting import key_of
 from salon_taxonomy.errors import InputError
 
 pytest.importorskip("sklearn", reason="runs with the extra selection")

@@ -6,9 +6,9 @@
   (extra ``embeddings``); any object that fits :class:`Embedder`.
 """
 
-from salon_bench.suites.prism.selection.candidates import Candidate, read_candidates
-from salon_bench.suites.prism.selection.embedding import Embedder, LsaEmbedder, SentenceEmbedder
-from salon_bench.suites.prism.selection.selecting import Selected, select, select_all
+from salon_curate.construction.prism_selection.candidates import Candidate, read_candidates
+from salon_curate.construction.prism_selection.embedding import Embedder, LsaEmbedder, SentenceEmbedder
+from salon_curate.construction.prism_selection.selecting import Selected, select, select_all
 
 __all__ = [
     "Candidate",

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_bench.suites.artifact_bench import BenchRow, Level, Task, read_rows
-from salon_bench.suites.artifact_bench.construction import (
+from salon_bench.suites.artifact_bench.rows import TAXONOMY
+from salon_bench.suites.artifact_bench.suite import family_of
+from salon_curate.construction.artifact_bench import (
     Stage,
     agreement,
     annotate,
@@ -21,8 +23,6 @@ from salon_bench.suites.artifact_bench.construction import (
     offer,
     read_assessments,
 )
-from salon_bench.suites.artifact_bench.rows import TAXONOMY
-from salon_bench.suites.artifact_bench.suite import family_of
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError, SalonError
@@ -168,7 +168,9 @@ def test_only_confirmed_videos_with_a_level_and_a_place_become_questions() -> No
 
 
 def salon(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(main, ["bench", *arguments])
+    result = CliRunner().invoke(
+        main, ["curate" if arguments[1] in {"options", "annotation", "export"} else "bench", *arguments]
+    )
     return result.exit_code, result.output
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_bench.suites.prism.extras import extra
-from salon_bench.suites.prism.selection.candidates import Candidate
-from salon_bench.suites.prism.selection.embedding import Embedder, Floats
 from salon_bench.suites.prism.tracks import Language, Track
+from salon_curate.construction.prism_selection.candidates import Candidate
+from salon_curate.construction.prism_selection.embedding import Embedder, Floats
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 
@@ -144,8 +144,8 @@ def _checked(points: Floats, number: int) -> Floats:
 
 def _clusters(points: Floats, number: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
     """Centres, shape (number, dimensions), and the cluster of each point."""
-    cluster = extra("sklearn.cluster", "selection")
-    limits = extra("threadpoolctl", "selection")
+    cluster = extra("sklearn.cluster", "selection", "salon-curate")
+    limits = extra("threadpoolctl", "selection", "salon-curate")
     with limits.threadpool_limits(limits=1), warnings.catch_warnings():  # one thread adds in one order
         # Fewer different points than clusters: some clusters share a centre, and the nearest free prompt is still found.
         warnings.filterwarnings("ignore", message="Number of distinct clusters")

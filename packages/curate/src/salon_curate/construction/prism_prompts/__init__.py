@@ -3,6 +3,6 @@
 The pools are ``pools.toml``, what is drawn for each track stands in ``recipes.py``.
 """
 
-from salon_bench.suites.prism.composition.composer import PER_TRACK, ComposedPrompt, compose
+from salon_curate.construction.prism_prompts.composer import PER_TRACK, ComposedPrompt, compose
 
 __all__ = ["PER_TRACK", "ComposedPrompt", "compose"]

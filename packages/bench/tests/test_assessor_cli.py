@@ -1,4 +1,4 @@
-"""The commands ``magicbench compose``, ``assessor evaluate`` and ``assessor statistics``."""
+"""The commands ``assessor evaluate`` and ``assessor statistics``."""
 
 import json
 
@@ -6,10 +6,6 @@ import pytest
 from click.testing import CliRunner
 
 from salon_bench.assessor.cli import assessor
-from salon_bench.mock_server import Script, serving
-from salon_bench.suites.magicbench import read_prompts
-from salon_bench.suites.magicbench.cli import magicbench
-from salon_taxonomy.errors import IncompleteError, InputError
 
 NORMAL, FLAWED = (
     '{"Whether Normal": true}',
@@ -29,56 +25,6 @@ def files(tmp_path):
         lines = [json.dumps({"images": image, "response": text}) + "\n" for image, text in rows]
         (tmp_path / f"{name}.jsonl").write_text("".join(lines))
     return tmp_path
-
-
-def test_compose_writes_a_file_that_the_suite_reads_and_the_same_one_again(tmp_path):
-    done = run(magicbench, "compose", "--output", tmp_path / "a.jsonl", "--per-category", 2, "--seed", 3)
-    assert done.exit_code == 0
-    assert "16 prompts" in done.output
-    run(magicbench, "compose", "--output", tmp_path / "b.jsonl", "--per-category", 2, "--seed", 3)
-    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
-    assert len(read_prompts(tmp_path / "a.jsonl")) == 16
-
-
-@pytest.mark.parametrize(
-    "arguments", [[], ["--output", "p.jsonl", "--seed", "-1"], ["--output", "p.jsonl", "--per-category", "0"]]
-)
-def test_compose_refuses_wrong_options(arguments):
-    assert run(magicbench, "compose", *arguments).exit_code == 2
-
-
-def test_compose_into_another_kind_of_file_is_a_typed_error(tmp_path):
-    assert isinstance(run(magicbench, "compose", "--output", tmp_path / "p.csv").exception, InputError)
-
-
-def test_a_language_model_writes_the_prompts_through_a_server(tmp_path):
-    def write(asked):
-        return json.dumps(
-            {"prompt": f"A brass kettle marked {asked.sha256[:12]} steams on a stove.", "subject": "brass kettle"}
-        )
-
-    with serving(Script(rule=write)) as server:
-        spec = f"vllm:writer@{server.url}"
-        done = run(magicbench, "compose", "--output", tmp_path / "w.jsonl", "--per-category", 2, "--judge", spec)
-    assert done.exit_code == 0
-    assert "16 prompts" in done.output
-    assert "16 calls, 0 asked again" in done.output
-    assert read_prompts(tmp_path / "w.jsonl")[0].facts["subject"] == "brass kettle"
-
-
-def test_prompts_that_a_model_cannot_write_are_left_out_and_the_command_is_incomplete(tmp_path):
-    with serving(Script()) as server:
-        spec = f"vllm:writer@{server.url}"
-        arguments = ["--output", tmp_path / "w.jsonl", "--per-category", 1, "--judge", spec, "--attempts", 2]
-        done = run(magicbench, "compose", *arguments)
-    assert isinstance(done.exception, IncompleteError)
-    assert "8 prompts could not be had; the first, human_single 1: malformed" in str(done.exception)
-    assert "16 calls, 8 asked again" in done.output
-
-
-def test_an_unknown_writer_is_a_typed_error_and_writes_nothing(tmp_path):
-    assert isinstance(run(magicbench, "compose", "--output", tmp_path / "w.jsonl", "--judge", "oracle:x").exception, InputError)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_evaluate_prints_scores_and_how_many_answers_were_read(files):
@@ -133,7 +79,6 @@ def test_missing_files_exit_with_2(command):
     assert run(assessor, *command).exit_code == 2
 
 
-@pytest.mark.parametrize("group", [assessor, magicbench])
-def test_every_command_has_help_with_an_example(group):
-    for name in group.commands:
-        assert f"salon bench {group.name} {name}" in run(group, name, "--help").output
+def test_every_command_has_help_with_an_example():
+    for name in assessor.commands:
+        assert f"salon bench {assessor.name} {name}" in run(assessor, name, "--help").output

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from salon_bench.suites.artifact_bench.construction.annotation import Annotated, Stage
-from salon_bench.suites.artifact_bench.construction.difficulty import difficulty
-from salon_bench.suites.artifact_bench.construction.distractors import OPTIONS, offer
 from salon_bench.suites.artifact_bench.rows import BenchRow, Level, Task
+from salon_curate.construction.artifact_bench.annotation import Annotated, Stage
+from salon_curate.construction.artifact_bench.difficulty import difficulty
+from salon_curate.construction.artifact_bench.distractors import OPTIONS, offer
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_bench.suites.prism import Language, Track, read_prompts
-from salon_bench.suites.prism.composition import compose
-from salon_bench.suites.prism.composition.draws import Draws
-from salon_bench.suites.prism.composition.pools import pool, pools
 from salon_bench.suites.prism.prompt_rows import save_rows
 from salon_bench.suites.prism.text_check import quoted_texts
+from salon_curate.construction.prism_prompts import compose
+from salon_curate.construction.prism_prompts.draws import Draws
+from salon_curate.construction.prism_prompts.pools import pool, pools
 from salon_taxonomy.errors import InputError
 
 ENGLISH, CHINESE = compose("en"), compose("zh")
