@@ -25,6 +25,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)  # each makes a store
 @given(order=st.permutations(ROWS), cut=st.integers(0, len(ROWS)))
 def test_whatever_came_first_a_reader_gets_the_same_table(tmp_path_factory, order, cut):
