@@ -14,7 +14,7 @@ test *ARGS:
 
 # learning, kills and coverage at length (a few minutes; CI runs them too)
 slow:
-    uv run --all-packages pytest -m slow
+    uv run --all-packages pytest -m "slow and not study"
 
 # studies that take many minutes: coverage of intervals, long crash tests
 study:

@@ -9,6 +9,7 @@ import uuid
 from pathlib import Path
 
 import httpx
+import pytest
 from click.testing import CliRunner
 from small_arena import write_material
 

@@ -1,5 +1,6 @@
 """The rows of a run are read in an order that has nothing to do with when its replies came."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
