@@ -1,13 +1,14 @@
-"""Stage II by decomposed questions, the alternative of paper 002's Table 4: another model answers yes/no questions instead.
+"""Score an edited picture by decomposed questions: the alternative to R_rect in Table 4 of R³-Refiner.
 
-The share of a prompt's questions that a judge answers about the edited picture as annotated stands where R_rect has the
-policy's own certainty.
+The score is the share of a prompt's yes/no questions that another model answers as annotated; it replaces the policy's own
+P(true).
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
 
 from salon_bench.suites.r3_bench.questions import check
+from salon_rewards.asking import parse_reply
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Media
@@ -44,7 +45,7 @@ class QuestionVerifier:
         problem = reply.problem()
         if problem is not None:
             return problem
-        heard = asked.parse(reply.text)
+        heard = await parse_reply(asked.parse, reply.text)
         if not isinstance(heard, Parsed):
             return Unscored(Reason.MALFORMED, heard.detail)
         return sum(one is other for one, other in zip(heard.answer, answers, strict=True)) / len(answers)
