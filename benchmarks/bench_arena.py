@@ -1,0 +1,213 @@
+"""How many votes an arena takes over HTTP, how long its replies take, and how long it takes to start.
+
+Not part of the tests; run with ``just benchmark``. Or, with rates and seconds of your own:
+
+    python benchmarks/bench_arena.py votes --rate 300 --seconds 60
+
+500 raters hold a connection each, ask for tasks as the page does (four at once, again when two are left), and vote at random
+moments. Nothing fetches pictures: their cost is that of JPEG, measured by itself.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MODELS, PROMPTS, SAMPLES, RATERS = 50, 377, 4, 500
+Benchmark = Callable[..., Any]
+
+
+def write_material(folder: Path, models: int = MODELS, prompts: int = PROMPTS, samples: int = SAMPLES) -> None:
+    """Empty files under the names that an arena looks for."""
+    keys = [f"p{number:03d}" for number in range(prompts)]
+    rows = [{"prompt_id": key, "prompt": f"prompt {key}", "scenario": f"s{place % 5}"} for place, key in enumerate(keys)]
+    (folder / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for model in range(models):
+        (made := folder / "pictures" / f"model-{model:03d}").mkdir(parents=True)
+        for key in keys:
+            for sample in range(samples):
+                (made / f"{key}.{sample}.png").touch()
+
+
+def serve(folder: Path) -> None:
+    """Serve with 500 raters who have joined; prints the port and their secrets."""
+    import uvicorn
+
+    from salon_arena import ArenaDatabase, create_app, read_material, vote_service
+
+    with ArenaDatabase.open(folder / "arena.db") as database:
+        service = vote_service(database, read_material(folder / "pictures", folder / "prompts.jsonl"))
+        tokens = [future.result().token for future in [service.people.join() for _ in range(RATERS)]]
+        config = uvicorn.Config(create_app(service), port=0, access_log=False, log_level="warning", timeout_keep_alive=600)
+        server = uvicorn.Server(config)
+
+        async def run() -> None:
+            serving = asyncio.create_task(server.serve())
+            while not server.started:
+                await asyncio.sleep(0.01)
+            port = server.servers[0].sockets[0].getsockname()[1]
+            sys.stdout.write(json.dumps({"port": port, "tokens": tokens}) + "\n")
+            sys.stdout.flush()
+            await serving
+
+        asyncio.run(run())
+
+
+class Rater:
+    """One connection that votes as the page does, and times every reply."""
+
+    def __init__(self, port: int, token: str, seed: int, times: dict[str, list[float]]) -> None:
+        from salon_arena.app import csrf_token
+
+        self.port, self.random, self.times = port, random.Random(seed), times
+        self.head = f"Host: 127.0.0.1\r\nCookie: salon={token}\r\nX-CSRF-Token: {csrf_token(token)}\r\n"
+        self.tasks: list[dict[str, Any]] = []
+
+    async def post(self, path: str, body: object) -> dict[str, Any]:
+        data = json.dumps(body).encode()
+        head = f"POST {path} HTTP/1.1\r\n{self.head}Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        started = time.perf_counter()
+        self.writer.write(head.encode() + data)
+        status = int((await self.reader.readline()).split()[1])
+        length = 0
+        while (line := await self.reader.readline()) != b"\r\n":
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+        reply: dict[str, Any] = json.loads(await self.reader.readexactly(length))
+        self.times.setdefault(path, []).append(time.perf_counter() - started)
+        if status != 200:
+            raise RuntimeError(f"{path}: {status} {reply}")
+        return reply
+
+    async def vote(self, pause: float, until: float) -> list[str]:
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        acknowledged = []
+        await asyncio.sleep(self.random.random() * pause)
+        while time.perf_counter() < until:
+            if len(self.tasks) <= 2:
+                self.tasks = (await self.post("/tasks", {}))["tasks"]
+            task = self.tasks.pop(0)
+            choice = self.random.choice(["left", "right", "both_good", "both_bad"])
+            body = {
+                "answer_id": str(uuid.UUID(int=self.random.getrandbits(128), version=4)),
+                "choice": choice,
+                "elapsed_ms": 900,
+            }
+            acknowledged.append((await self.post("/answers", {**body, "assignment": task["assignment"]}))["answer_id"])
+            await asyncio.sleep(self.random.expovariate(1 / pause))
+        self.writer.close()
+        return acknowledged
+
+
+def measure(rate: float, seconds: float) -> dict[str, float]:
+    """Votes per second, and milliseconds of replies, at a wanted rate; fails if a vote was lost or doubled."""
+    from salon_arena import ArenaDatabase
+    from salon_arena.verify import verify_answers
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_material(folder)
+        server = subprocess.Popen([sys.executable, __file__, "serve", name], stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None
+        ready = json.loads(server.stdout.readline())
+        times: dict[str, list[float]] = {}
+        raters = [Rater(ready["port"], token, seed, times) for seed, token in enumerate(ready["tokens"])]
+
+        async def run() -> list[str]:
+            until = time.perf_counter() + seconds
+            found = await asyncio.gather(*(rater.vote(len(raters) / rate, until) for rater in raters))
+            return [answer for part in found for answer in part]
+
+        used, started = _cpu_s(server.pid), time.perf_counter()
+        acknowledged = asyncio.run(run())
+        took, used = time.perf_counter() - started, _cpu_s(server.pid) - used
+        server.terminate()
+        server.wait()
+        with ArenaDatabase.open(folder / "arena.db") as database:
+            stored = database.read(lambda c: list(c.exec_driver_sql("SELECT answer_id FROM answers").scalars()))
+            assert sorted(stored) == sorted(acknowledged), "a vote was lost or doubled"
+            assert verify_answers(database).problems == ()
+    result = {"votes": len(acknowledged), "votes_per_s": len(acknowledged) / took}
+    result["server_cpu_ms_per_vote"] = 1000 * used / len(acknowledged)
+    for path, found in times.items():
+        ordered = sorted(found)
+        result |= {f"{path} p{part}": 1000 * ordered[len(ordered) * part // 100] for part in (50, 99)}
+    return result
+
+
+def _cpu_s(process: int) -> float:
+    """Processor time of a process so far."""
+    words = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_votes_of_500_raters_over_http() -> None:
+    found = measure(300.0, 30.0)
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+def test_start_with_100_000_generations(benchmark: Benchmark, tmp_path: Path) -> None:
+    from salon_arena import ArenaDatabase, read_material, vote_service
+
+    write_material(tmp_path, 50, 500, 4)
+
+    def start() -> None:
+        with ArenaDatabase.open(tmp_path / "arena.db") as database:
+            service = vote_service(database, read_material(tmp_path / "pictures", tmp_path / "prompts.jsonl"))
+            assert len(service.lease(service.people.join().result().rater_id).result()["tasks"]) == 4
+
+    benchmark.pedantic(start, rounds=3)
+
+
+@pytest.mark.parametrize("models", [50, 200])
+def test_a_vote_on_the_board_after_a_million(benchmark: Benchmark, tmp_path: Path, models: int) -> None:
+    from salon_arena import ArenaDatabase
+    from salon_arena.board import LiveBoard
+
+    names = [f"model-{number:03d}" for number in range(models)]
+    generator = random.Random(0)
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        connection = sqlite3.connect(tmp_path / "arena.db")
+        connection.execute("PRAGMA foreign_keys=OFF")
+        counter = iter(range(10**9))
+
+        def insert(count: int) -> None:
+            rows = []
+            for number in (next(counter) for _ in range(count)):
+                a, b = generator.sample(names, 2)
+                winner = "model_a" if generator.random() < 0.5 else "model_b"
+                rows.append((f"t{number}", f"a{number}", 0, "r", "battle", a, b, winner, number % 2 + 1))
+            columns = "assignment_id, answer_id, settled_at, rater_id, kind, model_a, model_b, winner, stream"
+            connection.executemany(f"INSERT INTO settled({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            connection.commit()
+
+        insert(1_000_000)
+        board = LiveBoard(database)
+        assert board.ranked().votes == 1_000_000
+        benchmark.pedantic(board.ranked, setup=lambda: insert(1), rounds=10)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["serve", "votes"])
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--rate", type=float, default=300.0)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    given = parser.parse_args()
+    if given.what == "serve":
+        serve(given.folder)
+    else:
+        for key, value in measure(given.rate, given.seconds).items():
+            sys.stdout.write(f"{key:28} {value:,.1f}\n")
