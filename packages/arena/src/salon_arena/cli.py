@@ -54,6 +54,15 @@ def arena() -> None:
     type=click.Choice(["public", "expert"]),
     help="Who votes. Default: as the database says, public for a new one. One database holds one mode.",
 )
+@click.option(
+    "--task",
+    type=click.Choice(["battles", "mos", "checks"]),
+    default="battles",
+    show_default=True,
+    help="Compare two; rate all models side by side from 1 to 5; or check the test points of each file.",
+)
+@click.option("--reference", metavar="MODEL", help="With --task mos: show this model's files first, unrated (DCR).")
+@click.option("--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel or checked file.")
 @click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5 % of tasks.")
 @click.option(
     "--qualification", type=_FILE, help="Pairs that experts must judge like the panel before they vote; as --anchors."
@@ -76,6 +85,9 @@ def serve(
     prompts: Path,
     database: Path,
     mode: str | None,
+    task: str,
+    reference: str | None,
+    raters: int,
     anchors: Path | None,
     qualification: Path | None,
     certified_days: float,
@@ -97,15 +109,17 @@ def serve(
     Example:
       salon arena serve pictures/ --prompts prompts.jsonl
       salon arena serve pictures/ --prompts prompts.csv --database experts.db --mode expert --qualification test.csv
+      salon arena serve pictures/ --prompts prompts.jsonl --task mos --mode expert --database mos.db
       salon arena serve pictures/ --prompts prompts.jsonl --host 0.0.0.0 --trusted-proxy arena.example.org
     """
     from salon_arena.app import LOOPBACK
     from salon_arena.battles import BattleRules
     from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
+    from salon_arena.forms import check_task, panel_task
     from salon_arena.material import read_known_pairs, read_material
     from salon_arena.people import CONSENT
-    from salon_arena.service import vote_service
+    from salon_arena.service import WorkService, vote_service
 
     if host not in LOOPBACK and trusted_proxy is None:
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
@@ -122,7 +136,15 @@ def serve(
     with ExitStack() as stack:
         opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
         other = None if beside is None else LiveBoard(stack.enter_context(_existing(beside)))
-        service = vote_service(opened, material, rules=rules, seed=seed, consent=text, invited=invite_only, reveal=reveal)
+        settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal}
+        if task == "battles":
+            service = vote_service(opened, material, rules=rules, seed=seed, **settings)
+        else:
+            if task == "mos":
+                form = panel_task(material, reference=reference, raters=raters, seed=seed)
+            else:
+                form = check_task(material, raters=raters, seed=seed)
+            service = WorkService(opened, form, **settings)
         what = f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
         _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other)
 
@@ -178,9 +200,9 @@ def export(database: Path, store: Path) -> None:
 
     with _existing(database) as opened:
         done = export_answers(opened, store)
-    click.echo(
-        f"{done.added:,} battles added to {store}; {done.present:,} were there; {done.waiting:,} tasks wait for an answer."
-    )
+    more = f", {done.rated:,} ratings and {done.checked:,} checks" if done.rated or done.checked else ""
+    waiting = f"{done.waiting:,} tasks wait for an answer"
+    click.echo(f"{done.added:,} battles{more} added to {store}; {done.present:,} were there; {waiting}.")
     for paths in done.unreadable:
         click.echo(visible(f"not shown, because one of these cannot be read: {', '.join(paths)}"), err=True)
 

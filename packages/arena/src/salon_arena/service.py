@@ -206,6 +206,8 @@ class WorkService:
             if known.body != body.canonical:
                 raise RefusedError(409, "other_body")
             return {"answer_id": answer_id, "version": known.version}
+        if row.digests is None and "model_a" not in json.loads(row.payload):
+            raise RefusedError(409, "not_shown")
         before = None if body.supersedes is None else str(body.supersedes)
         undoing = body.choice == UNDO
         if row.state != ("answered" if undoing else "open") or row.answer_id != before:
