@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,55 +64,25 @@ def serve(folder: Path) -> None:
         asyncio.run(run())
 
 
-class Rater:
-    """One connection that votes as the page does, and times every reply."""
-
-    def __init__(self, port: int, token: str, seed: int, times: dict[str, list[float]]) -> None:
-        from salon_arena.app import csrf_token
-
-        self.port, self.random, self.times = port, random.Random(seed), times
-        self.head = f"Host: 127.0.0.1\r\nCookie: salon={token}\r\nX-CSRF-Token: {csrf_token(token)}\r\n"
-        self.tasks: list[dict[str, Any]] = []
-
-    async def post(self, path: str, body: object) -> dict[str, Any]:
-        data = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\n{self.head}Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-        started = time.perf_counter()
-        self.writer.write(head.encode() + data)
-        status = int((await self.reader.readline()).split()[1])
-        length = 0
-        while (line := await self.reader.readline()) != b"\r\n":
-            if line.lower().startswith(b"content-length:"):
-                length = int(line.split(b":")[1])
-        reply: dict[str, Any] = json.loads(await self.reader.readexactly(length))
-        self.times.setdefault(path, []).append(time.perf_counter() - started)
-        if status != 200:
-            raise RuntimeError(f"{path}: {status} {reply}")
-        return reply
-
-    async def vote(self, pause: float, until: float) -> list[str]:
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
-        acknowledged = []
-        await asyncio.sleep(self.random.random() * pause)
-        while time.perf_counter() < until:
-            if len(self.tasks) <= 2:
-                self.tasks = (await self.post("/tasks", {}))["tasks"]
-            task = self.tasks.pop(0)
-            choice = self.random.choice(["left", "right", "both_good", "both_bad"])
-            body = {
-                "answer_id": str(uuid.UUID(int=self.random.getrandbits(128), version=4)),
-                "choice": choice,
-                "elapsed_ms": 900,
-            }
-            acknowledged.append((await self.post("/answers", {**body, "assignment": task["assignment"]}))["answer_id"])
-            await asyncio.sleep(self.random.expovariate(1 / pause))
-        self.writer.close()
-        return acknowledged
+async def vote(rater: Any, seed: int, pause: float, until: float) -> list[str]:
+    """Vote at random moments, ``pause`` seconds apart on average; returns the acknowledged ids."""
+    generator = random.Random(seed)
+    acknowledged = []
+    await rater.open()
+    await asyncio.sleep(generator.random() * pause)
+    while time.perf_counter() < until:
+        task = await rater.next()
+        choice = generator.choice(["left", "right", "both_good", "both_bad"])
+        acknowledged.append(await rater.answer(task, choice, 900, generator.getrandbits(128)))
+        await asyncio.sleep(generator.expovariate(1 / pause))
+    rater.close()
+    return acknowledged
 
 
 def measure(rate: float, seconds: float) -> dict[str, float]:
     """Votes per second, and milliseconds of replies, at a wanted rate; fails if a vote was lost or doubled."""
     from salon_arena import ArenaDatabase
+    from salon_arena.simulate import HttpRater
     from salon_arena.verify import verify_answers
 
     with tempfile.TemporaryDirectory() as name:
@@ -122,12 +91,11 @@ def measure(rate: float, seconds: float) -> dict[str, float]:
         server = subprocess.Popen([sys.executable, __file__, "serve", name], stdout=subprocess.PIPE, text=True)
         assert server.stdout is not None
         ready = json.loads(server.stdout.readline())
-        times: dict[str, list[float]] = {}
-        raters = [Rater(ready["port"], token, seed, times) for seed, token in enumerate(ready["tokens"])]
+        raters = [HttpRater(ready["port"], token) for token in ready["tokens"]]
 
         async def run() -> list[str]:
             until = time.perf_counter() + seconds
-            found = await asyncio.gather(*(rater.vote(len(raters) / rate, until) for rater in raters))
+            found = await asyncio.gather(*(vote(rater, seed, len(raters) / rate, until) for seed, rater in enumerate(raters)))
             return [answer for part in found for answer in part]
 
         used, started = _cpu_s(server.pid), time.perf_counter()
@@ -141,8 +109,8 @@ def measure(rate: float, seconds: float) -> dict[str, float]:
             assert verify_answers(database).problems == ()
     result = {"votes": len(acknowledged), "votes_per_s": len(acknowledged) / took}
     result["server_cpu_ms_per_vote"] = 1000 * used / len(acknowledged)
-    for path, found in times.items():
-        ordered = sorted(found)
+    for path in ("/tasks", "/answers"):
+        ordered = sorted(time for rater in raters for time in rater.times.get(path, []))
         result |= {f"{path} p{part}": 1000 * ordered[len(ordered) * part // 100] for part in (50, 99)}
     return result
 

@@ -1,6 +1,7 @@
 """Settled answers as rows of a result store, each exactly once.
 
-Battles become ``battles`` (anchors are marked as such), panels ``ratings``, checks of test points ``scores``.
+Battles become ``battles`` (anchors are marked as such), panels ``ratings``, checks of test points ``scores``, labels
+``assessments``.
 
 The key of a battle is a digest of the arena and the assignment. Rows whose key is in the store are left out, and the store
 adds each table's rows in one commit, so an export that was killed can be run again, and one that runs beside votes or beside
@@ -18,16 +19,19 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, select
 
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
+from salon_arena.labels import NORMAL, label_states
 from salon_arena.material import SUITE
 from salon_arena.settling import settle_due
 from salon_arena.tasks import instant
 from salon_bench.suites.generations import VIDEO_SUFFIXES
 from salon_store import ResultStore
 from salon_taxonomy.digest import digest
-from salon_taxonomy.records import Battle, Generation, MediaKind, Mode, Prompt, Rating, Score, Side
+from salon_taxonomy.records import Assessment, Battle, Generation, MediaKind, Mode, Prompt, Rating, Score, Side
 
 CHECKS: Final = "test_points"
 """The task of the scores of checks: ``salon test-points STORE --task test_points``."""
+AGREED: Final = "agreed"
+"""The judge of labels that several raters agreed on and two auditors accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Exported:
         present: battles that were in the store before.
         rated: ratings that were written.
         checked: yes/no checks that were written.
+        labelled: labels that were written, of single raters and agreed ones.
         waiting: answers that can still be undone, or tasks that are open; they are not exported.
         unreadable: paths of files because of which a task was not shown, those of each task.
     """
@@ -47,6 +52,7 @@ class Exported:
     present: int
     rated: int
     checked: int
+    labelled: int
     waiting: int
     unreadable: tuple[tuple[str, ...], ...]
 
@@ -77,13 +83,15 @@ def export_answers(database: ArenaDatabase, store: Path, *, now: int | None = No
     generations: dict[str, Generation] = {}
     battles = [_battle(key, row, database.mode, prompts, generations) for key, row in new]
     ratings, scores = _answers_to_forms(database, prompts, generations)
+    labels = _answers_to_labels(database, prompts, generations)
     opened.append("prompts", prompts.values(), run_id=run_id, on_duplicate="skip")
     opened.append("generations", generations.values(), run_id=run_id, on_duplicate="skip")
     added = opened.append("battles", battles, run_id=run_id, on_duplicate="skip").rows_written
     rated = opened.append("ratings", ratings, run_id=run_id, on_duplicate="skip").rows_written
     checked = opened.append("scores", scores, run_id=run_id, on_duplicate="skip").rows_written
+    labelled = opened.append("assessments", labels, run_id=run_id, on_duplicate="skip").rows_written
     waiting, unreadable = database.read(_unsettled)
-    return Exported(added, len(rows) - added, rated, checked, waiting, unreadable)
+    return Exported(added, len(rows) - added, rated, checked, labelled, waiting, unreadable)
 
 
 def battle_id(arena_id: str, assignment_id: str) -> str:
@@ -130,13 +138,41 @@ def _answers_to_forms(
     return ratings, scores
 
 
-_FORMS: Final = (
+def _answers_to_labels(
+    database: ArenaDatabase, prompts: dict[str, Prompt], generations: dict[str, Generation]
+) -> list[Assessment]:
+    """One row per label that a rater gave, with where and what; and, by the judge ``agreed``, per label that was accepted."""
+    found: dict[str, Assessment] = {}
+    states = database.read(label_states)
+    for row in database.read(lambda connection: list(connection.execute(_LABELS))):
+        payload = json.loads(row.payload)
+        prompts[payload["prompt_id"]] = _prompt(payload)
+        [made] = _generations(row, payload)
+        generations[made.generation_id] = made
+        marks = json.loads(row.choice)["marks"] or [{"label": NORMAL}]
+        said: list[tuple[str, str, str | None]] = [
+            (row.rater_id, mark["label"], json.dumps(mark, ensure_ascii=False)) for mark in marks
+        ]
+        state = states[row.subject]
+        if state.state == "accepted":
+            said += [(AGREED, label, None) for label in sorted(state.agreed or {NORMAL})]
+        for judge, label, words in said:
+            name = {"arena": database.arena_id, "generation": made.generation_id, "judge": judge, "label": label}
+            key = digest("assessment", name)
+            about = {"generation_id": made.generation_id, "taxonomy": payload["taxonomy"], "label": label, "present": True}
+            run_id = f"arena-{database.arena_id}"
+            found[key] = Assessment(assessment_id=key, run_id=run_id, judge=judge, explanation=words, **about)
+    return list(found.values())
+
+
+_ANSWERED: Final = (
     select(ASSIGNMENTS, ANSWERS.c.choice, ANSWERS.c.received_at)
     .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
     .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
-    .where(SETTLED.c.kind.in_(["panel", "check"]))
     .order_by(SETTLED.c.number)
 )
+_FORMS: Final = _ANSWERED.where(SETTLED.c.kind.in_(["panel", "check"]))
+_LABELS: Final = _ANSWERED.where(SETTLED.c.kind == "label")
 
 
 def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, ...], ...]]:
