@@ -546,6 +546,32 @@ def release(
     click.echo(f"{found.folder}: {counts}; Merkle root {found.merkle_root}")
 
 
+@curate.command()
+@click.argument("folder", type=OutputPath(file_okay=False, dir_okay=True))
+@click.option(
+    "--per-category", type=click.IntRange(1), default=40, show_default=True, help="Pictures of each of 8 kinds of prompts."
+)
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@SEED
+def demo(folder: Path, per_category: int, workers: int, seed: int) -> None:
+    """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
+
+    \b
+    Example:
+      salon curate demo curated
+    """
+    from salon_curate.demo import demo as build
+
+    found = build(folder, per_category=per_category, seed=seed, workers=workers)
+    print_table(["conditions up to", "kept", "precision", "recall"],
+                [[w.condition, as_cell(w.kept), as_cell(w.precision), as_cell(w.recall)] for w in found.worth])  # fmt: skip
+    low, high = found.audit.precision.low, found.audit.precision.high
+    click.echo(f"audit by two simulated raters: precision {as_cell(found.audit.precision.value)}, "
+               f"95 % interval {as_cell(low)} to {as_cell(high)}")  # fmt: skip
+    click.echo(f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95 %, {found.loss.explored} explored)")
+    click.echo(f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}")
+
+
 def _opened(folder: Path) -> "DataSet":
     from salon_curate.dataset import DataSet
 
