@@ -9,17 +9,22 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ranked import tied
 
-from salon_ranking import BattleError, Battles, OptionError, UnknownModelError, UnratableError, fit
-from salon_ranking.pairwise import (
+from salon_ranking import (
+    BattleError,
+    Battles,
+    OptionError,
+    UnknownModelError,
+    UnratableError,
     alternative_scores,
     as_matrix,
     cycle_report,
-    fit_ties,
+    fit,
     goodness_of_fit,
     win_rates,
 )
-from salon_ranking.pairwise.ties import outcome_chances
+from salon_ranking.models.ties import outcome_chances
 
 
 def simulated(seed: int, models: int = 6, each: int = 40, ties: bool = False, model: str = "davidson") -> Battles:
@@ -68,7 +73,7 @@ def test_models_may_be_called_model():
 
 def test_a_tie_fit_predicts_half_a_win_for_ties():
     battles = simulated(0, ties=True)
-    fitted = fit_ties(battles)
+    fitted = tied(battles)
     row = win_rates(battles, fitted).filter(model="m0", opponent="m1").row(0, named=True)
     chances = fitted.chances("m0", "m1")
     assert row["predicted"] == pytest.approx(chances.win + chances.tie / 2)
@@ -141,7 +146,7 @@ def test_p_values_are_uniform_when_the_model_holds(kind: str):
     values = []
     for seed in range(60):
         battles = simulated(seed, each=400, ties=kind != "plain", model=kind if kind != "plain" else "davidson")
-        ratings = fit(battles) if kind == "plain" else fit_ties(battles, kind)  # type: ignore[arg-type]
+        ratings = fit(battles) if kind == "plain" else tied(battles, kind)  # type: ignore[arg-type]
         values.append(goodness_of_fit(battles, ratings).p_value)
     assert all(value is not None for value in values)
     ordered = np.sort(np.array(values, dtype=float))

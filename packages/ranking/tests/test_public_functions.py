@@ -20,8 +20,12 @@ from salon_ranking.raters import Votes, check_raters
 from salon_ranking.scheduling import ScheduleState, Shelf
 from salon_taxonomy.errors import SalonError
 
-MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "mos", "pairwise", "raters", "scheduling"))]
-MODULES += ["salon_ranking.head_to_head", "salon_ranking.convergence", "salon_ranking.scheduling.planning"]
+MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "mos", "raters", "scheduling"))]
+MODULES += [
+    "salon_ranking.diagnostics.head_to_head",
+    "salon_ranking.diagnostics.convergence",
+    "salon_ranking.scheduling.planning",
+]
 VOTES = pl.DataFrame(
     {
         "battle_id": [f"b{number}" for number in range(24)],
@@ -80,8 +84,6 @@ def calls() -> dict[str, dict[str, Any]]:
         "explain": {"board": board, "battles": battles, "model": "x"},
         "exclude_flagged": {"battles": VOTES, "report": check_raters(VOTES)},
         "fit": {"battles": battles},
-        "fit_contextual": {"battles": battles, "covariates": ["mode"], **few},
-        "fit_ties": {"battles": battles, **few},
         "fleiss_counts": {"frame": CODES, "thing": "p", "label": "who"},
         "goodness_of_fit": {"battles": battles, "ratings": salon_ranking.fit(battles)},
         "groups_of": {"battles": battles, "column": "mode"},

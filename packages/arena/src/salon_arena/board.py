@@ -12,9 +12,9 @@ from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
 from salon_arena.planner import STREAMS
 from salon_ranking.battles import Battles
 from salon_ranking.errors import RankingError
-from salon_ranking.leaderboard import Leaderboard
-from salon_ranking.pairwise.arena import Arena
-from salon_ranking.ranking import rank
+from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.leaderboard.ranking import rank
+from salon_ranking.models.arena import Arena
 from salon_taxonomy.records import Side, Winner
 
 _STREAM: Final = "plan_stream"

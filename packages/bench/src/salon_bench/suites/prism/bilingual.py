@@ -25,7 +25,7 @@ from salon_bench.suites.prism.scoring import (
 )
 from salon_bench.suites.prism.tracks import Language
 from salon_bench.suites.suite import Summary
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 
 _SCHEMA = {
     "metric": pl.String,

@@ -16,7 +16,7 @@ from salon_bench.suites.prism.text_check.reader import TextReader
 from salon_bench.suites.prism.tracks import Track
 from salon_bench.suites.suite import Case, Judging, Summary
 from salon_bench.suites.summary_columns import SUMMARY_COLUMNS
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored
