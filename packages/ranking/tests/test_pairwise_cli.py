@@ -187,7 +187,7 @@ def test_every_option_of_a_board_works_for_every_model(model: str, tmp_path: Pat
     pl.DataFrame(columns).with_columns(battle_id=pl.lit("other ") + pl.col("battle_id")).write_csv(other)
     shown: dict[str, Result] = {}
     for name, options in OPTIONS.items():
-        if model != "firth" or "bca" not in options and "--prior-ties" not in options:
+        if model != "firth" or ("bca" not in options and "--prior-ties" not in options):
             shown[name] = salon(path, *MODELS[model], "--bootstrap", 50, *options)
     for option, file in FILES.items():
         shown[option] = salon(path, *MODELS[model], "--bootstrap", 50, f"--{option}", tmp_path / file)

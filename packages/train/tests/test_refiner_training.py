@@ -10,7 +10,7 @@ import torch
 from click.testing import CliRunner
 from transformers import AutoModelForImageTextToText
 
-from salon_bench.refining.cli import refine as refine_pictures
+from salon_bench.cli.refine import refine as refine_pictures
 from salon_synthetic import DrawEditor
 from salon_synthetic.scenes.drawing import drawn
 from salon_synthetic.scenes.generating import save

@@ -88,12 +88,17 @@ def acceptability(battles: Battles, *, confidence: float = 0.95) -> pl.DataFrame
         sums = (
             pl.concat(sides)
             .group_by("model")
-            .agg(matches=pl.col("w").sum(), both_bad=pl.col("w").filter(pl.col("bad")).sum(), squares=(pl.col("w") ** 2).sum())
+            .agg(
+                good=pl.col("w").filter(~pl.col("bad")).sum(),
+                both_bad=pl.col("w").filter(pl.col("bad")).sum(),
+                squares=(pl.col("w") ** 2).sum(),
+            )
+            .with_columns(matches=pl.col("good") + pl.col("both_bad"))
             .sort("model")
             .collect(engine="streaming")
         )
-    matches, both_bad, squares = (sums[name].to_numpy() for name in ("matches", "both_bad", "squares"))
-    share, number = 1.0 - both_bad / matches, matches**2 / squares
+    good, matches, squares = (sums[name].to_numpy() for name in ("good", "matches", "squares"))
+    share, number = good / matches, matches**2 / squares
     low, high = wilson_interval(share * number, number, confidence)
     ends = {"acceptable": share, "ci_low": low, "ci_high": high}
     return sums.select("model", "matches", "both_bad").with_columns(**{name: pl.Series(v) for name, v in ends.items()})

@@ -20,6 +20,8 @@ from salon_ranking.options import takes_battles
 from salon_ranking.uncertainty.sandwich import counts_of, covariance, degrees_of_freedom
 from salon_ranking.uncertainty.student import two_sided_quantile
 
+__all__ = ["convergence"]
+
 Floats = NDArray[np.float64]
 
 MOST_MODELS = 1000

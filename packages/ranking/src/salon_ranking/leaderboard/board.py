@@ -10,6 +10,7 @@ from salon_ranking.leaderboard.excluded import ExcludedRaters
 from salon_ranking.models.covariates import SHOWN_LEFT, Covariate
 from salon_ranking.models.options import Estimator, Ties
 from salon_ranking.models.ratings import RANK_DIGITS
+from salon_ranking.options import checked
 from salon_ranking.report.numbers import counted
 from salon_ranking.uncertainty.uncertainty import Interval, method_of
 from salon_taxonomy.digest import digest
@@ -222,6 +223,7 @@ class Leaderboard:
         controlled = f"covariates {' '.join(self.covariates)}" if self.covariates else ""
         return "; ".join(part for part in (self.estimator, self.ties if self.ties != "half" else "", controlled) if part)
 
+    @checked
     def records(self, board: str = "overall") -> pl.DataFrame:
         """The table in the columns of the result store's ``leaderboards``; models alone in their component are left out.
 

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking.errors import CovariateError
+from salon_ranking.options import checked
 
 Floats = NDArray[np.float64]
 
@@ -42,6 +43,7 @@ class Covariate:
     other: str | None = None
 
     @classmethod
+    @checked
     def parse(cls, text: str) -> "Covariate":
         """Read ``column`` or ``column_a,column_b``.
 

@@ -216,7 +216,7 @@ def fit(
             ties, so that a tie parameter without bound fits best.
         CovariateError: a column is missing or incomplete; :class:`CovariateCollinearityError`: a covariate is determined
             by the models that met or by other covariates; :class:`CovariateSeparationError`: no finite coefficients exist.
-        UnknownModelError: the baseline has no battle.
+        UnknownModelError: the baseline, or a model to start from, has no battle.
         OptionError: an argument is outside its range, or two of them cannot be combined.
 
     Example:
@@ -258,6 +258,9 @@ def fitted(
     check_numbers(baseline_rating=baseline_rating)
     if baseline is not None and baseline not in battles.models:
         raise UnknownModelError("unknown baseline", source=battles.source, value=baseline, allowed=battles.models)
+    unknown = sorted({*(start or ())} - {*battles.models})
+    if unknown:
+        raise UnknownModelError("unknown model to start from", source=battles.source, value=unknown[0], allowed=battles.models)
     component, found = leagues_of(battles, options.prior_ties, options.components, options.estimator)
     log_strengths, ratings = np.full(len(battles.models), np.nan), np.full(len(battles.models), np.nan)
     leagues: list[FittedLeague] = []

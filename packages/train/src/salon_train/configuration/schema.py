@@ -6,6 +6,7 @@
 Defaults are those of a small run on one machine; the published recipes stand in ``presets/``.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -92,6 +93,12 @@ class ModelSection(Section):
     least_pixels: Whole | None = None
     most_pixels: Whole | None = None
 
+    @model_validator(mode="after")
+    def _all_used(self) -> Self:
+        _refuse_void(self, ("lora",), 'training = "lora"', self.training == "lora")
+        _refuse_void(self, ("freeze",), 'training = "full"', self.training == "full")
+        return self
+
 
 class DataSection(Section):
     """What is learned from.
@@ -117,6 +124,13 @@ class DataSection(Section):
     limit: Whole | None = None
 
 
+def _refuse_void(section: Section, options: Sequence[str], needs: str, fulfilled: bool) -> None:
+    """Refuse options with another value than the default that do nothing, because another option makes them void."""
+    for option in () if fulfilled else options:
+        if getattr(section, option) != type(section).model_fields[option].get_default(call_default_factory=True):
+            raise ValueError(f"{option} does nothing without {needs}: set that, or take {option} out")
+
+
 class SamplingSection(Section):
     """Which rows come up, and how often (paper 000, section 3.1).
 
@@ -140,6 +154,7 @@ class SamplingSection(Section):
             raise ValueError(f"unknown bucket {min(unknown)!r} (allowed: {', '.join(MAIN_BUCKETS)})")
         if not sum(self.ratio.values()):
             raise ValueError("a ratio needs at least one bucket above 0")
+        _refuse_void(self, ("ratio",), 'strategy = "multi_bucket"', self.strategy == "multi_bucket")
         return self
 
 
@@ -218,6 +233,12 @@ class VllmSection(Section):
     tensor_parallel: Whole = 1
     url: str | None = None
 
+    @model_validator(mode="after")
+    def _all_used(self) -> Self:
+        _refuse_void(self, ("memory", "tensor_parallel"), 'mode = "colocate"', self.mode == "colocate")
+        _refuse_void(self, ("url",), 'mode = "server"', self.mode == "server")
+        return self
+
 
 class GrpoSection(LearningSection):
     """Group relative policy optimization.
@@ -267,6 +288,7 @@ class GrpoSection(LearningSection):
             raise ValueError(f"{made} completions at once are no whole number of groups of {self.generations}")
         if made % self.batch:
             raise ValueError(f"generation_batch {made} is no multiple of batch {self.batch}")
+        _refuse_void(self, ("vllm",), 'rollouts = "vllm"', self.rollouts == "vllm")
         return self
 
 
@@ -352,6 +374,11 @@ class LogSection(Section):
     to: Literal["none", "tensorboard", "wandb"] = "none"
     project: str = "salon"
 
+    @model_validator(mode="after")
+    def _all_used(self) -> Self:
+        _refuse_void(self, ("project",), 'to = "wandb"', self.to == "wandb")
+        return self
+
 
 class StoreSection(Section):
     """Completions that are kept in a result store, with what each reward paid, and what became of the run.
@@ -363,6 +390,11 @@ class StoreSection(Section):
 
     folder: str | None = None
     completions: Whole | None = 16
+
+    @model_validator(mode="after")
+    def _all_used(self) -> Self:
+        _refuse_void(self, ("completions",), "a folder", self.folder is not None)
+        return self
 
 
 class StageConfiguration(Section):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from salon_bench.editors import open_editor
 from salon_bench.judges import open_judge
+from salon_bench.suites.contract.table_rows import Rows
 from salon_bench.suites.r3_bench.rows import Item, read_items
-from salon_bench.suites.table_rows import Rows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor
 from salon_train.refining.question_verifier import QuestionVerifier

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from salon_rewards.composition import TOTAL
-from salon_store import ResultStore
+from salon_store import Journal, ResultStore
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import CallStatus, JudgeCall, Record, Reward, Run, RunEvent, RunEventKind
 from salon_taxonomy.verdict import Reason
@@ -32,17 +32,18 @@ _KINDS: Final = {
 
 
 class RolloutRecorder:
-    """Keeps some completions of every generation batch, and notes how the run goes.
+    """Keep some completions of every generation batch, and the events of the run.
 
     A listener of a trainer (:meth:`keep`) and a watcher of events (:meth:`happened`) at once.
 
-    Doing a step again after a kill replaces nothing: rows have keys made of run, step and place, and a row that stands
-    already is left as it is. A resumed run samples the same completions again, so the rows are the same.
+    Rows are written to the store's journal, where they survive a kill, and become Parquet parts with each checkpoint and at
+    the end of the run: so a run leaves a few parts for each checkpoint, not for each generation batch. Row keys are made of
+    run, step and place, so a step that is repeated after a kill, which samples the same completions again, adds nothing.
 
     Args:
-        folder: of the store; made when it is not there.
+        folder: of the store; created if it is missing.
         run_id: of this training run.
-        policy: what tables call the model that learns.
+        policy: name of the learning model in tables.
         completions: of each generation batch, evenly over its groups; None: all.
         seed: of the run.
         settings: JSON text of the configuration.
@@ -61,20 +62,18 @@ class RolloutRecorder:
         version: str,
     ) -> None:
         self._store = ResultStore.open(folder)
-        self._run_id = run_id
+        self._journal: Journal | None = None
         self._policy = policy
         self._most = completions
-        now = datetime.now(UTC)
-        run = Run(
+        self._run = Run(
             run_id=run_id,
             suite=SUITE,
             subject_model=policy,
             seed=seed,
             settings=settings,
             salon_version=version,
-            started_at=now,
+            started_at=datetime.now(UTC),
         )
-        self._store.append("runs", [run], run_id=run_id, on_duplicate="skip")
 
     def keep(self, sampled: SampledCompletions) -> None:
         """Write some completions of a generation batch."""
@@ -82,36 +81,45 @@ class RolloutRecorder:
         rewards: list[Record] = []
         for place in evenly(len(sampled.completions), self._most):
             completion = sampled.completions[place]
-            key = digest("completion", {"run": self._run_id, "step": sampled.step, "place": place})
+            key = digest("completion", {"run": self._run.run_id, "step": sampled.step, "place": place})
             calls.append(self._call(key, completion, sampled.step, place))
             rewards += self._paid(key, completion, sampled)
-        self._store.append("judge_calls", calls, run_id=self._run_id, on_duplicate="skip")
-        self._store.append("rewards", rewards, run_id=self._run_id, on_duplicate="skip")
+        journal = self._opened()
+        journal.add("judge_calls", calls)
+        journal.add("rewards", rewards)
 
     def happened(self, event: TrainingEvent) -> None:
-        """Note that the run was started, resumed, stopped or finished; other events stand in the run's log."""
+        """Write starts, resumptions, stops and the end; with those two and each checkpoint, make parts of what was written."""
         kind = _KINDS.get(event.what)
-        if kind is None:
-            return
-        now = datetime.now(UTC)
-        key = digest("run event", {"run": self._run_id, "kind": str(kind), "at": now})
-        why = [str(event.facts[name]) for name in ("reason", "said") if event.facts.get(name)]
-        noted = RunEvent(
-            event_id=key,
-            run_id=self._run_id,
-            kind=kind,
-            at=now,
-            cases_done=event.step,
-            cases_total=event.steps,
-            detail=": ".join(why) or None,
-        )
-        self._store.append("run_events", [noted], run_id=self._run_id)
+        if kind is not None:
+            now = datetime.now(UTC)
+            why = [str(event.facts[name]) for name in ("reason", "said") if event.facts.get(name)]
+            row = RunEvent(
+                event_id=digest("run event", {"run": self._run.run_id, "kind": str(kind), "at": now}),
+                run_id=self._run.run_id,
+                kind=kind,
+                at=now,
+                cases_done=event.step,
+                cases_total=event.steps,
+                detail=": ".join(why) or None,
+            )
+            self._opened().add("run_events", row)
+        if self._journal is not None and (event.what == "saved" or kind in (RunEventKind.STOPPED, RunEventKind.FINISHED)):
+            self._journal.close()
+            self._journal = None
+
+    def _opened(self) -> Journal:
+        """The journal; what a killed run left behind was made into parts when the store was opened."""
+        if self._journal is None:
+            self._journal = self._store.journal(self._run.run_id)
+            self._journal.add("runs", self._run)
+        return self._journal
 
     def _call(self, key: str, completion: SampledCompletion, step: int, place: int) -> JudgeCall:
-        asked = digest("training prompt", {"run": self._run_id, "example": completion.example_id}, length=64)
+        asked = digest("training prompt", {"run": self._run.run_id, "example": completion.example_id}, length=64)
         return JudgeCall(
             call_id=key,
-            run_id=self._run_id,
+            run_id=self._run.run_id,
             judge=self._policy,
             judge_version=f"step {step}",
             case_id=completion.example_id or None,
@@ -128,7 +136,7 @@ class RolloutRecorder:
         paid = {**completion.rewards, **completion.terms, TOTAL: completion.total}
         return [
             Reward(
-                run_id=self._run_id,
+                run_id=self._run.run_id,
                 step=sampled.step,
                 completion_id=key,
                 prompt_id=completion.example_id or None,
