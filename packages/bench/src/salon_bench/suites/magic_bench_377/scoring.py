@@ -18,10 +18,10 @@ from salon_bench.suites.magic_bench_377.labels import points
 from salon_bench.suites.magic_bench_377.questions import Dimension
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
 from salon_bench.suites.magic_bench_377.suite import MOS, TEST_POINTS
-from salon_ranking.intervals import percentile_interval
 from salon_ranking.mos.ratings import Ratings
 from salon_ranking.mos.scores import mean_opinion_scores
-from salon_ranking.shares import sign_test, wilson_interval
+from salon_ranking.uncertainty.proportions import sign_test, wilson_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 
 REPLICATES: Final = 1000
 SEED: Final = 0

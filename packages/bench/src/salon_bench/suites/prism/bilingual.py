@@ -25,7 +25,7 @@ from salon_bench.suites.prism.scoring import (
     sums,
 )
 from salon_bench.suites.prism.tracks import Language
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 
 _SCHEMA = {
     "metric": pl.String,

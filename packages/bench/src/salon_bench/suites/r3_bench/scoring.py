@@ -122,7 +122,7 @@ def _interval(values: Sequence[float], *, share: bool) -> tuple[float | None, fl
 
 
 def _wilson(successes: int, trials: int) -> tuple[float, float]:
-    from salon_ranking.shares import wilson_interval
+    from salon_ranking.uncertainty.proportions import wilson_interval
 
     low, high = wilson_interval([successes], [trials], CONFIDENCE)
     return float(low[0]), float(high[0])

@@ -16,7 +16,7 @@ from salon_bench.suites.prism.text_check.matching import TextMatch, compare
 from salon_bench.suites.prism.text_check.quoted import quoted_texts
 from salon_bench.suites.prism.text_check.reader import TextReader
 from salon_bench.suites.prism.tracks import Track
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored
