@@ -8,7 +8,7 @@ import polars as pl
 
 from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.generations import Generations
-from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuiteBase, SuitePrompt, Summary, one_picture_cases
 from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
 from salon_taxonomy.digest import digest
 from salon_taxonomy.protocols import Question
@@ -27,7 +27,7 @@ def parse_number(reply: str) -> Outcome[int]:
 
 
 @dataclass(frozen=True)
-class NumberSuite:
+class NumberSuite(SuiteBase):
     """Asks for a number, then for another one that names the first; the score is their sum."""
 
     prompts_wanted: int = 10

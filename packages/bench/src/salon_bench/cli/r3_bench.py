@@ -215,11 +215,11 @@ def run(
 
     chain = _Chain(store, work)
     model, settings = chain.opened(policy)
-    steps = open_editor(editor, os.environ)
+    opened_editor = open_editor(editor, os.environ)
     judges = {stage: chain.opened(each) for stage, each in (("explanations", explanation_judge or judge), ("images", judge))}
     space = _begun(rows, images, limit, model, folder)
     chain.stage(space, "reflect", model, settings, fidelity)
-    chain.edit(space, steps, seed)
+    chain.edit(space, opened_editor, seed)
     for stage, (opened, judge_settings) in judges.items():
         chain.stage(space, stage, opened, judge_settings)
     _show(space, store, form)

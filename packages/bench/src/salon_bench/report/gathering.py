@@ -12,7 +12,7 @@ from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, 
 from salon_bench.runs.status import RunStatus, run_status
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.registry import suite_named
-from salon_bench.suites.contract.suite import whole_case_id
+from salon_bench.suites.contract.suite import Suite, whole_case_id
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
 
@@ -207,7 +207,8 @@ class _About:
         suite: str,
     ) -> None:
         self._suite = suite
-        self._names: tuple[str, ...] = _of_suite(suite, "picture_names")
+        known = _installed(suite)
+        self._names: tuple[str, ...] = tuple(known.picture_names) if known else ()
         wanted = pl.concat([cards["generation_id"].drop_nulls(), self._whole_cases(cards)]).unique().implode()
         whole = pl.col("prompt_id").is_in(cards["prompt_id"].unique().implode()) if self._names else pl.lit(False)
         generations = runs[0].read("generations").filter(pl.col("generation_id").is_in(wanted) | whole).collect()
@@ -223,7 +224,7 @@ class _About:
         self.elsewhere = alone.filter(~pl.col("case_id").is_in(self._whole_cases(every).implode())).height
         calls = calls.with_columns(generation_id=pl.coalesce("generation_id", "case_id"))
         self._calls = _by_card(calls.sort("step", "attempt", nulls_last=True), wanted)
-        self._steps = {step: place for place, step in enumerate(_of_suite(suite, "steps"))}
+        self._steps = {step: place for place, step in enumerate(known.steps if known else ())}
 
     def _whole_cases(self, cards: pl.DataFrame) -> pl.Series:
         """The cases about everything that a subject has for a prompt, where the suite has such cases."""
@@ -315,12 +316,12 @@ def _names(given: Sequence[str], count: int) -> tuple[str, ...]:
     return tuple(given[place] if place < len(given) else str(place + 1) for place in range(count)) if count > 1 else ()
 
 
-def _of_suite(suite: str, announced: str) -> tuple[str, ...]:
-    """What a suite announces (the steps that it asks, in order; what its pictures are called); nothing where it does not."""
+def _installed(suite: str) -> Suite | None:
+    """Return a suite by name; None where no installed package brings it."""
     try:
-        return tuple(getattr(suite_named(suite), announced, ()))
+        return suite_named(suite)
     except InputError:
-        return ()
+        return None
 
 
 def _source(generation: Mapping[str, Any]) -> Source:

@@ -15,6 +15,7 @@ from salon_bench.judges.extraction_check import RULE as FAITHFUL
 from salon_bench.judges.extraction_check import faithful
 from salon_bench.judges.routing import judge_for
 from salon_bench.runs.session import RunSession
+from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RunContext
 from salon_bench.suites.contract.templates import foreign
 from salon_taxonomy.answers.outcome import Parsed, Unparsed
@@ -120,25 +121,16 @@ class CaseRunner:
             StoreError: when replies cannot be written down.
         """
         case = replace(case, context=self._policy.context)
-        examination = self._suite.examine(case)
-        steps: set[str] = set()
         lost: list[Unscored] = []
         verdicts: list[Verdict[Any]] = []
-        try:
-            inquiry = next(examination)
-            while True:
-                if inquiry.step in steps:
-                    raise InputError(
-                        "a suite gave two questions of one case the same name", source=case.suite, value=inquiry.step
-                    )
-                steps.add(inquiry.step)
-                verdict = case.problem if case.problem is not None else await self._verdict(case, inquiry, lost)
-                verdicts.append(verdict)
-                inquiry = examination.send(verdict)
-        except StopIteration as end:
-            return CaseResult(case, tuple(end.value or ()), tuple(lost), tuple(verdicts))
-        finally:
-            examination.close()
+
+        async def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
+            verdict = case.problem if case.problem is not None else await self._verdict(case, inquiry, lost)
+            verdicts.append(verdict)
+            return verdict
+
+        records = await drive_async(self._suite.examine(case), answer)
+        return CaseResult(case, records, tuple(lost), tuple(verdicts))
 
     async def _verdict(self, case: Case, inquiry: Inquiry[Any], lost: list[Unscored]) -> Verdict[Any]:
         question, unread = inquiry.question, Unparsed(Reason.ABSTAINED, "nobody was asked")

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from salon_bench.suites.artifact_bench.rows import Level, Task
+from salon_bench.suites.contract.metrics import share_with_wilson
 from salon_ranking.shares import wilson_interval
 
 
@@ -78,10 +79,8 @@ def falls_with_difficulty(tallies: Tallies, task: Task) -> bool | None:
 
 def interval(tally: Tally) -> tuple[float | None, float | None]:
     """Wilson's 95 % interval of the accuracy, in percent."""
-    if not tally.counted:
-        return None, None
-    low, high = wilson_interval([tally.right], [tally.counted])
-    return round(100 * float(low[0]), 9), round(100 * float(high[0]), 9)
+    low, high = share_with_wilson(tally.right, tally.counted)[1]
+    return None if low is None else round(100 * low, 9), None if high is None else round(100 * high, 9)
 
 
 def average_interval(tallies: Tallies, task: Task) -> tuple[float | None, float | None]:

@@ -28,6 +28,18 @@ LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What options are called, in order."""
 TAXONOMY: Final = "artifact-bench"
 """The label tree that options are leaves of."""
+CORRECT = "correct"
+"""Dimension: 1 for a right answer, 0 for a wrong one."""
+SAID_YES = "said_yes"
+"""Dimension of RVAC: 1 when the judge took the video for a generated one."""
+CHOSE_FIRST = "chose_first"
+"""Dimension of PVRC: 1 when the judge chose the video that it was shown first."""
+SWAPPED = "_swapped"
+"""Ending of a dimension of PVRC: the same with the videos in the other order."""
+PRESENT, ABSENT = "present: ", "absent: "
+"""Beginnings of dimensions of AID: 1 when the judge chose the option; by whether the label is there, with the label's id."""
+FRAMES, FRAMES_LEFT_OUT = "frames", "frames_left_out"
+"""Dimensions: how many frames of its videos the judge was shown, and how many of those at the wanted rate were thinned out."""
 _LONGEST_ID: Final = 180
 _FEWEST_OPTIONS: Final = 2
 _VIDEO: Final = re.compile(r"<?\s*(?:video\s*)?([ab])\s*>?", re.IGNORECASE)
@@ -227,3 +239,13 @@ def _answer(row: TableRow, task: Task, options: int) -> str:
 @cache
 def _tree() -> Taxonomy:
     return Taxonomy.load(TAXONOMY)
+
+
+def family_of(leaf: str) -> str:
+    """The id of the family that a leaf stands in (the placement is ours, see the taxonomy's file).
+
+    Example:
+        >>> family_of("oversmoothing")
+        'image-quality-and-texture'
+    """
+    return Taxonomy.load(TAXONOMY).ancestors(leaf)[0].id

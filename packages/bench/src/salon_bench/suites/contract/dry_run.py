@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
+from salon_bench.suites.contract.drive import drive
 from salon_bench.suites.contract.suite import Case, Inquiry, RunContext, Suite
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.protocols import Question
@@ -47,17 +48,16 @@ def dry_run(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> DryR
     waiting = iter(replies)
     if case.context == RunContext("", "", ""):
         case = replace(case, context=RunContext("rehearsal", "rehearsal", suite.version))
-    examination = suite.examine(case)
     inquiries: list[Inquiry[Any]] = []
     verdicts: list[Verdict[Any]] = []
-    try:
-        inquiry = next(examination)
-        while True:
-            inquiries.append(inquiry)
-            verdicts.append(case.problem or _verdict(inquiry, next(waiting, None)))
-            inquiry = examination.send(verdicts[-1])
-    except StopIteration as end:
-        return DryRun(tuple(inquiries), tuple(verdicts), tuple(end.value))
+
+    def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
+        inquiries.append(inquiry)
+        verdicts.append(case.problem or _verdict(inquiry, next(waiting, None)))
+        return verdicts[-1]
+
+    records = drive(suite.examine(case), answer)
+    return DryRun(tuple(inquiries), tuple(verdicts), records)
 
 
 def shape(question: Question) -> Shape:

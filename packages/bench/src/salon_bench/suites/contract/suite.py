@@ -7,11 +7,14 @@ the same lines of a suite run against a live judge, against the replies of an ea
 a crash (``resume``), and never see a time-out, a retry or a bad picture: those arrive as ``Unscored``.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.generations import Generated, Generations, read_generations
 from salon_taxonomy.answers import Outcome
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.protocols import Media, Question
@@ -21,8 +24,6 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.media import PicturePolicy
-    from salon_bench.suites.contract.generations import Generated, Generations
 
 A = TypeVar("A")
 
@@ -96,7 +97,7 @@ class Case:
     suite: str
     subject_model: str
     prompt: Prompt
-    pictures: "tuple[Generated, ...]" = ()
+    pictures: tuple[Generated, ...] = ()
     facts: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
     media: tuple[Media, ...] = ()
     generation_ids: tuple[str, ...] = ()
@@ -170,7 +171,7 @@ class Summary:
     notes: tuple[str, ...] = ()
 
 
-def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
+def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
     """The plain way: a case for every prompt × model × sample, and one with a ``problem`` for a missing generation."""
     for model in generations.models:
         for item in prompts:
@@ -185,51 +186,6 @@ def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: "
                     facts=item.facts,
                     problem=Unscored(Reason.BAD_MEDIA, "there is no picture for this prompt") if picture is None else None,
                 )
-
-
-@runtime_checkable
-class Suite(Protocol):
-    """One benchmark. ``salon_bench.suites.suites()`` finds those of all installed packages (entry points ``salon.suites``)."""
-
-    @property
-    def name(self) -> str:
-        """What the command line and tables call it: ``magicbench``."""
-
-    @property
-    def version(self) -> str:
-        """A digest of its prompt templates, parsers and rules; part of every judge version."""
-
-    @property
-    def pictures(self) -> "PicturePolicy":
-        """How pictures are resized and encoded before a judge sees them."""
-
-    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The prompts, from the user's copy when ``source`` names one.
-
-        Raises:
-            InputError: when the file is wrong, or when there must be one and there is none.
-        """
-
-    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """Every case of a run, in a fixed order; a missing generation makes a case with a ``problem``."""
-
-    def examine(self, case: Case) -> Examination:
-        """Judge one case (see :data:`Examination`)."""
-
-    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """One subject's numbers from the rows of one run (columns as in the store), whatever their order."""
-
-
-@runtime_checkable
-class NamesItsFiles(Protocol):
-    """A suite whose prompts come with files of their own; without this, files are found by the prompts' ids."""
-
-    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> "Generations":
-        """The files of the prompts; ``source`` is what the user gave: the folder in which they lie.
-
-        Raises:
-            InputError: when ``source`` is none, or a name leads out of it.
-        """
 
 
 def as_it_is(row: Score) -> float | None:
@@ -254,6 +210,86 @@ class RewardSpec:
     answers: bool = False
     take: Callable[[Case, str], Case | None] | None = None
     why_not: str | None = None
+
+
+@runtime_checkable
+class Suite(Protocol):
+    """One benchmark; :class:`SuiteBase` has defaults for all but ``name``, ``version``, ``prompts`` and ``examine``.
+
+    Attributes:
+        pictures: how pictures are resized and encoded before a judge sees them.
+        steps: the steps of its questions, in order, for judges by step and for reports; empty: not declared.
+        picture_names: names of the pictures of a case about several (see :func:`whole_case_id`); empty for one.
+        reward: how its rows become a reward.
+    """
+
+    pictures: PicturePolicy
+    steps: Sequence[str]
+    picture_names: Sequence[str]
+    reward: RewardSpec
+
+    @property
+    def name(self) -> str:
+        """The name on the command line and in tables: ``magicbench``."""
+
+    @property
+    def version(self) -> str:
+        """A digest of its prompt templates, parsers and rules; part of every judge version."""
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """Return the prompts, from the user's copy when ``source`` names one.
+
+        Raises:
+            InputError: the file is wrong, or is needed and was not given.
+        """
+
+    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
+        """Return the files that a model made for the prompts; ``source`` is the user's folder or table.
+
+        Raises:
+            InputError: no file belongs to a prompt, or a name leads out of the folder.
+        """
+
+    def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
+        """Yield every case of a run, in a fixed order; a missing generation makes a case with a ``problem``."""
+
+    def examine(self, case: Case) -> Examination:
+        """Judge one case (see :data:`Examination`)."""
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """Return one subject's numbers from the rows of one run (columns as in the store), whatever their order."""
+
+
+class SuiteBase(ABC):
+    """Defaults of a suite: files named by prompt, a case per picture, means with bootstrap intervals.
+
+    A suite that inherits it declares ``name``, ``version``, ``prompts`` and ``examine``, and replaces what differs.
+    """
+
+    pictures: PicturePolicy = PicturePolicy()
+    steps: Sequence[str] = ()
+    picture_names: Sequence[str] = ()
+    reward: RewardSpec = RewardSpec()
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name on the command line and in tables."""
+
+    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
+        """Return the files of a folder that are named by prompt, or those that a table names."""
+        return read_generations(source, model, [item.prompt.prompt_id for item in prompts])
+
+    def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
+        """Yield a case for every prompt, model and sample."""
+        return one_picture_cases(self.name, prompts, generations)
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """Return the mean of every dimension, over all tasks and per task, with 95 % bootstrap intervals over rows."""
+        from salon_bench.suites.contract.tables import mean_lines, summary_of  # heavy: polars and numpy
+
+        note = "95 % intervals: percentile bootstrap over rows, 1000 replicates, seed 0; none from a single row."
+        return summary_of(mean_lines(scores), [note])
 
 
 _NO_PICTURE = Media.from_bytes(b"")

@@ -14,7 +14,7 @@ from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.contract.table_rows import TableRow, table_rows
 from salon_bench.suites.magic_bench_377.labels import point, points
 from salon_bench.suites.magic_bench_377.prompt_file import SUITE
-from salon_bench.suites.magic_bench_377.suite import TEST_POINTS
+from salon_bench.suites.magic_bench_377.questions import TEST_POINTS
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Run, Score

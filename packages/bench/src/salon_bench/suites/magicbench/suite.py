@@ -7,13 +7,13 @@ Paper 000 (MagicMirror), section 3.3. The paper asks a general model about the s
 the steps carry those names so that a run can send each to another judge.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuiteBase, SuitePrompt, Summary
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
 from salon_bench.suites.magicbench.prompt_file import read_prompts
@@ -30,14 +30,13 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.contract.generations import Generations
 
 _RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning
 _TEMPLATES = ("subject", "assessment")
 _PIXELS = 1280 * 28 * 28  # what the released scripts show their model at most
 
 
-class MagicBench:
+class MagicBench(SuiteBase):
     """The suite; two of them are installed: ``magicbench`` (the paper's rules) and ``magicbench-released`` (the script's).
 
     Args:
@@ -51,6 +50,9 @@ class MagicBench:
 
     steps = ("subject", "assessment")
     """The steps that :meth:`examine` asks; each may have a judge of its own."""
+
+    pictures = PicturePolicy(most_pixels=_PIXELS)
+    """As many pixels as the released scripts show; smaller pictures are not made larger."""
 
     def __init__(self, fidelity: Fidelity | str = Fidelity.PAPER, *, templates: Path | None = None) -> None:
         if fidelity not in tuple(Fidelity):
@@ -75,11 +77,6 @@ class MagicBench:
         whole: dict[str, Digestible] = {"templates": templates, "labels": labels, "fidelity": str(self.fidelity)}
         return digest("magicbench", {**whole, "rules": _RULES_VERSION})
 
-    @property
-    def pictures(self) -> PicturePolicy:
-        """As many pixels as the released scripts show; smaller pictures are not made larger."""
-        return PicturePolicy(most_pixels=_PIXELS)
-
     @cached_property
     def questions(self) -> Questions:
         """The two questions, with their templates compiled once."""
@@ -98,10 +95,6 @@ class MagicBench:
             )
             raise InputError("MagicBench needs a file of prompts", hint=hint)
         return read_prompts(source)
-
-    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """One case per prompt, model and picture; the paper has one picture per prompt."""
-        return one_picture_cases(self.name, prompts, generations)
 
     def examine(self, case: Case) -> Examination:
         """Ask for the subject, then for artifacts; the rows are those of :class:`~.subjects.Dimension`.

@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_bench.suites.prism.scoring import CONFIDENCE, POINTS, REPLICATES, SEED
+from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES
+from salon_bench.suites.prism.scoring import POINTS, SEED
 from salon_bench.suites.prism.tracks import Axis, Track
 from salon_ranking.agreement import UndefinedError, kendall, spearman
 from salon_ranking.intervals import percentile_interval

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
+from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuiteBase, SuitePrompt, Summary
 from salon_bench.suites.r3_bench.questions import equivalent, words_version
-from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
+from salon_bench.suites.r3_bench.scoring import lines_of
 from salon_bench.suites.r3_bench.staged import said_from, staged_prompts
 from salon_taxonomy.answers import Unparsed, parse_r3
 from salon_taxonomy.digest import Digestible, digest
@@ -42,7 +42,7 @@ def _with_answer(case: Case, completion: str) -> Case | None:
     return replace(case, facts={**case.facts, "said": answer})
 
 
-class Explaining:
+class Explaining(SuiteBase):
     """The suite of the third stage; its rows are those of the first with the column ``said``."""
 
     name = "r3-explanations"
@@ -88,6 +88,9 @@ class Explaining:
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """S_ref over all rows (a row without a verdict counts 0 and is reported), and over those with a verdict."""
+        from salon_bench.suites.contract.tables import summary_of
+
         lines = lines_of(scores, S_REF, "s_ref", "all", share=True)
         lines += lines_of(scores, S_REF, "s_ref_scored", "scored", share=True)[:1]
-        return summary_of(lines, "s_ref divides by all rows; a row without a verdict counts 0. s_ref_scored leaves it out.")
+        note = "s_ref divides by all rows; a row without a verdict counts 0. s_ref_scored leaves it out."
+        return summary_of(lines, [note])

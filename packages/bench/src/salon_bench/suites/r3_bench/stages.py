@@ -25,7 +25,7 @@ from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
 
-_SUITES: Mapping[str, type[Reflecting] | type[Explaining] | type[Verifying]] = {
+_SUITES: Mapping[str, Callable[[], Suite]] = {
     "reflect": Reflecting,
     "explanations": Explaining,
     "images": Verifying,

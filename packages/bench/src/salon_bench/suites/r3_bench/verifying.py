@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.generations import Generated
-from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary, whole_case_id
+from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuiteBase, SuitePrompt, Summary, whole_case_id
 from salon_bench.suites.r3_bench.questions import check, words_version
-from salon_bench.suites.r3_bench.scoring import SIDES, changes, gain, lines_of, summary_of
+from salon_bench.suites.r3_bench.scoring import SIDES, changes, gain, lines_of
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, staged_prompts
 from salon_taxonomy.digest import digest
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -34,7 +34,7 @@ _PIXELS: Final = 1088 * 1088
 _RULES_VERSION: Final = 1
 
 
-class Verifying:
+class Verifying(SuiteBase):
     """The suite of the fourth stage; its rows are those of the first with the columns ``said`` and ``edit``.
 
     Each prompt has its original picture as sample 0 and the edited one as sample 1.
@@ -98,16 +98,18 @@ class Verifying:
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """S_rect by the paper's denominator and by the released one, V before and after, and what became of the pictures."""
+        from salon_bench.suites.contract.tables import summary_of
+
         lines = lines_of(scores, S_RECT, "s_rect", "all", share=False)
         lines += lines_of(scores, S_RECT, "s_rect_released", "scored", share=False)
         for dimension in (BEFORE, AFTER):
             lines += lines_of(scores, dimension, dimension, "scored", share=False)[:1]
         lines += changes(scores)
-        return summary_of(
-            lines,
+        notes = (
             "s_rect divides by all misaligned rows; a row without a verdict counts 0. s_rect_released leaves it out.",
             "A picture that the policy found nothing wrong with stays as it is: its gain is 0.",
         )
+        return summary_of(lines, notes)
 
 
 def _share(answers: Sequence[bool], truth: Sequence[object]) -> float:
