@@ -1,4 +1,4 @@
-"""``salon bench artifact-bench``: look at rows and confusions, and build such a benchmark. Parse, one library call, print."""
+"""``salon bench artifact-bench``: look at rows and confusions. Parse, one library call, print."""
 
 import json
 from collections import Counter
@@ -9,11 +9,7 @@ import rich_click as click
 
 from salon_bench.cli.options import FORMAT, STORE
 from salon_taxonomy.errors import IncompleteError
-from salon_taxonomy.file_options import InputPath, OutputPath
-
-_FILE = InputPath(dir_okay=False)
-_ASSESSMENTS = click.argument("assessments", type=_FILE)
-_EXPERTS = click.option("--expert", "experts", multiple=True, help="A judge who verifies; repeat for the second one.")
+from salon_taxonomy.file_options import InputPath
 
 
 @click.group("artifact-bench")
@@ -22,8 +18,7 @@ def artifact_bench() -> None:
 
     \b
     salon bench artifact-bench rows rows.json --videos videos/
-    salon bench artifact-bench options "Oversmoothing" --seed 0
-    salon bench artifact-bench annotation labels.csv --expert zoe --expert yan
+    salon bench artifact-bench confusion RUN
     """
 
 
@@ -87,94 +82,6 @@ def confusion_(run_id: str, top: int, store: Path, form: str) -> None:
         return
     _table(pairs.columns, [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in pairs.rows()])
     click.echo(f"{len(found)} questions, {sum(each.chosen is None for each in found)} of them without an answer")
-
-
-@artifact_bench.command("options")
-@click.argument("labels", nargs=-1, required=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed draws other options.")
-@click.option("--sample-id", default="1", show_default=True, help="The question; each has a draw of its own.")
-@click.option("--count", type=click.IntRange(2, 26), default=6, show_default=True, help="Options in all.")
-def options_(labels: Sequence[str], seed: int, sample_id: str, count: int) -> None:
-    """Draw the options of a question whose right answers are LABELS: the wrong ones are easily taken for them.
-
-    \b
-    Example:
-      salon bench artifact-bench options "Flickering and Noise" "Spatial Clipping" --seed 0
-    """
-    from salon_bench.suites.artifact_bench.construction import offer
-    from salon_bench.suites.artifact_bench.rows import LETTERS
-
-    drawn = offer(labels, seed=seed, sample_id=sample_id, options=count)
-    for letter, text in zip(LETTERS, drawn.texts, strict=False):
-        click.echo(f"{letter}. {text}")
-    click.echo(f"Answer: {drawn.answer}")
-
-
-@artifact_bench.command("annotation")
-@_ASSESSMENTS
-@_EXPERTS
-@FORMAT
-def annotation_(assessments: Path, experts: tuple[str, ...], form: str) -> None:
-    """Where the labels in ASSESSMENTS stand, and how far people agree: three label a video, two more where they differ.
-
-    ASSESSMENTS is a table with generation_id, label, present (true or false) and judge. Somebody who found nothing says false
-    of any label.
-
-    \b
-    Example:
-      salon bench artifact-bench annotation labels.csv --expert zoe --expert yan
-    """
-    from salon_bench.suites.artifact_bench.construction import agreement, annotate, read_assessments
-
-    rows = read_assessments(assessments)
-    videos, agreed = annotate(rows, experts=experts), agreement(rows, experts=experts)
-    if form == "json":
-        standing = [{name: getattr(each, name) for name in type(each).__slots__} for each in videos]
-        labels = [{name: getattr(each, name) for name in type(each).__slots__} for each in agreed]
-        click.echo(json.dumps({"videos": standing, "agreement": labels}, indent=2))
-        return
-    lines = [[each.generation_id, each.stage.value, str(each.missing), ", ".join(each.labels)] for each in videos]
-    _table(["video", "stage", "missing", "labels"], lines)
-    scores = [
-        [each.label, str(each.videos), _number(each.alpha), _number(each.kappa), _number(each.present)] for each in agreed
-    ]
-    _table(["label", "videos", "alpha", "kappa", "present"], scores)
-
-
-@artifact_bench.command("export")
-@_ASSESSMENTS
-@click.option("--levels", required=True, type=_FILE, help="A table with generation_id, rater, level (easy, medium, hard).")
-@click.option("--videos", required=True, type=_FILE, help="A table with generation_id, video_path.")
-@click.option("--output", required=True, type=OutputPath(), help="The JSON file to write (replaced), in the released schema.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the wrong options.")
-@_EXPERTS
-def export_(assessments: Path, levels: Path, videos: Path, output: Path, seed: int, experts: tuple[str, ...]) -> None:
-    """Make questions of the videos in ASSESSMENTS that experts have confirmed and whose level has a majority.
-
-    \b
-    Example:
-      salon bench artifact-bench export labels.csv --levels levels.csv --videos videos.csv --expert zoe --expert yan \\
-          --output rows.json
-    """
-    from salon_bench.suites.artifact_bench.construction import (
-        annotate,
-        assemble,
-        export_rows,
-        read_assessments,
-        read_levels,
-        read_videos,
-    )
-
-    annotated = annotate(read_assessments(assessments), experts=experts)
-    made = assemble(annotated, read_levels(levels), read_videos(videos), seed=seed)
-    for name, why in made.left_out.items():
-        click.echo(f"{name} is left out: {why}", err=True)
-    export_rows(made.rows, output)
-    click.echo(f"{len(made.rows)} questions in {output}, {len(made.left_out)} videos left out, seed {seed}")
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:

@@ -45,6 +45,7 @@ def magic_bench_377() -> None:
 
 @magic_bench_377.command()
 @click.argument("prompts", metavar="FILE", type=_file)
+@_language
 @click.option(
     "--format",
     "form",
@@ -53,7 +54,7 @@ def magic_bench_377() -> None:
     show_default=True,
     help="For people, or for programs.",
 )
-def coverage(prompts: Path, form: str) -> None:
+def coverage(prompts: Path, language: str | None, form: str) -> None:
     """Set the labels of a FILE of prompts beside the shares of the benchmark (paper 004, Table 2).
 
     FILE is the released file, or has the columns prompt, labels and scenario, and if wanted test_points, prompt_id, language.
@@ -62,13 +63,13 @@ def coverage(prompts: Path, form: str) -> None:
     \b
     Example:
       salon bench magic-bench-377 coverage prompts.csv
-      salon bench magic-bench-377 coverage prompts.jsonl --format csv
+      salon bench magic-bench-377 coverage prompts.jsonl --language zh --format csv
     """
     from salon_bench.cli.reporting import announced
     from salon_bench.suites.magic_bench_377.label_coverage import coverage as covered
     from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
 
-    found = covered(announced(read_prompts(prompts)))
+    found = covered(announced(read_prompts(prompts, language)))
     if form == "json":
         fields = {name: getattr(found, name) for name in ("prompts", "chi_square", "p_value", "labels_per_prompt", "languages")}
         click.echo(json.dumps({**fields, "labels": found.table.to_dicts()}, indent=2, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""``salon bench prism``: make prompts, check text, compare languages and judges. Parse, one library call, print."""
+"""``salon bench prism``: check text, compare languages and judges. Parse, one library call, print."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language
+from salon_bench.suites.prism.tracks import Language
 from salon_taxonomy.file_options import InputPath, OutputPath
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ _LANGUAGE = click.option("--language", type=_LANGUAGES, default="en", show_defau
 _REPLICATES = click.option(
     "--bootstrap", type=click.IntRange(min=0), default=1000, show_default=True, help="Replicates; 0 gives no intervals."
 )
-_TRACK = click.Choice(sorted(TRACK_SPELLINGS))
 
 
 def _output(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -44,69 +43,8 @@ def prism() -> None:
 
     \b
     Example:
-      salon bench prism compose --output prompts.jsonl --seed 0
+      salon bench prism agreement --scores scores.csv --people marks.csv
     """
-
-
-@prism.command()
-@_output("prompts")
-@_LANGUAGE
-@_SEED
-@click.option("--per-track", type=click.IntRange(min=1), default=50, show_default=True, help="Prompts in each of the 7 tracks.")
-@click.option("--track", "tracks", multiple=True, type=_TRACK, help="Only this track; may be given several times.")
-def compose(output: Path, language: str, seed: int, per_track: int, tracks: tuple[str, ...]) -> None:
-    """Compose prompts from pools, offline: 7 tracks of 50.
-
-    The same seed gives the same file on every machine, and the two languages the same prompts under the same ids. Make one
-    picture per prompt and call it by its prompt_id: style-001-6e3fce.png.
-
-    \b
-    Example:
-      salon bench prism compose --output prompts.jsonl
-      salon bench prism compose --output prompts-zh.jsonl --language zh
-      salon bench prism compose --output signs.jsonl --track text-rendering --per-track 10
-    """
-    from salon_bench.suites.prism.composition import compose as composed
-    from salon_bench.suites.prism.prompt_rows import save_rows
-    from salon_bench.suites.prism.tracks import Track
-
-    wanted = {TRACK_SPELLINGS[name] for name in tracks} or set(Track)
-    prompts = composed(language, seed=seed, per_track=per_track, tracks=[track for track in Track if track in wanted])
-    number = save_rows((prompt.as_row() for prompt in prompts), output)
-    click.echo(f"{number} prompts in {len(wanted)} tracks: {output}")
-
-
-@prism.command()
-@click.argument("candidates", type=InputPath())
-@_output("prompts")
-@click.option("--track", type=_TRACK, help="Only this track; needed where the table has no column track.")
-@_LANGUAGE
-@click.option("--embedder", default="lsa", show_default=True, help="lsa, or a sentence-transformers model: its name or folder.")
-@click.option("--number", type=click.IntRange(min=1), default=50, show_default=True, help="Prompts per track, and themes.")
-@click.option("--top", type=click.IntRange(min=1), default=10_000, show_default=True, help="Candidates per track, best first.")
-@_SEED
-def select(
-    candidates: Path, output: Path, track: str | None, language: str, embedder: str, number: int, top: int, seed: int
-) -> None:
-    """Select prompts from a collection: one from each of k themes.
-
-    CANDIDATES is a table (CSV, JSON, JSON Lines, Parquet) with prompt and score, and track where it holds several. The best by
-    score are clustered by k-means, and the prompt nearest to each centre is taken; what one track takes is removed from the
-    others. Needs the extra selection, and embeddings for a sentence-transformers model.
-
-    \b
-    Example:
-      salon bench prism select captions.csv --track imagination --output sampled.jsonl --number 50
-      salon bench prism select captions.parquet --output sampled.jsonl --embedder ./all-MiniLM-L6-v2
-    """
-    from salon_bench.suites.prism.prompt_rows import save_rows
-    from salon_bench.suites.prism.selection import LsaEmbedder, SentenceEmbedder, read_candidates, select_all
-
-    chosen = None if track is None else TRACK_SPELLINGS[track]
-    points = LsaEmbedder(Language(language), seed=seed) if embedder == "lsa" else SentenceEmbedder(embedder)
-    found = select_all(read_candidates(candidates, chosen), points, number=number, top=top, seed=seed)
-    rows = (each.as_row(place, Language(language)) for selected in found.values() for place, each in enumerate(selected, 1))
-    click.echo(f"{save_rows(rows, output)} prompts in {len(found)} tracks, by {points.name}: {output}")
 
 
 @prism.command()

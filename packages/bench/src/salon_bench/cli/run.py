@@ -54,10 +54,6 @@ _COMMANDS = {
         "salon_bench.cli.magic_bench_377:magic_bench_377",
         "Magic-Bench-377's own tools; the benchmark itself is `salon bench run magic-bench-377` (or `…-battles`).",
     ),
-    "magicbench": LazyCommand(
-        "salon_bench.cli.magicbench:magicbench",
-        "MagicBench's own tools; the benchmark itself is `salon bench run magicbench`.",
-    ),
     "mock-server": LazyCommand(
         "salon_bench.cli.mock_server:mock_server",
         "Serve scripted replies as an OpenAI-compatible server would, to try out judges and runs without a model.",

@@ -1,7 +1,7 @@
 """MagicBench's prompt file: ``prompt_t2i, subject, class, detail_class``, and an own ``prompt_id`` if there is one.
 
 The released file (``prompts/subject_prompt800.jsonl`` of the authors' repository) is JSON Lines; CSV, JSON and Parquet with
-the same columns are read as well, and so is what ``salon bench magicbench compose`` writes.
+the same columns are read as well, and so is what ``salon curate magicbench compose`` writes.
 """
 
 from pathlib import Path

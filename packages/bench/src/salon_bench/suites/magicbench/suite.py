@@ -91,7 +91,7 @@ class MagicBench(SuiteBase):
         if source is None:
             hint = (
                 "Give the released file (prompts/subject_prompt800.jsonl of the authors' repository) with --prompts, "
-                "or make an own one: salon bench magicbench compose --output prompts.jsonl"
+                "or make an own one: salon curate magicbench compose --output prompts.jsonl"
             )
             raise InputError("MagicBench needs a file of prompts", hint=hint)
         return read_prompts(source)

@@ -91,7 +91,7 @@ class PrismBench(SuiteBase):
         if source is None:
             hint = (
                 f"Give the released folder captions/{self.language} of the authors' repository with --prompts, "
-                f"or make an own file: salon bench prism compose --output prompts.jsonl --language {self.language}"
+                f"or make an own file: salon curate prism compose --output prompts.jsonl --language {self.language}"
             )
             raise InputError("PRISM-Bench needs a file of prompts", hint=hint)
         return read_prompts(source, self.language)
