@@ -47,10 +47,8 @@ def imports_of(path: Path, modules: Mapping[str, Path]) -> Iterator[tuple[str, i
                 yield (inner if inner in modules else node.module), node.lineno
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and (found := _PLACE.fullmatch(node.value)):
             yield found[1], node.lineno
-        elif (
-            isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func) and isinstance(node.args[0], ast.Constant)
-        ):
-            yield str(node.args[0].value), node.lineno
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            yield from ((str(each.value), node.lineno) for each in node.args if isinstance(each, ast.Constant))
 
 
 def graph_of(packages: Mapping[str, Path]) -> dict[str, dict[str, int]]:

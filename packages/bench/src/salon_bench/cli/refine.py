@@ -1,7 +1,6 @@
 """``salon refine``: a judge and an editor make pictures better. Parse, one library call, print."""
 
 import asyncio
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE, limit_options, watch_options
+from salon_bench.cli.options import limit_options, watch_options
+from salon_taxonomy.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 
@@ -229,7 +230,7 @@ def _show(refined: "Refined", page: Path, form: str) -> None:
         "page": str(page),
     }
     if form == "json":
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        print_json(document)
         return
     click.echo(f"Run {refined.run_id}: {document['items']} items, {document['edits']} edits, {refined.calls} calls")
     for name, count in sorted(ends.items()):

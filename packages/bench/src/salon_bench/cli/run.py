@@ -1,7 +1,5 @@
 """``salon bench``: judge the pictures of a model with a suite, look at runs, go on with them, read their replies again."""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -9,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE, work_options
+from salon_bench.cli.options import work_options
+from salon_taxonomy.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.output import cells, print_json, print_table
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
@@ -366,16 +366,16 @@ def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str,
 
 
 def _show(reports: list[dict[str, Any]], form: str) -> None:
-    from salon_bench.cli.reporting import cells, remark
+    from salon_bench.cli.reporting import remark
 
     if form == "json":
-        _json(reports)
+        print_json(reports)
         return
     for report in reports:
         click.echo(f"Run {report['run_id']}")
         for each in report["subjects"]:
             click.echo(f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored")
-            _table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
+            print_table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
             for note in each["notes"]:
                 click.echo(note)
         for line in report.get("agreement", ()):
@@ -397,15 +397,3 @@ def _exit(reports: list[dict[str, Any]], store: Path, *, allowed: bool) -> None:
                 click.echo(f"Work is left: {left}. {hint}", err=True)
             else:
                 raise IncompleteError(f"work is left: {left}\n{hint}")
-
-
-def _json(content: object) -> None:
-    click.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
-
-
-def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console
-
-    from salon_bench.cli.reporting import table_of
-
-    (Console() if sys.stdout.isatty() else Console(width=180)).print(table_of(header, lines))

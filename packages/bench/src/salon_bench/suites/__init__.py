@@ -4,6 +4,7 @@
 folder is one suite: its prompts (``*.jinja``), rules and README. ``dry_run`` tries a suite without a judge.
 """
 
+from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.dry_run import DryRun, dry_run, shape
 from salon_bench.suites.contract.generations import Generated, Generations, read_generations
 from salon_bench.suites.contract.registry import SuiteListing, suite_named, suite_names, suites
@@ -13,7 +14,6 @@ from salon_bench.suites.contract.suite import (
     Inquiry,
     RunContext,
     Suite,
-    SuiteBase,
     SuitePrompt,
     Summary,
     one_picture_cases,

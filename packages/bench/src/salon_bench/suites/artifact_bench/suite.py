@@ -27,17 +27,9 @@ from salon_bench.suites.artifact_bench.rows import (
     Task,
     read_rows,
 )
+from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.generations import Generated, Generations
-from salon_bench.suites.contract.suite import (
-    Case,
-    Examination,
-    Inquiry,
-    RewardSpec,
-    SuiteBase,
-    SuitePrompt,
-    Summary,
-    whole_case_id,
-)
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, whole_case_id
 from salon_bench.suites.contract.templates import Templates
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers.artifact_bench import (

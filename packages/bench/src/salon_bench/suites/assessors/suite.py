@@ -14,15 +14,8 @@ from typing import TYPE_CHECKING, cast
 from salon_bench.suites.assessors.evaluation import Evaluation, evaluate
 from salon_bench.suites.assessors.label_space import LABELS, label_names
 from salon_bench.suites.assessors.magicdata import UnreadableRow, magicdata_rows
-from salon_bench.suites.contract.suite import (
-    Case,
-    Examination,
-    Inquiry,
-    RewardSpec,
-    SuiteBase,
-    SuitePrompt,
-    Summary,
-)
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.contract.table_rows import BadRow, usable_rows
 from salon_bench.suites.magicbench import MagicBench
 from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, Outcome, Parsed, Unparsed, parse_magicmirror

@@ -7,14 +7,13 @@ the same lines of a suite run against a live judge, against the replies of an ea
 a crash (``resume``), and never see a time-out, a retry or a bad picture: those arrive as ``Unscored``.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.generations import Generated, Generations, read_generations
+from salon_bench.suites.contract.generations import Generated, Generations
 from salon_taxonomy.answers import Outcome
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.protocols import Media, Question
@@ -214,7 +213,7 @@ class RewardSpec:
 
 @runtime_checkable
 class Suite(Protocol):
-    """One benchmark; :class:`SuiteBase` has defaults for all but ``name``, ``version``, ``prompts`` and ``examine``.
+    """One benchmark; :class:`~salon_bench.suites.contract.base.SuiteBase` has defaults for most members.
 
     Attributes:
         pictures: how pictures are resized and encoded before a judge sees them.
@@ -258,38 +257,6 @@ class Suite(Protocol):
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Return one subject's numbers from the rows of one run (columns as in the store), whatever their order."""
-
-
-class SuiteBase(ABC):
-    """Defaults of a suite: files named by prompt, a case per picture, means with bootstrap intervals.
-
-    A suite that inherits it declares ``name``, ``version``, ``prompts`` and ``examine``, and replaces what differs.
-    """
-
-    pictures: PicturePolicy = PicturePolicy()
-    steps: Sequence[str] = ()
-    picture_names: Sequence[str] = ()
-    reward: RewardSpec = RewardSpec()
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name on the command line and in tables."""
-
-    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
-        """Return the files of a folder that are named by prompt, or those that a table names."""
-        return read_generations(source, model, [item.prompt.prompt_id for item in prompts])
-
-    def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
-        """Yield a case for every prompt, model and sample."""
-        return one_picture_cases(self.name, prompts, generations)
-
-    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """Return the mean of every dimension, over all tasks and per task, with 95 % bootstrap intervals over rows."""
-        from salon_bench.suites.contract.tables import mean_lines, summary_of  # heavy: polars and numpy
-
-        note = "95 % intervals: percentile bootstrap over rows, 1000 replicates, seed 0; none from a single row."
-        return summary_of(mean_lines(scores), [note])
 
 
 _NO_PICTURE = Media.from_bytes(b"")

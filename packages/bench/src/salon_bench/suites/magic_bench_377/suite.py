@@ -12,16 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.suite import (
-    Case,
-    Examination,
-    Inquiry,
-    RewardSpec,
-    RunContext,
-    SuiteBase,
-    SuitePrompt,
-    Summary,
-)
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, RunContext, SuitePrompt, Summary
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magic_bench_377.labels import points
 from salon_bench.suites.magic_bench_377.prompt_file import LANGUAGES, SUITE, read_prompts

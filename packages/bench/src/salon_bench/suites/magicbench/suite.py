@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuiteBase, SuitePrompt, Summary
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
 from salon_bench.suites.magicbench.prompt_file import read_prompts

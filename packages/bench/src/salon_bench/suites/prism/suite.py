@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuiteBase, SuitePrompt, Summary
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.contract.table_rows import Rows
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuiteBase, SuitePrompt, Summary
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.r3_bench.questions import equivalent, words_version
 from salon_bench.suites.r3_bench.scoring import lines_of
 from salon_bench.suites.r3_bench.staged import said_from, staged_prompts

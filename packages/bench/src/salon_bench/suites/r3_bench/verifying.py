@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.generations import Generated
-from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuiteBase, SuitePrompt, Summary, whole_case_id
+from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary, whole_case_id
 from salon_bench.suites.r3_bench.questions import check, words_version
 from salon_bench.suites.r3_bench.scoring import SIDES, changes, gain, lines_of
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, staged_prompts
