@@ -127,7 +127,9 @@ def _same_texts(of_a: Mapping[str, str], of_b: Mapping[str, str]) -> dict[str, s
 
 
 def _paired(rows_a: pl.DataFrame, rows_b: pl.DataFrame) -> pl.DataFrame:
-    """One row per dimension, task and prompt of either side: ``a``, ``b`` (means over samples; null where nothing is scored),
+    """Join the rows of both sides by dimension, task and prompt.
+
+    Columns: ``a``, ``b`` (means over samples; null where nothing is scored),
     ``n_a``, ``n_b`` (rows; null where a side has none), ``scored_a``, ``scored_b``, ``generations_a``, ``generations_b``.
     """
     sides = [

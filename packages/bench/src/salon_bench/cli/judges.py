@@ -1,4 +1,4 @@
-"""``salon bench cache`` and ``salon bench batch``: what lies in a folder of replies, and the way through a vendor's batches."""
+"""``salon bench cache`` and ``salon bench batch``: a folder of replies, and runs through a vendor's batch files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,7 +116,7 @@ def write(run_id: str, folder: Path, store: Path, form: str) -> None:
 @click.argument("files", nargs=-1, required=True, type=InputPath(dir_okay=False))
 @FORMAT
 def ingest(folder: Path, files: tuple[Path, ...], form: str) -> None:
-    """Take a vendor's output files and files of errors into FOLDER, in any order; what was taken in before is left out.
+    """Take a vendor's output and error files into FOLDER, in any order; repeated replies are left out.
 
     Exits with 2 when not a single line is about a request of FOLDER.
 

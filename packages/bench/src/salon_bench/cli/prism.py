@@ -137,7 +137,7 @@ def bilingual(english: str, chinese: str, fidelity: str, store: Path, bootstrap:
 def ocr(
     prompts: Path, generations: Path, subject: str, language: str, output: Path, bootstrap: int, seed: int, form: str
 ) -> None:
-    """Read the text in pictures of the text rendering track and compare it with what the prompt asks for in quotation marks.
+    """Compare the text in pictures of the text rendering track with the quoted text of the prompt.
 
     The scores have dimensions of their own, ocr (characters) and ocr-words, and never count as alignment. Needs the extra ocr.
 

@@ -57,7 +57,7 @@ _JUDGE = click.option(
 
 @click.group("r3-bench")
 def r3_bench() -> None:
-    """R³-Bench: can a model say what is wrong with a picture, and does what it tells an editor set it right?
+    """R³-Bench: a model says what is wrong with a picture, and an editor follows its instruction.
 
     \b
     Example:
@@ -289,7 +289,7 @@ class _Chain:
         for words in remarks_of(judge):
             click.echo(words, err=True)
         if outcome is None:
-            click.echo(f"{stage}: finished before (run {space.run_of(stage)}); nobody is asked.", err=True)
+            click.echo(f"{stage}: finished before (run {space.run_of(stage)}); no judge is asked.", err=True)
             return
         self._ended(stage, "cases", outcome.progress, outcome.stopped)
 

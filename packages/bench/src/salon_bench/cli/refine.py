@@ -175,7 +175,7 @@ def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bo
 def _refuse_deaf(editor: str, method: str) -> None:
     """The draw editor carries out instructions; a method that tells it whole prompts would get no picture at all."""
     if editor.rstrip(":") == "draw" and method in ("resubmit", "best-of-n"):
-        hint = "Give --editor draw:anew: it draws a new picture where it is told a prompt."
+        hint = "Give --editor draw:anew: it draws a new picture from a prompt."
         raise InputError(
             "this editor carries out instructions and draws no prompts", source="--editor", value=editor, hint=hint
         )
@@ -236,7 +236,7 @@ def _show(refined: "Refined", page: Path, form: str) -> None:
     for name, count in sorted(ends.items()):
         click.echo(f"  {count} {name}")
     if reasons:
-        click.echo(f"Not to be had: {', '.join(f'{count} {name}' for name, count in sorted(reasons.items()))}")
+        click.echo(f"Missing: {', '.join(f'{count} {name}' for name, count in sorted(reasons.items()))}")
     if document["illusory"]:
         click.echo(f"{document['illusory']} instructions rewrite the prompt instead of the picture")
     if both:

@@ -48,7 +48,7 @@ def announced(rows: R) -> R:
 
 
 def remark(progress: Mapping[str, Any], things: str = "cases") -> str:
-    """A finished start in one line: cases (or other ``things``), time, calls, cost, and why verdicts could not be had."""
+    """Return one line about a start: cases (or other ``things``), time, calls, cost and reasons of missing verdicts."""
     cost = "" if progress["cost_usd"] is None else f", ${progress['cost_usd']:.4f}"
     why = ", ".join(f"{count} {reason}" for reason, count in progress["reasons"].items())
     again = f", {progress['re_asked']} asked again" if progress["re_asked"] else ""

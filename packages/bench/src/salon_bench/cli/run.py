@@ -1,4 +1,4 @@
-"""``salon bench``: judge the pictures of a model with a suite, look at runs, go on with them, read their replies again."""
+"""``salon bench``: judge pictures with a suite; list, resume and rescore runs."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -64,7 +64,7 @@ _COMMANDS = {
     ),
     "r3-bench": LazyCommand(
         "salon_bench.cli.r3_bench:r3_bench",
-        "R³-Bench: can a model say what is wrong with a picture, and does what it tells an editor set it right?",
+        "R³-Bench: a model says what is wrong with a picture, and an editor follows its instruction.",
     ),
     "reliability": LazyCommand(
         "salon_bench.cli.reliability:reliability",
@@ -86,7 +86,7 @@ _COMMANDS = {
     "status": LazyCommand("salon_bench.cli.runs:status", "Say how far a RUN is, or all that are not finished."),
     "suites": LazyCommand("salon_bench.cli.runs:suites_", "List the suites of all installed packages."),
 }
-"""Commands that stand in a file of their own; imported when they are called."""
+"""Commands in files of their own; imported when they are called."""
 
 
 @click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings=_HELP)
@@ -164,7 +164,7 @@ def run(
 ) -> None:
     """Judge the pictures of a model with SUITE; every reply is on the disk before it counts.
 
-    The same command means the same run: what is finished is shown, what was begun goes on with --resume. With several
+    The same command means the same run: a finished run is shown, a started one continues with --resume. With several
     --judge each is a run of its own, and a further run holds what the panel says.
 
     Each draw of --repeat is a run of its own, too: the first is the run without it, the others ask the same questions with
@@ -249,7 +249,7 @@ def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
 @STORE
 @FORMAT
 def rescore_(run_id: str, store: Path, form: str) -> None:
-    """Read the stored replies of a RUN again with the suite as it is installed now; nobody is asked.
+    """Read the stored replies of a RUN again with the suite as it is installed now; no judge is asked.
 
     Writes a run of its own, RUN+rescore-VERSION, and says what changed. Questions that the suite now asks differently have
     no reply: they are unscored and counted.
@@ -341,7 +341,7 @@ def _judged(
         try:
             outcome = asyncio.run(job)
         except FinishedError:
-            click.echo(f"Run {planned.plan.run_id} is finished; nobody is asked.", err=True)
+            click.echo(f"Run {planned.plan.run_id} is finished; no judge is asked.", err=True)
             outcome = None
         except asyncio.CancelledError:
             raise IncompleteError(

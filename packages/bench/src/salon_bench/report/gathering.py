@@ -1,4 +1,4 @@
-"""What a page about runs shows, read from the store: prompt by prompt, what every subject made and what was said about it."""
+"""Read what a page about runs shows: every picture of every subject, with its verdicts, by prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _SEVERAL: Final = NoThumbnail("about several pictures at once")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One attempt of one question: what came, and what became of it. ``cut``: characters of the text that are left out."""
+    """One attempt of one question, with its reply and status. ``cut``: characters of the text that are left out."""
 
     step: str
     attempt: int
@@ -37,7 +37,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A row of ``scores`` about a picture: a value, or the reason why there is none."""
+    """A row of ``scores`` about a picture: a value, or the reason why it is missing."""
 
     task: str
     dimension: str
@@ -55,7 +55,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One picture (or the lack of one, or several that were judged together) of one column, with all that was said about it.
+    """One picture of a column (or none, or several judged together) with its verdicts.
 
     ``names`` are those of several pictures, in the same order; empty for one.
     """
@@ -101,7 +101,7 @@ class SuiteGallery:
         columns: subjects in runs, in the order in which the runs were named.
         prompts: by id.
         left_out: pictures beyond the number that was asked for.
-        elsewhere: replies that stand on no card, because nobody says what they are about.
+        elsewhere: replies on no card, because they name no picture.
     """
 
     suite: str
@@ -292,7 +292,7 @@ class _Whole:
     def pictures(self, card: Mapping[str, Any]) -> tuple[Thumbnail | NoThumbnail, ...]:
         """One for each sample; nothing where none is known.
 
-        Those of the run's own folder count, whoever made them (a picture before an edit is not the subject's), else those of
+        Those of the run's own folder count, by any model (a picture before an edit is not the subject's), else those of
         the subject; of several files under one number, one that can be shown.
         """
         found: dict[int, Thumbnail | NoThumbnail] = {}

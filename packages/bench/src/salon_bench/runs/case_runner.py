@@ -50,12 +50,12 @@ class AskPolicy:
     """How persistently a run asks.
 
     Attributes:
-        judge: whom.
+        judge: the judge.
         judging: under whose name rows are written.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read; None does without. A restatement that says
             what the reply does not is not taken (``judges/faithful.py``).
-        replay_of: asks nobody: the run whose stored replies are read again. None asks.
+        replay_of: the run whose stored replies are read instead of asking; None asks.
         decoding_seed: sent with every question in place of its own seed, for an independent draw; None keeps its own.
     """
 
@@ -84,7 +84,7 @@ class AskPolicy:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of a case: its rows, and the questions that got no reply at all (they are asked again on resume)."""
+    """The rows of a case, and its questions without a reply, which a resume asks again."""
 
     case: Case
     records: Sequence[Record]
@@ -133,7 +133,7 @@ class CaseRunner:
         return CaseResult(case, records, tuple(lost), tuple(verdicts))
 
     async def _verdict(self, case: Case, inquiry: Inquiry[Any], lost: list[Unscored]) -> Verdict[Any]:
-        question, unread = inquiry.question, Unparsed(Reason.ABSTAINED, "nobody was asked")
+        question, unread = inquiry.question, Unparsed(Reason.ABSTAINED, "no judge was asked")
         reply = Reply("")
         judge = judge_for(self._policy.judge, inquiry.step)
         for ask in range(1, self._policy.re_asks + 2):
@@ -166,7 +166,7 @@ class CaseRunner:
     async def _ask(
         self, judge: Judge, case: Case, step: str, ask: int, question: Question, inquiry: Inquiry[Any]
     ) -> tuple[Reply, Parsed[Any] | Unparsed | Unscored]:
-        """The reply to one question, stored or new, and what it says; a new one is written down before it counts."""
+        """Return the stored or new reply to a question, parsed; a new one is written before it counts."""
         if (seed := self._policy.decoding_seed) is not None:
             question = replace(question, decoding=replace(question.decoding, seed=seed))
         request = question.request_sha256()
@@ -248,7 +248,7 @@ async def _read(reply: Reply, inquiry: Inquiry[Any]) -> Parsed[Any] | Unparsed |
 
 
 def _plain(reply: Reply) -> Reply:
-    """The reply as it can be stored, so that a stored reply reads as the live one did: no lone surrogates, no absurd counts."""
+    """Return the reply as it can be stored: without lone surrogates and impossible counts."""
     if reply.earlier:
         reply = replace(reply, earlier=tuple(_plain(each) for each in reply.earlier))
     if not reply.text.isascii() and _SURROGATES.search(reply.text):

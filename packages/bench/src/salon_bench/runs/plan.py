@@ -1,4 +1,4 @@
-"""Everything that makes a run the run it is: its name, and what a later start needs to go on with it.
+"""The plan of a run: everything that can change a row, and its id.
 
 The same plan has the same ``run_id`` on every machine, so a command that is given twice means one run. Whatever could
 change a row is part of the name: suite and judge with their versions, subjects and their files, prompts, seed, limit.
@@ -45,7 +45,7 @@ class RunPlan:
         suite_version: of its prompts, parsers and rules.
         subjects: the models under test.
         judge: the judge's name.
-        judge_settings: everything it is told, as JSON values; never a secret.
+        judge_settings: its settings as JSON values; never a secret.
         judge_version: of judge, suite and asking together, as rows bear it.
         judge_alone: the judge's own version.
         prompts: the user's copy of the prompts; None takes the suite's own.
@@ -78,7 +78,7 @@ class RunPlan:
 
     @property
     def run_id(self) -> str:
-        """``<suite>-<subject>-<judge>-<8 hex digits>``; the digits stand for everything that could change a row."""
+        """``<suite>-<subject>-<judge>-<8 hex digits>``; the digits are of everything that could change a row."""
         whole: dict[str, Digestible] = {
             "suite": [self.suite, self.suite_version],
             "subjects": [subject.name for subject in self.subjects],
@@ -168,7 +168,7 @@ def planned(
     Args:
         suite: what is asked.
         subjects: whose pictures, and where they lie.
-        judge: whom.
+        judge: the judge.
         judge_settings: what a later start needs to open the judge again; without them it must be given.
         prompts: the user's copy of the prompts; None takes the suite's own.
         seed: of the draw that a limit makes, and of the decoding seeds of further draws.

@@ -13,7 +13,7 @@ from salon_ranking.shares import wilson_interval
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What came of the questions of one task and level.
+    """Counts of the questions of one task and level.
 
     Attributes:
         right: answered rightly.
@@ -43,11 +43,11 @@ class Tally:
 
 
 Tallies: TypeAlias = Mapping[tuple[Task, Level], Tally]
-"""What came of every task and level that has questions."""
+"""Counts of every task and level that has questions."""
 
 
 def average(tallies: Tallies, task: Task) -> float | None:
-    """``Avg`` of a task: the mean of its levels' accuracies in percent; None when a level that has questions has none counted.
+    """Return ``Avg`` of a task, the mean of its levels' accuracies in percent; None if a level has none.
 
     Example:
         >>> tallies = {(Task.AID, Level.L1): Tally(1, 2), (Task.AID, Level.L2): Tally(0, 4)}
@@ -65,7 +65,7 @@ def total(tallies: Tallies) -> float | None:
 
 
 def falls_with_difficulty(tallies: Tallies, task: Task) -> bool | None:
-    """Whether the accuracy of a task never rises from one level to the next harder one; None unless all three have a value.
+    """Whether the accuracy falls from level to level; None unless all three have a value.
 
     Example:
         >>> levels = zip(Level, (Tally(9, 10), Tally(5, 10), Tally(6, 10)), strict=True)
@@ -84,8 +84,11 @@ def interval(tally: Tally) -> tuple[float | None, float | None]:
 
 
 def average_interval(tallies: Tallies, task: Task) -> tuple[float | None, float | None]:
-    """95 % interval of ``Avg``, in percent: the levels' Wilson intervals, their distances to the value combined as
-    independent ones (the method of variance estimates recovery, Zou and Donner 2008, doi:10.1002/sim.3095)."""
+    """Return the 95 % interval of ``Avg``, in percent.
+
+    The distances of the levels' Wilson intervals to the value are combined as independent ones (the method of
+    variance estimates recovery, Zou and Donner 2008, doi:10.1002/sim.3095).
+    """
     value = average(tallies, task)
     levels = [tally for (each, _), tally in tallies.items() if each is task]
     if value is None:

@@ -184,7 +184,7 @@ def _sample_id(row: TableRow) -> str:
 
 
 def _list(row: TableRow, column: str) -> list[str]:
-    """A list of texts; one text stands for a list of one, and in a CSV file a JSON text for its list."""
+    """Return a list of texts; one text is a list of one, and CSV has JSON."""
     import json
 
     value: Any = row.cells.get(column)
@@ -200,7 +200,7 @@ def _list(row: TableRow, column: str) -> list[str]:
 
 
 def _path(row: TableRow, text: str) -> str:
-    """A path that stays below the folder of videos, as far as its words say; links are looked at when it is opened."""
+    """Return a path below the folder of videos; links are checked when it is opened."""
     path = PurePosixPath(text.replace("\\", "/"))
     if "://" in text or "\0" in text or path.is_absolute() or ".." in path.parts or not path.name:
         raise row.problem("must lie below the folder of videos, unlike", "video_path", value=text[:80])
@@ -242,7 +242,7 @@ def _tree() -> Taxonomy:
 
 
 def family_of(leaf: str) -> str:
-    """The id of the family that a leaf stands in (the placement is ours, see the taxonomy's file).
+    """Return the id of a leaf's family (the placement is ours, see the taxonomy's file).
 
     Example:
         >>> family_of("oversmoothing")

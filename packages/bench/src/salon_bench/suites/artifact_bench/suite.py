@@ -1,9 +1,9 @@
-"""Artifact-Bench: does a judge see that a video was generated, which of two looks more real, and what is wrong with it?
+"""Artifact-Bench: is a video generated, which of two looks more real, and which artifacts does it have?
 
     row ── rvac | pvrc | aid ──► one question (pvrc in both orders: two) ──► right or wrong, and what was chosen
 
 Paper 001. Here the judge is what is under test: the *subject* of a run only names the videos (``--subject artifact-bench``),
-results are told apart by ``judge``.
+results differ by ``judge``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -65,7 +65,7 @@ class ArtifactBench(SuiteBase):
             stays that of the row's own order.
 
     Raises:
-        InputError: for a fidelity that is none.
+        InputError: the fidelity is unknown.
     """
 
     picture_names = ("Video A", "Video B")
@@ -209,7 +209,7 @@ class ArtifactBench(SuiteBase):
 
 
 def _video(case: Case, place: int) -> Media:
-    """One of the case's videos; an empty stand-in when they are missing, because then nobody will be asked."""
+    """Return one of the case's videos; an empty one when they are missing and no judge is asked."""
     return case.media[place] if place < len(case.media) else _NO_VIDEO
 
 

@@ -54,7 +54,7 @@ def summarize(scores: "pl.DataFrame") -> Summary:
 
 
 def tallies_of(scores: "pl.DataFrame") -> Tallies:
-    """What came of every task and level that has questions, easiest level first."""
+    """Return the counts of every task and level that has questions, easiest level first."""
     import polars as pl
 
     answers = scores.filter(pl.col("dimension") == CORRECT)
@@ -148,7 +148,7 @@ def _notes(scores: "pl.DataFrame", tallies: Tallies, confused: "pl.DataFrame") -
 
 
 def _position(scores: "pl.DataFrame") -> Iterator[str]:
-    """Whether the place decides: the share of the first video, and how likely that is for a judge without a leaning."""
+    """Yield the share of first videos where the order decided, with its sign test."""
     import polars as pl
 
     dimensions = scores.filter(pl.col("dimension").is_in([CHOSE_FIRST, CHOSE_FIRST + SWAPPED]))

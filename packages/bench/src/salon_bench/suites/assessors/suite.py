@@ -73,7 +73,7 @@ class AssessorEvaluation(SuiteBase):
         return _rows(case, set(cast("tuple[str, ...]", case.facts["truth"])), given)
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """F1 of artifact or not, of the four main L2 labels, and their macro and micro averages, from 0 to 100.
+        """Return F1 of artifact or not, of the four main L2 labels, and their averages, 0 to 100.
 
         ``group`` is null for F1; rows of precision and recall follow with ``group`` set to their name.
         """

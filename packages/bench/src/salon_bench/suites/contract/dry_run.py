@@ -1,4 +1,4 @@
-"""Try a suite on one case without a judge: what it asks, and what it makes of the replies that it is given.
+"""Try a suite on one case without a judge, with given replies.
 
 For tests of suites and for looking at prompts; the runner (``salon_bench.runs``) asks real judges and stores what comes.
 """
@@ -22,7 +22,7 @@ Shape: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What came of one examination.
+    """The result of one examination.
 
     Attributes:
         inquiries: what the suite asked, in order.
@@ -36,13 +36,13 @@ class DryRun:
 
 
 def dry_run(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> DryRun:
-    """Examine a case with the given replies, one for each inquiry; when they run out, nobody answers any more.
+    """Examine a case with the given replies, one for each inquiry; missing replies are ``abstained``.
 
     Args:
         suite: the suite.
         case: the case; its pictures are not looked at. One with a ``problem`` is answered with that, as the runner does. Rows
             of a case that belongs to no run are written under the judge and run ``rehearsal``.
-        replies: raw texts as a judge would write them, or the reason why there is none. They are parsed by the suite once:
+        replies: raw texts as a judge would write them, or an ``Unscored``. They are parsed by the suite once:
             a reply that it cannot read is not asked for again, as the runner would.
     """
     waiting = iter(replies)
@@ -61,7 +61,7 @@ def dry_run(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> DryR
 
 
 def shape(question: Question) -> Shape:
-    """A question without what somebody else wrote into it: texts between data markers are cut out, pictures are only counted.
+    """Return a question without foreign texts: texts between data markers are cut out, pictures are counted.
 
     Two questions about different prompts have the same shape, whatever the prompts say; a test of a suite holds it to that.
 

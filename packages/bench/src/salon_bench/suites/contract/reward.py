@@ -36,14 +36,14 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 @dataclass(frozen=True)
 class SuiteReward(AskingReward):
-    """What a suite scores one picture, or one completion, brought to 0 … 1: the mean of its rows of scores.
+    """Reward a picture or completion by the mean of a suite's scores, from 0 to 1.
 
     Columns: ``prompt_id`` (the suite's prompt that the picture was made for, or its question) and for pictures ``images``; then
     the completions themselves are not looked at. Range: 0 to 1.
 
     Attributes:
         suite: whose questions are asked.
-        judge: whoever answers them; None for suites whose questions the policy answers.
+        judge: answers them; None for suites whose questions the policy answers.
         source: the suite's file of prompts, where it needs one.
         dimensions: rows that count; empty: all that the suite says are worth something.
         scale: lowest and highest score, which become 0 and 1; None: as the suite says.

@@ -2,7 +2,7 @@
 
     prompts × generations ── cases ──► Case ── examine ──► Inquiry ⇄ Verdict … ──► records ── aggregate ──► Summary
 
-A suite asks nobody: :meth:`Suite.examine` is a generator that yields what it wants to know and is sent the verdict. So
+A suite does no I/O: :meth:`Suite.examine` is a generator that yields inquiries and receives verdicts. So
 the same lines of a suite run against a live judge, against the replies of an earlier run (``rescore``), and again after
 a crash (``resume``), and never see a time-out, a retry or a bad picture: those arrive as ``Unscored``.
 """
@@ -105,7 +105,7 @@ class Case:
 
     @property
     def image(self) -> Media:
-        """The first picture; an empty stand-in when the case has none, because then nobody will be asked."""
+        """The first picture; an empty one for a case without pictures, which no judge is asked about."""
         return self.media[0] if self.media else _NO_PICTURE
 
     @property
@@ -171,7 +171,7 @@ class Summary:
 
 
 def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
-    """The plain way: a case for every prompt × model × sample, and one with a ``problem`` for a missing generation."""
+    """Yield a case per prompt, model and sample; a missing generation makes one with a ``problem``."""
     for model in generations.models:
         for item in prompts:
             found = generations.of(item.prompt.prompt_id, model)
@@ -199,7 +199,7 @@ class RewardSpec:
 
     Attributes:
         of: of a row with a value, from 0 to 1, higher is better; None: the row does not count.
-        answers: the suite examines whoever answers, not a picture: the completion is the reply to its questions.
+        answers: the suite examines the policy, not a picture: the completion is the reply to its questions.
         take: for a suite that asks a judge about an answer: the case with the completion in it, or None for one that cannot be
             read, which earns 0.
         why_not: for a suite that no single completion can be paid by: the reason, as a clause.

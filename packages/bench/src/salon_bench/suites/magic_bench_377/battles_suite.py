@@ -3,7 +3,7 @@
     two pictures ─┬─ "first":  model a on one side ──► left, right, both good, both bad ─┐
                   └─ "second": the sides exchanged ──► left, right, both good, both bad ─┴─► a battle ──► salon rank
 
-Paper 004 (MEF), section 5.1 and appendix E. People see a pair once, on sides drawn by lot; a model judge may prefer a side, so
+Paper 004 (MEF), section 5.1 and appendix E. People see a pair once, on random sides; a model judge may prefer a side, so
 it sees each pair both ways. What two showings that contradict each other come to is a rule with a name.
 """
 
@@ -40,7 +40,7 @@ _POINTS = {Winner.MODEL_A: 1.0, Winner.MODEL_B: 0.0, **dict.fromkeys(_TIES, 0.5)
 def combined(first: Winner, second: Winner, rule: OrderRule) -> Verdict[Winner]:
     """The outcome of a battle from those of its two showings.
 
-    Two ties of different kinds are a tie by every rule: both say that nobody won.
+    Two ties of different kinds are a tie by every rule: both say that no picture won.
 
     Example:
         >>> [combined(Winner.MODEL_A, second, OrderRule.TIE).value.value for second in (Winner.MODEL_A, Winner.MODEL_B)]
@@ -175,7 +175,7 @@ def _pictures(prompt_id: str, pair: Pair, generations: "Generations") -> tuple[G
 
 
 def _sides(case: Case) -> tuple[Side, Side]:
-    """Where model a's picture stands in the first and in the second showing."""
+    """The side of model a's picture in the first and in the second showing."""
     left_first = int(digest("side", case.case_id, length=8), 16) % 2 == 0
     return (Side.LEFT, Side.RIGHT) if left_first else (Side.RIGHT, Side.LEFT)
 

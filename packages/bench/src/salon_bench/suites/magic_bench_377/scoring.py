@@ -37,7 +37,7 @@ def summarize_marks(scores: pl.DataFrame) -> Summary:
     rows = [*_marks(scores), *_checks(scores)]
     notes = (
         "Marks are means over prompts of means over pictures (1 to 5); their 95 % intervals know the spread between a prompt's "
-        "pictures alone, and there is none with one picture per prompt.",
+        "pictures alone, and one picture per prompt has no interval.",
         "Test points are shares of checks that are met in full; 95 % intervals by Wilson, checks taken for independent.",
         *reasons_sentence(scores.filter(pl.col("task").is_in([MOS, TEST_POINTS])), "Rows without a verdict"),
     )

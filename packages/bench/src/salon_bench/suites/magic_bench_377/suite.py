@@ -59,7 +59,7 @@ class PromptFileSuite(SuiteBase):
         return Questions(Templates(_FOLDER))
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The prompts of a file; there is none that ships with Salon.
+        """Return the prompts of a file; Salon ships none.
 
         Raises:
             InputError: without a file, or when it is wrong.
@@ -128,7 +128,7 @@ def required_prompts(source: Path | None, language: str | None = None) -> Sequen
 
 
 def rater(context: RunContext) -> str:
-    """The name under which a judge rates and votes: with its version, so that those of two versions are two raters.
+    """Return a judge's name as a rater, with its version, so that two versions are two raters.
 
     Example:
         >>> rater(RunContext("run", "qwen", "0123456789abcdef"))

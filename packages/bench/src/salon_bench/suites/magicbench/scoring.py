@@ -63,8 +63,8 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
         scored. A value from a panel of judges counts as the majority's; an even split as no verdict.
 
     Raises:
-        InputError: a column is missing, a task is no sub-category, or the released rules are asked of pictures that nobody
-            assessed because they lack their subject.
+        InputError: a column is missing, a task is no sub-category, or the released rules are asked of pictures
+            without an assessment because they lack their subject.
     """
     missing = [name for name in _NEEDED if name not in scores.columns]
     if missing:

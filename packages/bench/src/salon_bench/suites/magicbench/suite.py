@@ -46,7 +46,7 @@ class MagicBench(SuiteBase):
             default: ours. The folder's content is part of the version.
 
     Raises:
-        InputError: for a fidelity that is none, or a folder that lacks a template.
+        InputError: the fidelity is unknown, or the folder lacks a template.
     """
 
     steps = ("subject", "assessment")
@@ -84,7 +84,7 @@ class MagicBench(SuiteBase):
         return Questions(Templates(self._folder))
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The prompts of a file; there is none that ships with Salon.
+        """Return the prompts of a file; Salon ships none.
 
         Raises:
             InputError: without a file, or when it is wrong.
@@ -100,7 +100,7 @@ class MagicBench(SuiteBase):
     def examine(self, case: Case) -> Examination:
         """Ask for the subject, then for artifacts; the rows are those of :class:`~.subjects.Dimension`.
 
-        A dimension that nobody was asked about has no row: a picture without its subject is assessed no further.
+        A dimension that was not asked about has no row: a picture without its subject is assessed no further.
         """
         text, subject = case.prompt.text, str(case.facts["subject"])
         subject_class = str(case.facts["class"])
@@ -147,7 +147,7 @@ def _overall(present: Verdict[bool], assessment: Verdict[MagicMirrorAnswer] | No
     if isinstance(present, Unscored):
         return present
     if present.value:
-        return _normal(assessment) if assessment is not None else Unscored(Reason.ABSTAINED, "nobody was asked")
+        return _normal(assessment) if assessment is not None else Unscored(Reason.ABSTAINED, "no judge was asked")
     if rules.need_readable_assessment and isinstance(assessment, Unscored):
         return assessment
     return Scored(0.0)

@@ -213,6 +213,6 @@ def _notes(found: Sums, scores: pl.DataFrame, fidelity: Fidelity, replicates: in
     elif lacking:
         yield f"The numbers over all tracks are about fewer than seven; these lack verdicts: {', '.join(lacking)}."
     ours = scores.filter(pl.col("dimension").is_in([str(axis) for axis in _AXES]))
-    yield from reasons_sentence(ours, "Verdicts that could not be had")
+    yield from reasons_sentence(ours, "Missing verdicts")
     if replicates:
         yield f"95 % intervals: percentile bootstrap over prompts within tracks, {replicates} replicates, seed {seed}."

@@ -1,4 +1,4 @@
-"""PRISM-Bench: does the picture do what its prompt asks for, and is it well made? Seven tracks, in English or Chinese.
+"""PRISM-Bench: alignment and aesthetics of pictures on seven tracks, in English or Chinese.
 
     picture ── "alignment" ──► score by the track's rubric ──┐
        └─────── "aesthetic" ──► score by the one rubric ─────┴──► two rows of scores, 0 to 10
@@ -41,7 +41,7 @@ class PrismBench(SuiteBase):
         fidelity: whose rules count.
 
     Raises:
-        InputError: for a language or fidelity that is none.
+        InputError: the language or the fidelity is unknown.
     """
 
     pictures = PicturePolicy()
@@ -84,7 +84,7 @@ class PrismBench(SuiteBase):
         return Questions(Templates(Path(__file__).with_name("prompts")), language)
 
     def prompts(self, source: Path | None) -> Rows[SuitePrompt]:
-        """The prompts of a file or folder (see :func:`~.prompt_file.read_prompts`); there is none that ships with Salon.
+        """Return the prompts of a file or folder (see :func:`~.prompt_file.read_prompts`); Salon ships none.
 
         Raises:
             InputError: without a source, or when it is wrong.

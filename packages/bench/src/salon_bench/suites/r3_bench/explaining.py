@@ -1,8 +1,8 @@
 """Stage 3, ``r3-explanations``: does the policy's explanation name the annotated error? Gives S_ref.
 
-    aligned     1 if the policy said that the picture matches, else 0                           nobody is asked
+    aligned     1 if the policy said that the picture matches, else 0                           no judge is asked
     misaligned  0 if it said so; else a judge without picture compares the two explanations     1 if equivalent
-    no verdict of the policy: Unscored with its reason                                          nobody is asked
+    no verdict of the policy: Unscored with its reason                                          no judge is asked
 
 Paper 002, Equation 2 and appendix E.1.
 """

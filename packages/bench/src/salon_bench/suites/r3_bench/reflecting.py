@@ -66,7 +66,7 @@ class Reflecting(SuiteBase):
         return digest(self.name, {"words": words_version("reflect"), "rules": _RULES_VERSION})
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The rows of the user's file; there is none that ships with Salon.
+        """Return the rows of the user's file; Salon ships none.
 
         Raises:
             InputError: without a file, or when it is wrong.

@@ -69,7 +69,7 @@ def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: D
 
 
 def changes(scores: "pl.DataFrame") -> "list[Line]":
-    """Count the edited pictures that became better, worse, or stayed as they were, as shares of the rows with a verdict.
+    """Return the shares of edited pictures that improved, worsened or stayed unchanged.
 
     V after the edit is compared with V before it (as the released script does): the gain of a picture that was right before
     is 0 whatever the edit does to it. A row without these two, whose picture was not edited, is unchanged.

@@ -1,8 +1,8 @@
 """Stage 4, ``r3-images``: yes/no questions about each misaligned picture before and after its edit. Gives S_rect.
 
     edit made        "before" and "after" are asked; (V_post − V_pre) / (1 − V_pre)
-    nothing to edit  the policy said that the picture matches, so it stays as it is: 0, nobody is asked
-    no verdict, or no picture from the editor: Unscored with the reason, nobody is asked
+    nothing to edit  the policy said that the picture matches, so it stays as it is: 0, no judge is asked
+    no verdict, or no picture from the editor: Unscored with the reason, no judge is asked
 
 Paper 002, Equation 3 and appendix E.2.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 S_RECT: Final = "s_rect"
 BEFORE, AFTER = SIDES
 ORIGINAL_MODEL: Final = "r3-bench"
-"""Under which model the pictures of the benchmark itself stand in ``generations``."""
+"""The model of the benchmark's own pictures in ``generations``."""
 _PIXELS: Final = 1088 * 1088
 _RULES_VERSION: Final = 1
 
@@ -98,7 +98,7 @@ class Verifying(SuiteBase):
         return [case.score(task, BEFORE, before), case.score(task, AFTER, after), case.score(task, S_RECT, result)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """S_rect by the paper's denominator and by the released one, V before and after, and what became of the pictures."""
+        """S_rect by the paper's denominator and by the released one, V before and after, and the shares of changed pictures."""
         from salon_bench.suites.contract.tables import summary_of
 
         lines = lines_of(scores, S_RECT, "s_rect", "all", share=False)

@@ -31,7 +31,7 @@ _DIMENSIONS = (OCR, OCR_WORDS)
 
 
 def check_text(cases: Iterable[Case], reader: TextReader, *, run_id: str = "ocr") -> Iterator[Score]:
-    """Two rows for each case of the text rendering track, in points of 10; cases of other tracks are passed over.
+    """Yield two rows per case of the text rendering track, in points of 10.
 
     A picture that is missing or damaged, and a prompt that puts no text in quotation marks, give rows with the reason.
 
