@@ -10,6 +10,7 @@ from pathlib import Path
 MODULES = (
     "salon_arena",
     "salon_bench",
+    "salon_curate",
     "salon_published",
     "salon_ranking",
     "salon_ranking.agreement",

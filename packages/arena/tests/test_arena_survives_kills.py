@@ -11,8 +11,8 @@ import pytest
 from small_arena import write_material
 
 from salon_arena import ArenaDatabase, export_answers
-from salon_arena.board import winner_of
 from salon_arena.export import battle_id
+from salon_arena.settling import winner_of
 from salon_store import ResultStore
 
 VOTER = Path(__file__).with_name("killed_voter.py")

@@ -227,3 +227,15 @@ def test_no_battles_are_refused():
         cycle_report(empty)
     with pytest.raises(BattleError, match="there are no battles"):
         alternative_scores(empty, "newman")
+
+
+@pytest.mark.parametrize("model", ["davidson", "rao-kupper"])
+def test_a_tie_model_without_any_tie_has_one_degree_of_freedom_per_pair_less_the_strengths(model: str):
+    battles = battles_of(("x", "y", 6, 4), ("y", "z", 7, 5), ("x", "z", 8, 3))  # 3 pairs, 2 free strengths
+    tied, plain = goodness_of_fit(battles, fit_ties(battles, model)), goodness_of_fit(battles, fit(battles))
+    assert (tied.degrees_of_freedom, plain.degrees_of_freedom) == (1, 1)
+    assert tied.deviance == pytest.approx(plain.deviance, rel=1e-6)
+    one = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["tie"]})
+    with_tie = Battles.from_frame(pl.concat([battles.frame.collect(), one]))
+    # Each of 3 pairs has two free shares, and the model 2 strengths and the parameter of ties.
+    assert goodness_of_fit(with_tie, fit_ties(with_tie, model)).degrees_of_freedom == 3

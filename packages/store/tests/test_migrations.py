@@ -1,4 +1,4 @@
-"""A store of directories of parts (layouts 1 to 4) becomes one of Delta tables, once, whatever kills it."""
+"""A store of directories of parts (layouts 1 to 5) becomes one of Delta tables, once, whatever kills it."""
 
 import json
 import os
@@ -70,7 +70,7 @@ WANTED = ([f"b{number}" for number in range(6)], 6, [False], [None])
 
 
 def test_a_store_of_parts_is_migrated_once_and_its_rows_are_the_same(old: Path, battles: Battles) -> None:
-    with pytest.raises(NotAStoreError, match="must be brought to 5"):
+    with pytest.raises(NotAStoreError, match="must be brought to 6"):
         ResultStore.open(old, read_only=True)
     store = ResultStore.open(old)
     assert contents(store) == WANTED

@@ -15,8 +15,8 @@ from conftest import QUESTION, write_examples
 from salon_taxonomy.answers import MagicMirrorAnswer, render_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_train.data import read_examples
-from salon_train.trainers.events import read_log
-from salon_train.trainers.processes import Processes, said_elsewhere
+from salon_train.run.events import read_log
+from salon_train.run.processes import Processes, said_elsewhere
 
 REWARDS = '''
 import hashlib, json, math, os, signal

@@ -10,11 +10,32 @@ SalonError
         └── MissingExtraError    an optional part of the package is not installed
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from salon_taxonomy.errors import InputError
 
 
+@dataclass(frozen=True)
+class Wrong:
+    """One kind of mistake in the rows of a table: the first row that has it, and how many have it."""
+
+    problem: str
+    row: int
+    rows: int
+    column: str | None = None
+    value: object = None
+    allowed: Sequence[object] | None = None
+    hint: str | None = None
+
+
 class RankingError(InputError):
-    """The root of everything that ``salon_ranking`` raises on purpose."""
+    """The root of everything that ``salon_ranking`` raises on purpose.
+
+    ``wrong`` holds every kind of mistake in the rows of a table, where that is the reason.
+    """
+
+    wrong: tuple[Wrong, ...] = ()
 
 
 class BattleError(RankingError):

@@ -69,7 +69,7 @@ def further_of(
     return tuple(
         Further(
             acceptability(every_by[board.group], confidence=board.confidence) if acceptable else None,
-            diagnosis(rated_by[board.group], ratings_of(board, rated_by[board.group])) if diagnose else None,
+            diagnosis(rated_by[board.group], ratings_of(board, rated_by[board.group])) if diagnose and board.battles else None,
         )
         for board in boards
     )

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from salon_ranking import _core
-from salon_ranking._index import Columns, encode, reading
+from salon_ranking._index import Columns, counting, encode, reading
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.bradley_terry import Estimator, components_of, fit
 from salon_ranking.errors import BattleError
@@ -25,6 +25,7 @@ def rank_by(battles: Battles, column: str, *, baseline: str | None = None, **opt
     A column of lists (capability labels) counts a battle for each of its values. Battles whose value is null form a group of
     their own, named ``(not given)``. Without a named baseline, all groups share the overall default when it plays in
     each of them; else each group has its own. Few battles, as of one rater, seldom have finite ratings: give a prior.
+    A group in which every battle was judged both-bad and taken out has a board of models without a rating.
 
     Args:
         options: as for :func:`rank`.
@@ -45,7 +46,42 @@ def rank_by(battles: Battles, column: str, *, baseline: str | None = None, **opt
     for name, group in groups.items():
         board = rank(group, baseline=shared, **options)  # type: ignore[arg-type]
         boards.append(replace(board, source=battles.source, group=name))
-    return tuple(boards)
+    boards += [_unrated_board(boards[0], name, group) for name, group in _all_both_bad(battles, column, groups).items()]
+    return tuple(sorted(boards, key=lambda board: str(board.group)))
+
+
+def _all_both_bad(battles: Battles, column: str, rated: Mapping[str, Battles]) -> dict[str, Battles]:
+    """The groups in which every battle was judged both-bad and taken out."""
+    if battles.both_bad is None:
+        return {}
+    dtype = battles.both_bad.collect_schema()[column]
+    values = counting(battles.both_bad, battles.weight).select(_values(column, dtype).alias(_GROUP))
+    if isinstance(dtype, pl.List | pl.Array):
+        values = values.explode(_GROUP)
+    names = set(values.with_columns(pl.col(_GROUP).fill_null(NOT_GIVEN)).collect()[_GROUP]) - {*rated}
+    return {
+        name: replace(battles, models=(), both_bad=battles.both_bad.filter(_is_in_group(column, dtype, name)))
+        for name in sorted(names)
+    }
+
+
+def _unrated_board(like: Leaderboard, name: str, group: Battles) -> Leaderboard:
+    """A board made as another, of models without a rating."""
+    return replace(
+        like,
+        table=group.with_unrated(like.table.clear()),
+        group=name,
+        battles=0,
+        baselines=(),
+        converged=True,
+        iterations=0,
+        gradient_norm=0.0,
+        degenerate=0,
+        unconverged=0,
+        left_out=0,
+        planned={},
+        warnings=group.unrated_note,
+    )
 
 
 @takes_battles

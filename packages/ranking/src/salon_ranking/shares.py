@@ -5,9 +5,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from salon_ranking.options import checked, shaped
+
 Floats = NDArray[np.float64]
 
 
+@checked
+@shaped(successes="n", trials="n")
 def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
     """Wilson's score interval of shares (Wilson 1927, doi:10.1080/01621459.1927.10502953); NaN without trials.
 
@@ -22,9 +26,12 @@ def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float =
         share = np.asarray(successes, dtype=np.float64) / n
         centre = (share + z * z / (2 * n)) / (1 + z * z / n)
         half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+    # At a share of 0 or 1 the end is that share; rounding must not make it 1e-17.
+    low, high = np.where(share == 0.0, 0.0, centre - half), np.where(share == 1.0, 1.0, centre + half)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
+@shaped(heads="n", tosses="n")
 def sign_test(heads: ArrayLike, tosses: ArrayLike) -> Floats:
     """Two-sided exact p-values of a fair coin, shape (n,); 1 without tosses.
 

@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 _MEAN = 1000.0
 
 
+@checked
 def compare(boards: Sequence[Leaderboard]) -> pl.DataFrame:
     """Ratings and ranks of all boards side by side, with rank changes against the first.
 
@@ -102,8 +103,8 @@ def compare_votes(
     Ratings count from the mean of the models that both sets rate, which is 1000 in both: so no baseline's own change is read
     as everybody else's. With C the matrix that takes this mean off, the covariance of the differences is C(V₁ + V₂)Cᵀ, V the
     sandwich covariance of each fit. That sum is right only where no vote and no cluster (prompt, rater) is in both
-    sets; otherwise there are no intervals and the header says why. Without the column ``battle_id`` in both, votes are taken
-    as different ones. Degrees of freedom are those of Welch and Satterthwaite.
+    sets, and they are not the same votes; otherwise there are no intervals and the header says why. Without the column
+    ``battle_id`` in both, votes are taken as different ones. Degrees of freedom are those of Welch and Satterthwaite.
 
     Args:
         battles, other: votes, or what :func:`salon_ranking.rank` takes in their place.
@@ -189,6 +190,8 @@ def _side(battles: Battles, shared: Sequence[str], clustered: bool, prior_ties: 
 
 def _dependence(battles: Battles, other: Battles, clustered: bool) -> str | None:
     """Why two sets of votes are not independent; None where nothing shows it."""
+    if _same_rows(battles, other):
+        return "both sets hold the same votes"
     columns = {ID: "battles"}
     if clustered:
         columns |= {name: f"values of {name}" for one in (battles, other) for name in cluster_columns(one.cluster_by)}
@@ -200,6 +203,18 @@ def _dependence(battles: Battles, other: Battles, clustered: bool) -> str | None
             if both:
                 return f"{both:,} {words} are in both"
     return None
+
+
+def _same_rows(battles: Battles, other: Battles) -> bool:
+    """Whether two sets hold the same votes in any order, by the columns that are in both."""
+    if battles.count != other.count:
+        return False
+    frames = [one.rows.drop("__row") for one in (battles, other)]
+    first, second = (frame.collect_schema() for frame in frames)
+    shared = [name for name in first if name in second and not (first[name].is_nested() or second[name].is_nested())]
+    text = pl.concat_str(pl.col(shared).cast(pl.String).fill_null("\0"), separator="\0")
+    hashes = [frame.select(text.hash().sort()).collect() for frame in frames]
+    return hashes[0].equals(hashes[1])
 
 
 def _independence(battles: Battles, other: Battles) -> str:

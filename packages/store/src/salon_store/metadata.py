@@ -9,8 +9,8 @@ from salon_store.errors import NotAStoreError
 from salon_store.places import METADATA, Place, is_url, place_of
 from salon_taxonomy.records import TABLES
 
-FORMAT_VERSION = 5
-"""5: Delta tables. Up to 4: directories of Parquet parts (``migrations.py``)."""
+FORMAT_VERSION = 6
+"""6: Delta tables. Up to 5: directories of Parquet parts (``migrations.py``)."""
 _FORMAT = "salon-store"
 
 

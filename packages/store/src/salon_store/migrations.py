@@ -1,4 +1,4 @@
-"""From directories of Parquet parts (layouts 1 to 4) to Delta tables (layout 5), without copying the rows.
+"""From directories of Parquet parts (layouts 1 to 5) to Delta tables (layout 6), without copying the rows.
 
 A part ``<table>/<run>-<n>.parquet`` is linked under the name of a data file and all of a table's parts are committed at once;
 the parts are removed when every table is committed and ``store.json`` says so. A kill at any point leaves a store of the

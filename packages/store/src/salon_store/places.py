@@ -147,8 +147,7 @@ def is_url(where: str | Path) -> bool:
 
 def _work_directory(url: str) -> Path:
     """Where this machine keeps a bucket's journals, locks and downloaded files."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "salon" / "stores" / sha256(url.rstrip("/").encode()).hexdigest()[:16]
+    return Path.home() / ".local" / "state" / "salon" / "stores" / sha256(url.rstrip("/").encode()).hexdigest()[:16]
 
 
 class Directory:

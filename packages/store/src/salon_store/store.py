@@ -76,7 +76,7 @@ class ResultStore:
             storage_options: for a URL: endpoint, region, credentials, as ``object_store`` names them (``aws_region``, …).
                 What is not given is taken from the environment (``AWS_ACCESS_KEY_ID``, …). They are never stored.
             work: for a URL: the directory on this machine for journals, locks and downloaded files; unless given, one
-                under ``$XDG_STATE_HOME/salon/stores``.
+                under ``~/.local/state/salon/stores``.
 
         Raises:
             NotAStoreError: when the place has other things in it, is newer than this version of Salon, or (read-only)

@@ -166,9 +166,9 @@ class RunEvent(Record):
 
 
 class Prompt(Record):
-    """A text that generators were given; its id is the suite's own, so the key is both."""
+    """A text that generators were given; the key is suite, the suite's own id, and the digest of the content."""
 
-    key = ("suite", "prompt_id")
+    key = ("suite", "prompt_id", "prompt_key")
 
     prompt_id: Key
     suite: Name
@@ -176,6 +176,17 @@ class Prompt(Record):
     language: Name | None = Field(default=None, description="BCP 47 tag: en, zh")
     scenario: Name | None = None
     labels: tuple[Name, ...] = ()
+    prompt_key: Key | None = Field(default=None, description="Digest of the row's content; run_prompts refers to it")
+
+
+class RunPrompt(Record):
+    """The reference from a run to the content of one of its prompts."""
+
+    key = ("run_id", "prompt_id")
+
+    run_id: Key
+    prompt_id: Key
+    prompt_key: Key
 
 
 class Generation(Record):
@@ -385,6 +396,7 @@ TABLES: dict[str, type[Record]] = {
     "runs": Run,
     "run_events": RunEvent,
     "prompts": Prompt,
+    "run_prompts": RunPrompt,
     "generations": Generation,
     "judge_calls": JudgeCall,
     "assessments": Assessment,

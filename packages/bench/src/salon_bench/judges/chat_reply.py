@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from salon_bench.judges.settings import without_opaque
 from salon_taxonomy.protocols import Token
 from salon_taxonomy.records import Finish
 from salon_taxonomy.visible_text import visible
@@ -99,8 +100,8 @@ def read_error(body: bytes) -> NoCompletion:
 
 
 def one_line(text: str) -> str:
-    """Return the text as one line of at most 300 characters that a terminal cannot act on."""
-    line = visible(" ".join(text[: 2 * _LONGEST_MESSAGE].split()))
+    """Return a server's message as one line of at most 300 characters that a terminal cannot act on, without opaque runs."""
+    line = visible(" ".join(without_opaque(text)[: 2 * _LONGEST_MESSAGE].split()))
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 
 

@@ -10,14 +10,14 @@ the graph of who met whom is bipartite.
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
-import numpy as np
 import polars as pl
 
 from salon_ranking._index import reading, weight_of
 from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.options import takes_battles
-from salon_ranking.pairwise._board import check_battles, normal_quantile
+from salon_ranking.pairwise._board import check_battles
+from salon_ranking.shares import wilson_interval
 from salon_taxonomy.records import Winner
 
 BothBad: TypeAlias = Literal["tie", "drop", "own"]
@@ -77,7 +77,6 @@ def acceptability(battles: Battles, *, confidence: float = 0.95) -> pl.DataFrame
         (0.75, 0.409)
     """
     _check_rows(battles)
-    z = normal_quantile(confidence)
     bad = pl.col("winner").cast(pl.String) == Winner.BOTH_BAD.value
     with reading(battles.source):
         sides = [
@@ -89,15 +88,19 @@ def acceptability(battles: Battles, *, confidence: float = 0.95) -> pl.DataFrame
         sums = (
             pl.concat(sides)
             .group_by("model")
-            .agg(matches=pl.col("w").sum(), both_bad=pl.col("w").filter(pl.col("bad")).sum(), squares=(pl.col("w") ** 2).sum())
+            .agg(
+                good=pl.col("w").filter(~pl.col("bad")).sum(),
+                both_bad=pl.col("w").filter(pl.col("bad")).sum(),
+                squares=(pl.col("w") ** 2).sum(),
+            )
+            .with_columns(matches=pl.col("good") + pl.col("both_bad"))
             .sort("model")
             .collect(engine="streaming")
         )
-    matches, both_bad, squares = (sums[name].to_numpy() for name in ("matches", "both_bad", "squares"))
-    share, number = 1.0 - both_bad / matches, matches**2 / squares
-    middle = (share + z**2 / (2.0 * number)) / (1.0 + z**2 / number)
-    reach = z / (1.0 + z**2 / number) * np.sqrt(share * (1.0 - share) / number + z**2 / (4.0 * number**2))
-    ends = {"acceptable": share, "ci_low": np.maximum(middle - reach, 0.0), "ci_high": np.minimum(middle + reach, 1.0)}
+    good, matches, squares = (sums[name].to_numpy() for name in ("good", "matches", "squares"))
+    share, number = good / matches, matches**2 / squares
+    low, high = wilson_interval(share * number, number, confidence)
+    ends = {"acceptable": share, "ci_low": low, "ci_high": high}
     return sums.select("model", "matches", "both_bad").with_columns(**{name: pl.Series(v) for name, v in ends.items()})
 
 

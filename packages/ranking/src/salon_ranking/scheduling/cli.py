@@ -270,6 +270,7 @@ def _shelf(
         raise OptionError("--generations and --prompts exclude each other", hint="Generations name their prompts.")
     if prompts is not None:
         table = Table(read_table(prompts, "prompts", BattleError), str(prompts), BattleError).with_names(["prompt_id"])
+        table.refuse_wrong()
         return Shelf.full(models, table.frame["prompt_id"].to_list(), samples)
     if generations is not None:
         return Shelf.from_frame(read_table(generations, "generations", BattleError), str(generations))
