@@ -1,4 +1,4 @@
-"""Prompts composed from pools: fifty for each track, the same in both languages (paper 003, section 3.1 and appendix C.1).
+"""Prompts composed from pools: fifty for each track, the same in both languages (PRISM-Bench, section 3.1 and appendix C.1).
 
 The paper has a language model join what was drawn; here a sentence for each track does, so composing is offline, seeded and
 deterministic, and the id of a translation is that of its prompt with ``-zh`` behind it.
