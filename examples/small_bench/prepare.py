@@ -16,7 +16,7 @@ from scenes import write_prompts
 
 from salon_bench.judges.recording import RecordingJudge
 from salon_bench.runs.plan import Subject, planned
-from salon_bench.runs.session import execute
+from salon_bench.runs.suite_runner import execute
 from salon_bench.suites.contract.registry import suite_named
 
 

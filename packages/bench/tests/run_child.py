@@ -8,10 +8,10 @@ from number_suite import NumberSuite
 
 from salon_bench.judges import ChatSettings, OpenAICompatibleJudge
 from salon_bench.judges.settings import Limits as JudgeLimits
-from salon_bench.runs.folding import fold_apart
+from salon_bench.runs.checkpoint import fold_apart
 from salon_bench.runs.plan import Planned, RunPlan, Subject
-from salon_bench.runs.runner import Outcome, Pace
-from salon_bench.runs.session import execute
+from salon_bench.runs.session import Outcome
+from salon_bench.runs.suite_runner import Pace, execute
 from salon_bench.suites.contract.generations import Generations
 
 RE_ASKS = 12

@@ -257,6 +257,7 @@ def test_instructions_that_rewrite_the_prompt_are_counted_and_change_no_picture(
     assert found["s_rect", None]["value"] is None
 
 
+@pytest.mark.slow
 def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_path):
     runner = CliRunner()
     drawn, store = tmp_path / "drawn", tmp_path / "results"
@@ -271,7 +272,7 @@ def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_p
         runs.append(Workspace.open(work).run_of("images"))
     [table] = score_tables(read_scores(store, runs), "s_rect", missing="zero")
     found = compare(table, sizes=[8], rounds=50)
-    assert [each.subject for each in found.run_statuses] == ["pixels", "pixels:width=48"]
+    assert [each.subject for each in found.standings] == ["pixels", "pixels:width=48"]
     assert found.differences[0].significant
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from number_suite import NumberSuite
 
 from salon_bench.cli import run as bench_cli
-from salon_bench.runs import folding
+from salon_bench.runs import checkpoint
 from salon_bench.suites.contract import registry
 from salon_bench.testing.mock_server import Fault, Line, Script, fixed, serving
 from salon_store import ResultStore
@@ -35,8 +35,8 @@ def small_suite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Nu
     known = {"numbers": NumberSuite(4, with_pictures=True)}
     found = registry.suite_named
     monkeypatch.setattr(registry, "suite_named", lambda name: known.get(name) or found(name))
-    monkeypatch.setattr("salon_bench.runs.view_again.suite_named", lambda name: known.get(name) or found(name))
-    monkeypatch.setattr(folding, "fold_apart", folding.fold_here)  # a process for each costs more than these runs
+    monkeypatch.setattr("salon_bench.runs.view.suite_named", lambda name: known.get(name) or found(name))
+    monkeypatch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)  # a process for each costs more than these runs
     monkeypatch.chdir(tmp_path)
     return known
 
@@ -63,7 +63,7 @@ def test_a_run_prints_the_suites_numbers_and_a_second_one_asks_nobody(pictures: 
     assert report["complete"] is True
     assert report["subjects"][0]["table"][0]["value"] == 6.0
     assert report["progress"]["done"] == 4
-    assert "is finished; nobody is asked" in second.stderr
+    assert "is finished; no judge is asked" in second.stderr
     assert json.loads(second.stdout)[0]["subjects"] == report["subjects"]
 
 
@@ -214,7 +214,7 @@ def test_a_server_that_comes_back_is_asked_for_the_rest(pictures: Path) -> None:
         (["resume", "nothing", "--store", "results"], "no store"),
         (["runs", "--store", "pictures"], "no store"),
         (["status", "x", "--store", "empty"], "there is no run"),
-        (["rescore", "imported", "--store", "empty"], "made elsewhere"),
+        (["rescore", "imported", "--store", "empty"], "were imported"),
     ],
 )
 def test_a_mistake_is_explained_and_exits_two(pictures: Path, words: list[str], said: str) -> None:

@@ -14,7 +14,7 @@ from number_suite import NumberSuite
 from salon_bench.analysis.panel import agreement, combined_labels, combined_scores, judge_together
 from salon_bench.judges import RoutedJudge
 from salon_bench.runs.plan import Planned, RunPlan, Subject, drawn, planned
-from salon_bench.runs.view_again import refuse_another_run
+from salon_bench.runs.view import refuse_another_run
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import ReplayJudge
 

@@ -1,9 +1,10 @@
 """The rows of a run are read in an order that has nothing to do with when its replies came."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_bench.runs.status import rows_of
+from salon_bench.runs.view import RunView
 from salon_store import ResultStore
 from salon_taxonomy.records import Score
 
@@ -25,6 +26,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)  # each makes a store
 @given(order=st.permutations(ROWS), cut=st.integers(0, len(ROWS)))
 def test_whatever_came_first_a_reader_gets_the_same_table(tmp_path_factory, order, cut):
@@ -33,4 +35,4 @@ def test_whatever_came_first_a_reader_gets_the_same_table(tmp_path_factory, orde
     for some in (order[:cut], order[cut:]):
         if some:
             store.append("scores", some, run_id="r")
-    assert rows_of(folder, "scores", "r").select("prompt_id", "task").rows() == [(row.prompt_id, row.task) for row in ROWS]
+    assert RunView(folder, "r").rows("scores").select("prompt_id", "task").rows() == [(row.prompt_id, row.task) for row in ROWS]

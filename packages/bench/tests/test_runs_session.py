@@ -19,13 +19,13 @@ from rich.console import Console
 from salon_bench.cli.progress_bar import Bar
 from salon_bench.runs import checkpoint as checkpoint_module
 from salon_bench.runs.checkpoint import Checkpoint
-from salon_bench.runs.interrupting import stop_on_signals
 from salon_bench.runs.limits import Limits, Spending
 from salon_bench.runs.plan import Planned, RunPlan, Subject
 from salon_bench.runs.progress import Progress
-from salon_bench.runs.runner import Outcome, Pace
-from salon_bench.runs.session import FinishedError, execute
-from salon_bench.runs.status import State, rows_of, run_status
+from salon_bench.runs.session import FinishedError, Outcome, stop_on_signals
+from salon_bench.runs.status import RunState, run_status
+from salon_bench.runs.suite_runner import Pace, execute
+from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.reward import SuiteReward
 from salon_rewards.asking import Answers
@@ -79,7 +79,7 @@ def go(planned: Planned, judge: Numbers, store: Path, **options: object) -> Outc
 
 
 def totals(store: Path, planned: Planned) -> list[float | None]:
-    rows = rows_of(store, "scores", planned.plan.run_id)
+    rows = RunView(store, planned.plan.run_id).rows("scores")
     return rows.filter(rows["dimension"] == "total").sort("prompt_id")["value"].to_list()
 
 
@@ -93,22 +93,22 @@ def test_a_run_leaves_its_rows_its_calls_its_prompts_and_its_history(store: Path
     outcome = go(planned, Numbers(), store)
     assert outcome.complete
     assert totals(store, planned) == [3.0] * 5
-    calls = rows_of(store, "judge_calls", planned.plan.run_id)
+    calls = RunView(store, planned.plan.run_id).rows("judge_calls")
     assert Counter(calls["step"]) == {"first": 5, "second": 5}
     assert set(calls["parse_status"]) == {"parsed"}
     assert calls["case_id"].n_unique() == 5
     assert ResultStore.open(store).read("prompts").collect().height == 5
-    events = rows_of(store, "run_events", planned.plan.run_id).sort("at")
+    events = RunView(store, planned.plan.run_id).rows("run_events").sort("at")
     assert events["kind"].to_list() == ["started", "finished"]
     found = run_status(store, planned.plan.run_id)
-    assert (found.state, found.cases_done, found.cases_total, found.calls) == (State.FINISHED, 5, 5, 10)
+    assert (found.state, found.cases_done, found.cases_total, found.calls) == (RunState.FINISHED, 5, 5, 10)
     assert found.cost_usd == pytest.approx(0.1)
 
 
 def test_a_finished_run_is_not_started_again_and_a_begun_one_only_when_told(store: Path) -> None:
     planned = plan()
     go(planned, Numbers(), store, limits=Limits(calls=3))
-    with pytest.raises(InputError, match="begun before") as refused:
+    with pytest.raises(InputError, match="started before") as refused:
         go(planned, Numbers(), store)
     assert planned.plan.run_id in str(refused.value)
     judge = Numbers()
@@ -124,7 +124,7 @@ def test_no_reply_breaks_a_run_or_becomes_a_score(store: Path) -> None:
     outcome = go(planned, Numbers(lambda question, times: Reply(HOSTILE_REPLIES[int(_once(question).split()[-1])])), store)
     assert outcome.complete
     assert totals(store, planned) == [None] * count
-    calls = rows_of(store, "judge_calls", planned.plan.run_id)
+    calls = RunView(store, planned.plan.run_id).rows("judge_calls")
     assert Counter(calls["step"]) == {"first": count, "first#2": count}
     assert set(calls["parse_status"]) == {"malformed", "empty"}
     assert outcome.progress.re_asked == count
@@ -148,7 +148,7 @@ def test_an_extractor_reads_what_the_parser_cannot(store: Path) -> None:
     assert totals(store, planned) == [3.0]
     assert helper.asked[0].media == ()
     assert helper.asked[0].text.count("</data>") == 2
-    assert "first#extract" in set(rows_of(store, "judge_calls", planned.plan.run_id)["step"])
+    assert "first#extract" in set(RunView(store, planned.plan.run_id).rows("judge_calls")["step"])
 
 
 def test_questions_without_a_reply_leave_their_case_open_and_a_resume_asks_them_alone(store: Path) -> None:
@@ -159,12 +159,12 @@ def test_questions_without_a_reply_leave_their_case_open_and_a_resume_asks_them_
     assert not outcome.complete
     assert (outcome.progress.done, outcome.progress.open) == (3, 1)
     assert outcome.progress.reasons == {Reason.TIMEOUT: 1}
-    assert run_status(store, planned.plan.run_id).state == State.UNFINISHED
+    assert run_status(store, planned.plan.run_id).state == RunState.UNFINISHED
     again = Numbers()
     assert go(planned, again, store, resume=True).complete
     assert len(again.asked) == 2
     assert totals(store, planned) == [3.0] * 4
-    calls = rows_of(store, "judge_calls", planned.plan.run_id)
+    calls = RunView(store, planned.plan.run_id).rows("judge_calls")
     asked = calls.filter(calls["step"] == "first").sort("attempt").group_by("call_id").agg("attempt", "status")
     attempts = {tuple(row["attempt"]): row["status"] for row in asked.iter_rows(named=True)}
     assert attempts[(1, 2, 3)] == ["rejected", "timeout", "ok"]
@@ -174,7 +174,7 @@ def test_lost_questions_are_unscored_for_good_when_that_is_allowed(store: Path) 
     planned = plan(3)
     lost = Numbers(lambda question, times: Reply("", CallStatus.UNREACHABLE) if "prompt 1" in question.text else None)
     assert go(planned, lost, store, keep_lost=True).complete is True
-    rows = rows_of(store, "scores", planned.plan.run_id)
+    rows = RunView(store, planned.plan.run_id).rows("scores")
     assert set(rows.filter(rows["value"].is_null())["unscored_reason"]) == {"unreachable"}
     assert totals(store, planned).count(None) == 1
 
@@ -184,7 +184,7 @@ def test_absurd_counts_and_broken_texts_of_a_judge_are_not_stored(store: Path) -
     odd = Usage(-5, 10**30, float("nan"))
     judge = Numbers(lambda question, times: Reply("1", usage=odd, latency_ms=float("inf"), http_status=7, error="\ud800"))
     assert go(planned, judge, store).complete
-    row = rows_of(store, "judge_calls", planned.plan.run_id).row(0, named=True)
+    row = RunView(store, planned.plan.run_id).rows("judge_calls").row(0, named=True)
     columns = ("prompt_tokens", "completion_tokens", "cost_usd", "latency_ms", "http_status")
     assert [row[name] for name in columns] == [None] * 5
     assert row["error"] == "\ufffd"
@@ -195,7 +195,7 @@ def test_a_reply_that_was_cut_off_is_a_verdict_and_is_not_paid_for_again(store: 
     cut = Numbers(lambda question, times: Reply("1", finish=Finish.LENGTH))
     assert go(planned, cut, store).complete
     assert len(cut.asked) == 2
-    rows = rows_of(store, "scores", planned.plan.run_id)
+    rows = RunView(store, planned.plan.run_id).rows("scores")
     assert set(rows["unscored_reason"]) == {"truncated"}
 
 
@@ -215,8 +215,8 @@ def test_a_limit_stops_asking_and_keeps_what_was_had(store: Path, limits: Limits
     assert not outcome.complete
     assert why in (outcome.stopped or "")
     assert len(judge.asked) == calls
-    assert rows_of(store, "judge_calls", planned.plan.run_id).height == calls
-    event = rows_of(store, "run_events", planned.plan.run_id).sort("at").row(-1, named=True)
+    assert RunView(store, planned.plan.run_id).rows("judge_calls").height == calls
+    event = RunView(store, planned.plan.run_id).rows("run_events").sort("at").row(-1, named=True)
     assert (event["kind"], event["calls"]) == ("stopped", calls)
     rest = Numbers()
     assert go(planned, rest, store, resume=True).complete
@@ -265,7 +265,7 @@ def test_ctrl_c_lets_what_is_in_flight_come_home(store: Path) -> None:
     outcome = go(planned, judge, store, pace=Pace(4), on_start=lambda runner: stop_on_signals(runner, said.append))
     assert outcome.stopped == "stopped by Ctrl-C"
     assert len(said) == 1
-    assert rows_of(store, "judge_calls", planned.plan.run_id).height == len(judge.asked) <= 20
+    assert RunView(store, planned.plan.run_id).rows("judge_calls").height == len(judge.asked) <= 20
     assert go(planned, Numbers(), store, resume=True).complete
 
 
@@ -280,7 +280,7 @@ def test_a_second_ctrl_c_stops_at_once_and_keeps_what_was_had(store: Path) -> No
     judge = Numbers(answer, wait=0.01)
     with pytest.raises(asyncio.CancelledError):
         go(planned, judge, store, pace=Pace(1), on_start=lambda runner: stop_on_signals(runner, lambda words: None))
-    assert rows_of(store, "judge_calls", planned.plan.run_id).height >= 4
+    assert RunView(store, planned.plan.run_id).rows("judge_calls").height >= 4
     rest = Numbers()
     assert go(planned, rest, store, resume=True).complete
     assert totals(store, planned) == [3.0] * 20
@@ -311,14 +311,14 @@ def test_a_run_can_be_seen_while_it_works_and_after_it_was_killed(store: Path) -
 
     with pytest.raises(KilledError):
         go(planned, Numbers(look), store, limits=Limits(calls=2), fold=never)
-    assert set(seen) == {State.RUNNING}
+    assert set(seen) == {RunState.RUNNING}
     left = run_status(store, planned.plan.run_id)
-    assert (left.state, left.calls) == (State.UNFINISHED, 2)
+    assert (left.state, left.calls) == (RunState.UNFINISHED, 2)
     judge = Numbers()
     assert go(planned, judge, store, resume=True).complete
     assert len(judge.asked) == 4
     after = run_status(store, planned.plan.run_id)
-    assert (after.state, after.calls) == (State.FINISHED, 6)
+    assert (after.state, after.calls) == (RunState.FINISHED, 6)
 
 
 def test_the_bar_shows_cases_rate_cost_and_reasons() -> None:
@@ -341,7 +341,7 @@ def test_a_suite_that_uses_a_name_twice_is_told_so(store: Path) -> None:
 
     with pytest.raises(InputError, match="same name"):
         go(plan(suite=Twice(2)), Numbers(), store)
-    assert run_status(store, plan(suite=Twice(2)).plan.run_id).state == State.UNFINISHED
+    assert run_status(store, plan(suite=Twice(2)).plan.run_id).state == RunState.UNFINISHED
 
 
 def test_a_suite_that_fails_loses_no_reply(store: Path) -> None:
@@ -354,7 +354,7 @@ def test_a_suite_that_fails_loses_no_reply(store: Path) -> None:
     judge = Numbers()
     with pytest.raises(ZeroDivisionError):
         go(planned, judge, store, pace=Pace(1))
-    event = rows_of(store, "run_events", planned.plan.run_id).sort("at").row(-1, named=True)
+    event = RunView(store, planned.plan.run_id).rows("run_events").sort("at").row(-1, named=True)
     assert "a bug of the suite" in event["detail"]
     mended = Numbers()
     assert go(replace(planned, suite=NumberSuite(3)), mended, store, resume=True).complete
@@ -373,7 +373,7 @@ def test_full_segments_are_folded_while_the_run_goes_on(store: Path, monkeypatch
     assert go(planned, Numbers(), store, fold=fold).complete
     assert folds.count("salon-fold") >= 3
     assert totals(store, planned) == [3.0] * 100
-    assert rows_of(store, "judge_calls", planned.plan.run_id).height == 200
+    assert RunView(store, planned.plan.run_id).rows("judge_calls").height == 200
 
 
 def test_bad_pictures_are_unscored_without_a_call_and_missing_ones_too(store: Path, tmp_path: Path) -> None:
@@ -386,7 +386,7 @@ def test_bad_pictures_are_unscored_without_a_call_and_missing_ones_too(store: Pa
     assert go(planned, judge, store).complete
     assert len(judge.asked) == 2
     assert len(judge.asked[0].media) == 1
-    rows = rows_of(store, "scores", planned.plan.run_id)
+    rows = RunView(store, planned.plan.run_id).rows("scores")
     assert Counter(rows["unscored_reason"]) == {"bad_media": 4, None: 2}
     generation = ResultStore.open(store).read("generations").collect().row(0, named=True)
     assert (generation["width"], generation["prompt_id"]) == (8, "p00001")

@@ -26,8 +26,8 @@ from salon_train.configuration.schema import (
     StoreSection,
     VllmSection,
 )
-from salon_train.refining import RefinementSettings, read_refiner_configuration
-from salon_train.trainers.plan import prompt_plan
+from salon_train.refiner import RefinementSettings, read_refiner_configuration
+from salon_train.sampling.prompt_order import prompt_plan
 
 REFINERS = ("r3-refiner-7b", "r3-refiner-8b")
 WHOLE = '[run]\nfolder = "run"\n[model]\nname = "m"\n[data]\ntrain = ["t.jsonl"]\n'
@@ -158,7 +158,7 @@ def test_what_vllm_is_told_are_settings_of_trl(tmp_path):
     from trl import GRPOConfig
 
     from salon_train.configuration.schema import GrpoSection, VllmSection
-    from salon_train.trainers.arguments import _vllm
+    from salon_train.run.arguments import _vllm
 
     url = "http://127.0.0.1:8000"
     told = _vllm(GrpoSection(steps=1, rollouts="vllm", vllm=VllmSection(mode="server", url=url)))

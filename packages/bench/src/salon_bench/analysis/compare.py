@@ -4,9 +4,10 @@
     rows of B ┘── per prompt ──────────► one scored ── counted, in no difference
 
 A difference is A less B in the unit of the rows, which is the suite's own (PRISM-Bench: points of 10; MagicBench: 1 is free of
-the flaw). What a suite adds up from the rows stands in :mod:`~salon_bench.runs.summaries`.
+the flaw). The suite's own totals are in :meth:`~salon_bench.runs.view.RunView.summaries`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -14,8 +15,8 @@ from typing import Final
 import polars as pl
 
 from salon_bench.analysis.comparison import Change, Comparison, Gap, Move, Side
-from salon_bench.runs.run_facts import prompt_texts
-from salon_bench.runs.status import RunStatus, State, rows_of, run_status
+from salon_bench.runs.status import RunState, RunStatus, run_status
+from salon_bench.runs.view import RunView
 from salon_ranking.agreement import paired_bootstrap
 from salon_taxonomy.errors import InputError
 
@@ -58,10 +59,10 @@ def compare(
     """
     if replicates < 0 or biggest < 0:
         raise InputError("must be 0 or more", key="replicates" if replicates < 0 else "biggest", value=min(replicates, biggest))
-    stand_a, stand_b = run_status(store, run_a), run_status(store, run_b)
-    (side_a, rows_a), (side_b, rows_b) = _side(store, stand_a, subject_a), _side(store, stand_b, subject_b)
+    view_a, view_b = (RunView(store, run_status(store, each)) for each in (run_a, run_b))
+    (side_a, rows_a), (side_b, rows_b) = _side(view_a, subject_a), _side(view_b, subject_b)
     _refuse(side_a, side_b, across_versions=across_versions)
-    texts = _same_texts(prompt_texts(store, stand_a), prompt_texts(store, stand_b))
+    texts = _same_texts(view_a.prompts, view_b.prompts)
     pairs = _paired(rows_a, rows_b)
     if not pairs.drop_nulls(["n_a", "n_b"]).height:
         raise InputError("the two runs have no prompt in common", value=f"{run_a}, {run_b}")
@@ -77,7 +78,7 @@ def compare(
     ]
     changes = _changes(pairs)
     listed = tuple(replace(each, text=texts.get(each.prompt_id)) for each in changes[:biggest])
-    notes = tuple(_notes(side_a, side_b, (stand_a, stand_b), rows_a, rows_b, replicates, confidence, seed))
+    notes = tuple(_notes(side_a, side_b, (view_a.status, view_b.status), rows_a, rows_b, replicates, confidence, seed))
     prompts = pairs["prompt_id"].n_unique()
     return Comparison(side_a, side_b, tuple(gaps), listed, len(changes), prompts, confidence, replicates, seed, notes)
 
@@ -85,19 +86,18 @@ def compare(
 # ---------------------------------------------------------------------------------------------------------------- the sides
 
 
-def _side(store: Path, stand: RunStatus, subject: str | None) -> tuple[Side, pl.DataFrame]:
-    rows = rows_of(store, "scores", stand.run_id)
-    subjects = sorted(rows["subject_model"].unique())
+def _side(view: RunView, subject: str | None) -> tuple[Side, pl.DataFrame]:
+    subjects = view.subjects
     if not subjects:
-        raise InputError("the run holds no scores yet", value=stand.run_id, hint="salon bench status says how far it is.")
+        raise InputError("the run holds no scores yet", value=view.run_id, hint="salon bench status says how far it is.")
     if subject is None and len(subjects) > 1:
         hint = "Say whose rows: --subject-a NAME, --subject-b NAME."
-        raise InputError("the run has several subjects", value=stand.run_id, allowed=subjects, hint=hint)
+        raise InputError("the run has several subjects", value=view.run_id, allowed=subjects, hint=hint)
     if subject is not None and subject not in subjects:
-        raise InputError(f"the run {stand.run_id} has no subject", value=subject, allowed=subjects)
-    mine = rows.filter(pl.col("subject_model") == (subject or subjects[0]))
+        raise InputError(f"the run {view.run_id} has no subject", value=subject, allowed=subjects)
+    mine = view.of(subject or subjects[0])
     first = mine.row(0, named=True)
-    side = Side(stand.run_id, first["suite"], first["subject_model"], first["judge"], first["judge_version"] or "")
+    side = Side(view.run_id, first["suite"], first["subject_model"], first["judge"], first["judge_version"] or "")
     return side, mine
 
 
@@ -114,20 +114,22 @@ def _refuse(a: Side, b: Side, *, across_versions: bool) -> None:
         )
 
 
-def _same_texts(of_a: dict[str, str], of_b: dict[str, str]) -> dict[str, str]:
+def _same_texts(of_a: Mapping[str, str], of_b: Mapping[str, str]) -> dict[str, str]:
     """The texts of both sides; prompts that share an id must share their text."""
     for prompt_id in of_a.keys() & of_b.keys():
         if of_a[prompt_id] != of_b[prompt_id]:
             hint = "The runs were given different files of prompts; there is nothing to pair."
             raise InputError("means another text in either run: the prompt", value=prompt_id, hint=hint)
-    return of_a | of_b
+    return {**of_a, **of_b}
 
 
 # ------------------------------------------------------------------------------------------------------------------- pairs
 
 
 def _paired(rows_a: pl.DataFrame, rows_b: pl.DataFrame) -> pl.DataFrame:
-    """One row per dimension, task and prompt of either side: ``a``, ``b`` (means over samples; null where nothing is scored),
+    """Join the rows of both sides by dimension, task and prompt.
+
+    Columns: ``a``, ``b`` (means over samples; null where nothing is scored),
     ``n_a``, ``n_b`` (rows; null where a side has none), ``scored_a``, ``scored_b``, ``generations_a``, ``generations_b``.
     """
     sides = [
@@ -215,7 +217,7 @@ def _notes(
             "be the judge's, not the subjects'."
         )
     for mark, stand in zip("AB", stands, strict=True):
-        if stand.state in (State.RUNNING, State.UNFINISHED):
+        if stand.state in (RunState.RUNNING, RunState.UNFINISHED):
             notes.append(
                 f"Run {mark} is {stand.state.value}: {stand.cases_done or 0} of {stand.cases_total or '?'} cases have rows."
             )

@@ -1,4 +1,4 @@
-"""The verdicts of runs as one table, for other programs: a row for each score, or a row for each picture.
+"""Export the verdicts of runs as one table: a row per score, or a row per picture.
 
 long    one row per score            wide    one row per picture and task, a column for each dimension
 """
@@ -10,9 +10,8 @@ from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
-from salon_bench.runs.run_facts import prompt_texts
-from salon_bench.runs.status import RunStatus, rows_of, run_status
-from salon_store import ResultStore
+from salon_bench.runs.status import run_status
+from salon_bench.runs.view import RunView
 from salon_store.export import encoded
 from salon_store.files import publish, temporary_name
 from salon_taxonomy.errors import InputError
@@ -32,8 +31,8 @@ def exported(store: Path, run_ids: Sequence[str], *, wide: bool = False) -> pl.D
 
     Returns:
         Columns of the table ``scores``, then ``prompt`` (null where the store has no text of this suite), ``sample``, ``uri``
-        and ``sha256`` of the picture (null where there is none), and ``labels``: those that were given, in order. Wide: every
-        dimension is a column with its value, and ``<dimension>_unscored`` holds the reason where there is none; dimensions
+        and ``sha256`` of the picture (null for a missing picture), and ``labels``: those that were given, in order. Wide: every
+        dimension is a column with its value, and ``<dimension>_unscored`` holds the reason of a missing value; dimensions
         that bear the name of another column get the ending ``_score``. Rows are sorted by their keys.
 
     Raises:
@@ -42,19 +41,18 @@ def exported(store: Path, run_ids: Sequence[str], *, wide: bool = False) -> pl.D
     """
     if not run_ids:
         raise InputError("name a run", hint="salon bench runs lists them.")
-    stands = [run_status(store, run_id) for run_id in dict.fromkeys(run_ids)]
-    scores = pl.concat([rows_of(store, "scores", each.run_id) for each in stands])
-    labels = pl.concat([rows_of(store, "assessments", each.run_id) for each in stands])
+    views = [RunView(store, run_status(store, run_id)) for run_id in dict.fromkeys(run_ids)]
+    scores = pl.concat([each.scores for each in views])
+    labels = pl.concat([each.assessments for each in views])
     given = (
         labels.filter(pl.col("present"))
         .group_by("run_id", "generation_id")
         .agg(pl.concat_str("taxonomy", pl.lit("/"), "label").unique().sort().alias("labels"))
     )
     rows = _wide(scores) if wide else scores
-    opened = ResultStore.open(store, create=False, read_only=True)
-    generations = opened.read("generations").select("generation_id", "sample", "uri", "sha256").collect()
+    generations = views[0].read("generations").select("generation_id", "sample", "uri", "sha256").collect()
     return (
-        rows.join(_texts(store, stands), on=["run_id", "prompt_id"], how="left")
+        rows.join(_texts(views), on=["run_id", "prompt_id"], how="left")
         .join(generations, on="generation_id", how="left")
         .join(given, on=["run_id", "generation_id"], how="left")
         .with_columns(pl.col("labels").fill_null([]))
@@ -131,7 +129,7 @@ def _wide(scores: pl.DataFrame) -> pl.DataFrame:
     return scores.group_by(_PICTURE).agg(columns)
 
 
-def _texts(store: Path, stands: Sequence[RunStatus]) -> pl.DataFrame:
+def _texts(views: Sequence[RunView]) -> pl.DataFrame:
     schema = {"run_id": pl.String, "prompt_id": pl.String, "prompt": pl.String}
-    rows = [(each.run_id, prompt_id, text) for each in stands for prompt_id, text in prompt_texts(store, each).items()]
+    rows = [(each.run_id, prompt_id, text) for each in views for prompt_id, text in each.prompts.items()]
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from salon_bench.runs.status import RunStatus, State, rows_of, run_statuses
-from salon_bench.runs.summaries import SubjectSummary, summaries
+from salon_bench.runs.status import RunState, RunStatus, run_statuses
+from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
 from salon_ranking.report.numbers import counted
@@ -89,7 +89,7 @@ class SuiteBoard:
 
 
 def number(entry: Entry, metric: str, column: str, group: str | None = None) -> Any:
-    """One cell of an entry's numbers; None where there is none."""
+    """Return one cell of an entry's numbers; None for a missing one."""
     for row in _rows(entry):
         if row["metric"] == metric and row.get("group") == group:
             return row.get(column)
@@ -109,14 +109,15 @@ def leaderboards(store: Path, suite: Suite, *, metric: str | None = None, all_ve
         InputError: no run of the suite is finished, or no number bears that name.
         SalonError: for a directory that is no store.
     """
-    runs = [each for each in run_statuses(store) if each.suite == suite.name]
-    done = [each for each in runs if each.state in (State.FINISHED, State.IMPORTED)]
+    every = run_statuses(store)
+    runs = [each for each in every if each.suite == suite.name]
+    done = [each for each in runs if each.state in (RunState.FINISHED, RunState.IMPORTED)]
     if not done:
         raise InputError(
             "no run of the suite is finished",
             source=store,
             value=suite.name,
-            allowed=sorted({each.suite for each in run_statuses(store)}) or None,
+            allowed=sorted({each.suite for each in every}) or None,
             hint=f"{len(runs)} are begun: salon bench status --store {store}" if runs else "salon bench run starts one.",
         )
     newest: dict[tuple[str, str], datetime] = {}
@@ -140,10 +141,10 @@ def _board(
     latest: dict[str, Entry] = {}
     repeated = 0
     for run in sorted(members, key=lambda each: (each.started_at or _LONG_AGO, each.run_id)):
-        scores = rows_of(store, "scores", run.run_id)
-        for each in summaries(suite, store, run.run_id):
+        view = RunView(store, run)
+        for each in view.summaries(suite):
             repeated += each.subject in latest
-            mine = scores.filter(pl.col("subject_model") == each.subject)["prompt_id"].drop_nulls()
+            mine = view.of(each.subject)["prompt_id"].drop_nulls()
             latest[each.subject] = Entry(run.run_id, each.subject, each, frozenset(mine))
     entries = list(latest.values())
     chosen = _ranking_metric(entries, metric)

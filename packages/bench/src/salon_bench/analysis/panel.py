@@ -7,7 +7,6 @@ this is a function of rows and can be computed again at any time.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,12 @@ import polars as pl
 
 from salon_bench.analysis.panel_agreement import LabelAgreement, label_agreement, score_agreement
 from salon_bench.runs.plan import RunPlan
-from salon_bench.runs.status import rows_of
+from salon_bench.runs.session import run_row
+from salon_bench.runs.view import RunView
 from salon_store import ResultStore
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import Run, RunEvent, RunEventKind
+from salon_taxonomy.records import RunEvent, RunEventKind
 from salon_taxonomy.verdict import Reason
 
 RULE = "mean-majority-1"
@@ -31,8 +31,9 @@ _LABEL = ("generation_id", "taxonomy", "label")
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel's run, and how far its members agree: a dict for every task and dimension, with a ``sentence`` for people; and
-    Cohen's κ for every label.
+    """The run of a panel and the agreement of its members.
+
+    ``agreement``: a dict for every task and dimension, with a ``sentence`` for people. ``labels``: Cohen's κ of every label.
     """
 
     run_id: str
@@ -60,7 +61,7 @@ def combined_scores(members: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def combined_labels(members: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFrame, int]:
-    """The labels that more members gave than withheld, or withheld than gave; and how many were tied, which have no row.
+    """Return the labels by majority, and the number of tied labels, which have no row.
 
     A member that labelled the generation, but says nothing of the label, withheld it.
     """
@@ -77,8 +78,9 @@ def combined_labels(members: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFrame, 
 
 
 def agreement(members: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
-    """For every task and dimension: over all pairs of members, how often two that both scored an item gave the same value,
-    their mean absolute difference, and Krippendorff's α of all members.
+    """Return the agreement of all pairs of members, for every task and dimension.
+
+    It has the share of equal values where both scored an item, the mean absolute difference, and Krippendorff's α.
     """
     alphas = {(each.task, each.dimension): each.alpha for each in score_agreement(members)}
     found: dict[tuple[str, str], list[tuple[int, int, float]]] = {}
@@ -121,8 +123,9 @@ def judge_together(plans: Sequence[RunPlan], store: Path) -> Panel:
     if len({(plan.judge, plan.judge_version) for plan in plans}) < max(len(plans), 2):
         raise InputError("a panel needs two or more different judges, not", value=[plan.judge for plan in plans])
     names = [f"{plan.judge} {plan.judge_version}" for plan in plans]
-    scores = {name: rows_of(store, "scores", plan.run_id) for name, plan in zip(names, plans, strict=True)}
-    labels = {name: rows_of(store, "assessments", plan.run_id) for name, plan in zip(names, plans, strict=True)}
+    views = {name: RunView(store, plan.run_id) for name, plan in zip(names, plans, strict=True)}
+    scores = {name: view.scores for name, view in views.items()}
+    labels = {name: view.assessments for name, view in views.items()}
     rows = {name: frame.height + labels[name].height for name, frame in scores.items()}
     made_of: dict[str, Digestible] = {
         "rule": RULE,
@@ -139,18 +142,17 @@ def judge_together(plans: Sequence[RunPlan], store: Path) -> Panel:
     opened.append("scores", combined_scores(scores).with_columns(stamp), run_id=run_id, on_duplicate="skip")
     opened.append("assessments", decided.with_columns(stamp, assessment_id=key), run_id=run_id, on_duplicate="skip")
     now = datetime.now(UTC)
-    row = Run(
-        run_id=run_id,
-        suite=plans[0].suite,
-        subject_model=plans[0].subjects[0].name if len(plans[0].subjects) == 1 else None,
-        judge="panel",
-        judge_version=judge_version,
+    row = run_row(
+        run_id,
+        plans[0].suite,
+        subject=plans[0].subjects[0].name if len(plans[0].subjects) == 1 else None,
+        judge=("panel", judge_version),
         source=f"panel of {', '.join(plan.run_id for plan in plans)}; {tied} labels tied",
-        salon_version=version("salon-bench"),
-        started_at=now,
     )
     counted = {"cases_done": 0, "cases_total": 0, "at": now, "detail": f"{tied} labels tied"}
     event = RunEvent(event_id=digest("run_event", run_id), run_id=run_id, kind=RunEventKind.FINISHED, **counted)
     opened.append("runs", [row], run_id=run_id, on_duplicate="skip")
+    used = views[names[0]].run_prompts.with_columns(stamp[0])
+    opened.append("run_prompts", used, run_id=run_id, on_duplicate="skip")
     opened.append("run_events", [event], run_id=run_id, on_duplicate="skip")
     return Panel(run_id, agreement(scores), label_agreement(labels))

@@ -1,4 +1,4 @@
-"""What the options of work (``options.py``) mean: the judge to open, the limits and the pace of a run, whoever watches it.
+"""Turn the options of ``options.py`` into judges, limits, pace and watchers of a run.
 
 For command lines only: a bar is drawn on a terminal's standard error.
 """
@@ -15,7 +15,7 @@ from salon_taxonomy.errors import InputError
 if TYPE_CHECKING:
     from salon_bench.runs.limits import Limits
     from salon_bench.runs.progress import Watcher
-    from salon_bench.runs.runner import Pace
+    from salon_bench.runs.suite_runner import Pace
     from salon_taxonomy.plugins import ManagedJudge
     from salon_taxonomy.protocols import Judge
 
@@ -54,7 +54,7 @@ def limits_of(work: Mapping[str, Any]) -> "Limits":
 
 def pace_of(judge: "Judge", work: Mapping[str, Any]) -> "Pace":
     """How much at once: what was asked for, else what the judge allows."""
-    from salon_bench.runs.runner import Pace
+    from salon_bench.runs.suite_runner import Pace
 
     allowed = getattr(getattr(judge, "settings", None), "limits", None)
     return Pace(work["concurrency"] or getattr(allowed, "concurrency", None) or Pace().concurrency)
@@ -67,7 +67,7 @@ def watching(work: Mapping[str, Any], label: str) -> "Iterator[Watcher]":
     Raises:
         InputError: when the log cannot be written.
     """
-    from salon_bench.runs.watching import JsonLog, Watchers
+    from salon_bench.runs.progress import JsonLog, Watchers
 
     watchers: list[Watcher] = []
     with ExitStack() as stack:

@@ -1,7 +1,6 @@
 """``salon refine``: a judge and an editor make pictures better. Parse, one library call, print."""
 
 import asyncio
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE, limit_options, watch_options
+from salon_bench.cli.options import limit_options, watch_options
+from salon_taxonomy.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 
@@ -108,8 +109,8 @@ def refine(
     from salon_bench.refine.loop import Effort, Method
     from salon_bench.refine.steps import RefineModels
     from salon_bench.report.trace_page import write_trace_page
-    from salon_bench.runs.folding import fold_apart
-    from salon_bench.runs.interrupting import stop_on_signals
+    from salon_bench.runs.checkpoint import fold_apart
+    from salon_bench.runs.session import stop_on_signals
 
     _refuse_deaf(editor, method)
     if judge is not None and step_and_judge(judge)[0] is not None:
@@ -133,7 +134,7 @@ def refine(
             limits=limits,
             watcher=watcher,
             fold=fold_apart,
-            on_start=lambda book: stop_on_signals(book, lambda words: click.echo(words, err=True)),
+            on_start=lambda session: stop_on_signals(session, lambda words: click.echo(words, err=True)),
         )
         try:
             refined = asyncio.run(job)
@@ -148,10 +149,9 @@ def refine(
 def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bool) -> None:
     from salon_bench.cli.reporting import remark, shortened
     from salon_bench.judges.remarks import remarks_of
-    from salon_bench.runs.watching import progress_fields
     from salon_taxonomy.verdict import Reason, Unscored
 
-    click.echo(remark(progress_fields(refined.progress), "items"), err=True)
+    click.echo(remark(refined.progress.fields(), "items"), err=True)
     unreadable = [
         f"{trace.item.item_id}: {one.detail or one.reason}"
         for trace in refined.traces
@@ -175,7 +175,7 @@ def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bo
 def _refuse_deaf(editor: str, method: str) -> None:
     """The draw editor carries out instructions; a method that tells it whole prompts would get no picture at all."""
     if editor.rstrip(":") == "draw" and method in ("resubmit", "best-of-n"):
-        hint = "Give --editor draw:anew: it draws a new picture where it is told a prompt."
+        hint = "Give --editor draw:anew: it draws a new picture from a prompt."
         raise InputError(
             "this editor carries out instructions and draws no prompts", source="--editor", value=editor, hint=hint
         )
@@ -230,13 +230,13 @@ def _show(refined: "Refined", page: Path, form: str) -> None:
         "page": str(page),
     }
     if form == "json":
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        print_json(document)
         return
     click.echo(f"Run {refined.run_id}: {document['items']} items, {document['edits']} edits, {refined.calls} calls")
     for name, count in sorted(ends.items()):
         click.echo(f"  {count} {name}")
     if reasons:
-        click.echo(f"Not to be had: {', '.join(f'{count} {name}' for name, count in sorted(reasons.items()))}")
+        click.echo(f"Missing: {', '.join(f'{count} {name}' for name, count in sorted(reasons.items()))}")
     if document["illusory"]:
         click.echo(f"{document['illusory']} instructions rewrite the prompt instead of the picture")
     if both:

@@ -1,7 +1,5 @@
-"""``salon bench``: judge the pictures of a model with a suite, look at runs, go on with them, read their replies again."""
+"""``salon bench``: judge pictures with a suite; list, resume and rescore runs."""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -9,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE, work_options
+from salon_bench.cli.options import work_options
+from salon_taxonomy.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.output import cells, print_json, print_table
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 
 if TYPE_CHECKING:
     from salon_bench.runs.plan import Planned
-    from salon_bench.runs.runner import Runner
     from salon_bench.suites.contract.suite import Suite
     from salon_taxonomy.protocols import Judge
 
@@ -65,7 +64,7 @@ _COMMANDS = {
     ),
     "r3-bench": LazyCommand(
         "salon_bench.cli.r3_bench:r3_bench",
-        "R³-Bench: can a model say what is wrong with a picture, and does what it tells an editor set it right?",
+        "R³-Bench: a model says what is wrong with a picture, and an editor follows its instruction.",
     ),
     "reliability": LazyCommand(
         "salon_bench.cli.reliability:reliability",
@@ -87,7 +86,7 @@ _COMMANDS = {
     "status": LazyCommand("salon_bench.cli.runs:status", "Say how far a RUN is, or all that are not finished."),
     "suites": LazyCommand("salon_bench.cli.runs:suites_", "List the suites of all installed packages."),
 }
-"""Commands that stand in a file of their own; imported when they are called."""
+"""Commands in files of their own; imported when they are called."""
 
 
 @click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings=_HELP)
@@ -165,7 +164,7 @@ def run(
 ) -> None:
     """Judge the pictures of a model with SUITE; every reply is on the disk before it counts.
 
-    The same command means the same run: what is finished is shown, what was begun goes on with --resume. With several
+    The same command means the same run: a finished run is shown, a started one continues with --resume. With several
     --judge each is a run of its own, and a further run holds what the panel says.
 
     Each draw of --repeat is a run of its own, too: the first is the run without it, the others ask the same questions with
@@ -230,14 +229,15 @@ def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
       salon bench resume prism-our-model-qwen-1a2b3c4d
     """
     from salon_bench.judges.specification import restore_settings
-    from salon_bench.runs.view_again import planned_again, refuse_another_run, stored_plan
+    from salon_bench.runs.view import RunView, refuse_another_run
 
-    _, plan = stored_plan(store, run_id)
+    view = RunView(store, run_id)
+    plan = view.plan
     judge = _opened(restore_settings(plan.judge_settings), work)
     helper = None
     if plan.extractor_settings is not None:
         helper = _opened(restore_settings(plan.extractor_settings), work)
-    again = planned_again(plan, judge, helper)
+    again = view.planned(judge, helper)
     refuse_another_run(run_id, plan, again.plan)
     reports = [_judged(again, judge, helper, store, resume=True, work=work)]
     _show(reports, form)
@@ -249,7 +249,7 @@ def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
 @STORE
 @FORMAT
 def rescore_(run_id: str, store: Path, form: str) -> None:
-    """Read the stored replies of a RUN again with the suite as it is installed now; nobody is asked.
+    """Read the stored replies of a RUN again with the suite as it is installed now; no judge is asked.
 
     Writes a run of its own, RUN+rescore-VERSION, and says what changed. Questions that the suite now asks differently have
     no reply: they are unscored and counted.
@@ -261,21 +261,21 @@ def rescore_(run_id: str, store: Path, form: str) -> None:
     import asyncio
 
     from salon_bench.cli.reporting import report_of
-    from salon_bench.runs.folding import fold_apart
+    from salon_bench.runs.checkpoint import fold_apart
     from salon_bench.runs.rescore import AbsentJudge, changes, rescore
     from salon_bench.runs.session import FinishedError
-    from salon_bench.runs.status import rows_of
-    from salon_bench.runs.view_again import planned_again, stored_plan
+    from salon_bench.runs.view import RunView
 
-    _, plan = stored_plan(store, run_id)
+    view = RunView(store, run_id)
+    plan = view.plan
     helper = None if plan.extractor_alone is None else AbsentJudge("extractor", plan.extractor_alone)
-    again = planned_again(plan, AbsentJudge(plan.judge, plan.judge_alone), helper)
+    again = view.planned(AbsentJudge(plan.judge, plan.judge_alone), helper)
     try:
         done = asyncio.run(rescore(again, run_id, store, fold=fold_apart))
         new_id, outcome, changed = done.run_id, done.outcome, done.changes
     except FinishedError as error:
-        new_id, outcome = error.standing.run_id, None
-        changed = changes(rows_of(store, "scores", run_id), rows_of(store, "scores", new_id))
+        new_id, outcome = error.status.run_id, None
+        changed = changes(view.scores, RunView(store, new_id).scores)
         click.echo(f"Run {new_id} is finished; nothing is read again.", err=True)
     counts = {name: getattr(changed, name) for name in type(changed).__slots__}
     _show([{**report_of(again.suite, store, new_id, outcome), "rescored": run_id, "changes": counts}], form)
@@ -311,9 +311,9 @@ def _judged(
     from salon_bench.cli.at_work import limits_of, pace_of, watching
     from salon_bench.cli.reporting import MOST_NAMED, problem_of, report_of, shortened
     from salon_bench.judges.remarks import remarks_of
-    from salon_bench.runs.folding import fold_apart
-    from salon_bench.runs.interrupting import stop_on_signals
-    from salon_bench.runs.session import FinishedError, execute
+    from salon_bench.runs.checkpoint import fold_apart
+    from salon_bench.runs.session import FinishedError, stop_on_signals
+    from salon_bench.runs.suite_runner import execute
 
     for words in planned.plan.left_out:
         click.echo(words, err=True)
@@ -322,10 +322,6 @@ def _judged(
         click.echo(f"{len(left_out)} files belong to no prompt and are left out.", err=True)
 
     unreadable: list[str] = []
-
-    def caught(runner: "Runner") -> None:
-        runner.on_examined(lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()))
-        stop_on_signals(runner, lambda words: click.echo(words, err=True))
 
     with watching(work, planned.plan.judge) as watcher:
         job = execute(
@@ -339,12 +335,13 @@ def _judged(
             resume=resume,
             watcher=watcher,
             fold=fold_apart,
-            on_start=caught,
+            on_start=lambda session: stop_on_signals(session, lambda words: click.echo(words, err=True)),
+            on_result=lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()),
         )
         try:
             outcome = asyncio.run(job)
         except FinishedError:
-            click.echo(f"Run {planned.plan.run_id} is finished; nobody is asked.", err=True)
+            click.echo(f"Run {planned.plan.run_id} is finished; no judge is asked.", err=True)
             outcome = None
         except asyncio.CancelledError:
             raise IncompleteError(
@@ -369,16 +366,16 @@ def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str,
 
 
 def _show(reports: list[dict[str, Any]], form: str) -> None:
-    from salon_bench.cli.reporting import cells, remark
+    from salon_bench.cli.reporting import remark
 
     if form == "json":
-        _json(reports)
+        print_json(reports)
         return
     for report in reports:
         click.echo(f"Run {report['run_id']}")
         for each in report["subjects"]:
             click.echo(f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored")
-            _table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
+            print_table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
             for note in each["notes"]:
                 click.echo(note)
         for line in report.get("agreement", ()):
@@ -400,15 +397,3 @@ def _exit(reports: list[dict[str, Any]], store: Path, *, allowed: bool) -> None:
                 click.echo(f"Work is left: {left}. {hint}", err=True)
             else:
                 raise IncompleteError(f"work is left: {left}\n{hint}")
-
-
-def _json(content: object) -> None:
-    click.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
-
-
-def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console
-
-    from salon_bench.cli.reporting import table_of
-
-    (Console() if sys.stdout.isatty() else Console(width=180)).print(table_of(header, lines))

@@ -1,4 +1,4 @@
-"""Refines many pictures at once, as one run of the store; a second start goes on where the first one ended.
+"""Refine many pictures at once, as one run of the store; a second start continues it.
 
 items ──► method (loop.py) with hands (workshop.py) ──► traces ──► rounds.jsonl, and the page of traces
 """
@@ -6,10 +6,7 @@ items ──► method (loop.py) with hands (workshop.py) ──► traces ─�
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 from salon_bench.refine.items import ROUNDS, RefineItem, listing
@@ -17,11 +14,10 @@ from salon_bench.refine.loop import METHODS, Effort, Method, Trace
 from salon_bench.refine.steps import ModelSteps, RefineModels
 from salon_bench.refine.turns import SUITE, Turns
 from salon_bench.runs.case_runner import StopAskingError
-from salon_bench.runs.checkpoint import Fold
-from salon_bench.runs.folding import fold_here
+from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.limits import Limits
 from salon_bench.runs.progress import Progress, Watcher
-from salon_bench.runs.run_book import RunBook, opened_book, watched
+from salon_bench.runs.session import RunSession, opened_models, run_row, run_session
 from salon_bench.suites.r3_bench.workspace import link
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -39,7 +35,7 @@ class Refined:
         run_id: the run in the store.
         subject: what tables call the method with its crew.
         traces: one for each item that was worked on to its end, in their order; all of them where nothing stopped the run.
-        open: items for which a call failed, or that were left when the run was stopped; a later start goes on with them.
+        open: items for which a call failed, or that were left when the run was stopped; a later start continues them.
         calls: questions and edits that were sent now.
         stopped: why the run ended early, a limit or Ctrl-C; None when it did not.
         progress: the last of its moments.
@@ -68,14 +64,14 @@ async def refine_all(
     limits: Limits | None = None,
     watcher: Watcher | None = None,
     fold: Fold = fold_here,
-    on_start: Callable[[RunBook], None] | None = None,
+    on_start: Callable[[RunSession], None] | None = None,
 ) -> Refined:
     """Refine every item, keep every picture below ``folder`` and every reply in the store.
 
     Args:
         items: what is to be refined.
         crew: who takes part; those that are asynchronous context managers are entered and left here.
-        folder: for the pictures; made when there is none.
+        folder: for the pictures; created when it is missing.
         store: the results' directory.
         method: how.
         effort: how far; default: two rounds.
@@ -85,7 +81,7 @@ async def refine_all(
         limits: how far to go; an edit is a call without tokens or cost.
         watcher: told how it goes.
         fold: who folds the journals.
-        on_start: given the run's book before it starts, to be able to stop it.
+        on_start: receives the session before it starts, to be able to stop it.
 
     Raises:
         InputError: without items, or without the judge or scorer that the method or the check needs.
@@ -95,24 +91,22 @@ async def refine_all(
     _complete(items, models, method, check=check)
     subject = _subject(models, method)
     run = _run_row(items, models, method, effort, subject, seed)
-    with opened_book(store, run, fold, total=len(items), limits=limits, watcher=watcher) as book:
-        if not book.begun:
-            book.checkpoint.note("prompts", [Prompt(prompt_id=each.item_id, suite=SUITE, text=each.prompt) for each in items])
-        async with AsyncExitStack() as stack:
-            for each in {id(one): one for one in (models.editor, models.judge, models.scorer) if one is not None}.values():
-                if isinstance(each, AbstractAsyncContextManager):
-                    await stack.enter_async_context(each)
-            steps = ModelSteps(models, run.run_id, subject, folder, book, seed=seed, concurrency=concurrency)
+    prompts = [Prompt(prompt_id=each.item_id, suite=SUITE, text=each.prompt) for each in items]
+    with run_session(
+        store, run, fold, prompts=prompts, total=len(items), limits=limits, watcher=watcher, repeat=True
+    ) as session:
+        async with opened_models(models.editor, models.judge, models.scorer):
+            steps = ModelSteps(models, run.run_id, subject, folder, session, seed=seed, concurrency=concurrency)
             gate = asyncio.Semaphore(concurrency)
             if on_start is not None:
-                on_start(book)
-            async with watched(book):
+                on_start(session)
+            async with session.ticking():
                 traces = await asyncio.gather(
-                    *(_refined(each, steps, method, effort, gate, folder, book, check=check) for each in items)
+                    *(_refined(each, steps, method, effort, gate, folder, session, check=check) for each in items)
                 )
         ended = tuple(trace for trace in traces if trace is not None)
-        left = len(items) - book.done
-        refined = Refined(run.run_id, subject, ended, left, book.calls, book.stopped, book.progress())
+        left = len(items) - session.done
+        refined = Refined(run.run_id, subject, ended, left, session.spending.calls, session.stopped, session.progress())
     _write_rounds(folder / ROUNDS, refined)
     return refined
 
@@ -124,13 +118,13 @@ async def _refined(
     effort: Effort,
     gate: asyncio.Semaphore,
     folder: Path,
-    book: RunBook,
+    session: RunSession,
     *,
     check: bool,
 ) -> Trace | None:
     """What happened to one item; None when the run was stopped before its end."""
     async with gate:
-        if book.stopped is not None:
+        if session.stopped is not None:
             return None
         first = await asyncio.to_thread(_first, item, folder)
         try:
@@ -140,13 +134,13 @@ async def _refined(
                 after = before if trace.final == first else await steps.check(item, trace.final, "final", trace.final_round)
                 trace = replace(trace, checked=(before, after))
         except StopAskingError as reached:
-            book.stop(str(reached))
+            session.stop(str(reached))
             return None
         failed = item.item_id in steps.failed
-        book.done += not failed
-        book.open += failed
+        session.done += not failed
+        session.open += failed
         if trace.why is not None:
-            book.reasons[Reason(trace.why)] += 1
+            session.reasons[Reason(trace.why)] += 1
         return trace
 
 
@@ -199,16 +193,13 @@ def _run_row(items: Sequence[RefineItem], models: RefineModels, method: Method, 
     }
     name = digest("refine", {"items": listing(items), "versions": versions, "how": how}, length=8)
     judge = models.judge or models.scorer
-    return Run(
-        run_id=f"refine-{method}-{name}",
-        suite=SUITE,
-        subject_model=subject,
-        judge=judge.name if judge else None,
-        judge_version=judge.version if judge else None,
+    return run_row(
+        f"refine-{method}-{name}",
+        SUITE,
+        subject=subject,
+        judge=(judge.name, judge.version) if judge else None,
         seed=seed,
-        settings=json.dumps({**how, "versions": versions, "editor": models.editor.name}, sort_keys=True, ensure_ascii=False),
-        salon_version=version("salon-bench"),
-        started_at=datetime.now(UTC),
+        settings={**how, "versions": versions, "editor": models.editor.name},
     )
 
 

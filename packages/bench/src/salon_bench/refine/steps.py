@@ -1,4 +1,4 @@
-"""The hands of a refinement: a judge, an editor and a scorer, with everything that they say kept in one run."""
+"""The steps of a refinement: asks judge, editor and scorer, and keeps every reply in one run."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from salon_bench.refine.turns import SUITE, Turns
 from salon_bench.runs.case_runner import AskPolicy, CaseRunner
 from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, Task
 from salon_bench.runs.pictures import with_pictures
-from salon_bench.runs.run_book import RunBook
+from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, RunContext
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.protocols import Editor, Judge
-from salon_taxonomy.records import Assessment, Prompt, Score
+from salon_taxonomy.records import Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _PIXELS: Final = 1088 * 1088
@@ -31,7 +31,7 @@ class RefineModels:
 
     Attributes:
         editor: changes pictures.
-        judge: says what to change; None for methods that ask nobody.
+        judge: says what to change; None for methods without a judge.
         scorer: answers yes/no questions about pictures; None: nothing is scored or checked.
         re_asks: how often a reply that cannot be read is asked for again.
     """
@@ -52,7 +52,7 @@ class ModelSteps:
         run_id: under which rows are written.
         subject: what tables call the method with its crew.
         folder: where pictures are kept, a folder for each item.
-        book: the run.
+        session: the run.
         seed: of the first edit of an item; the next has the next number.
         concurrency: edits in flight.
     """
@@ -63,7 +63,7 @@ class ModelSteps:
         run_id: str,
         subject: str,
         folder: Path,
-        book: RunBook,
+        session: RunSession,
         *,
         seed: int = 0,
         concurrency: int = 4,
@@ -71,11 +71,11 @@ class ModelSteps:
         self._models = models
         self._subject = subject
         self._folder = folder
-        self._book = book
+        self._session = session
         self._seed = seed
         self._run_id = run_id
         editing = RunContext(run_id, models.editor.name, models.editor.version)
-        self._edit_runner = EditRunner(models.editor, editing, book, concurrency=concurrency)
+        self._edit_runner = EditRunner(models.editor, editing, session, concurrency=concurrency)
         self._judge = self._case_runner(models.judge)
         self._scorer = self._case_runner(models.scorer)
         self._questions: dict[str, Verdict[tuple[tuple[str, ...], tuple[bool, ...]]]] = {}
@@ -144,19 +144,17 @@ class ModelSteps:
     ) -> Verdict[Any]:
         """One question about one picture; its rows are written down, and a failed call is remembered as such."""
         if case_runner is None:
-            return Unscored(Reason.ABSTAINED, "nobody takes part who could be asked")
+            return Unscored(Reason.ABSTAINED, "no model was given for this question")
         case_id = digest("case", {"item": item.item_id, "subject": self._subject, "ask": ask, "task": task})
         shown = () if picture is None else (Generated(item.item_id, self._model(number), number, picture, self._folder),)
         whole = {"ask": ask, "task": task, **facts}
         case = Case(case_id, SUITE, self._subject, _prompt(item), pictures=shown, facts=whole)
         case, generations = await asyncio.to_thread(with_pictures, case, PicturePolicy(most_pixels=_PIXELS), self._cache)
-        result = await case_runner.examine(case)
+        result = await case_runner.run(case)
         if result.lost:
             self.failed.add(item.item_id)
         else:
-            self._book.checkpoint.record("generations", generations)
-            self._book.checkpoint.record("scores", [row for row in result.records if isinstance(row, Score)])
-            self._book.checkpoint.record("assessments", [row for row in result.records if isinstance(row, Assessment)])
+            self._session.keep([*generations, *result.records])
         return result.verdicts[0]
 
     def _model(self, number: int) -> str:
@@ -168,7 +166,7 @@ class ModelSteps:
         plain = AskPolicy(judge, RunContext("", "", ""), self._models.re_asks)
         version = digest("judging", {"judge": judge.version, "suite": Turns.version, "asking": plain.rule}, length=16)
         policy = AskPolicy(judge, RunContext(self._run_id, judge.name, version), self._models.re_asks)
-        return CaseRunner(Turns(), policy, self._book.checkpoint, self._book.spending)
+        return CaseRunner(Turns(), policy, self._session)
 
 
 def _prompt(item: RefineItem) -> Prompt:

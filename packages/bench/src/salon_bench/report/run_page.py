@@ -1,4 +1,4 @@
-"""The page of one or several runs: their numbers, how two subjects differ, and a gallery of everything that was judged."""
+"""The page of runs: numbers, differences of two subjects, and a gallery of the pictures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,13 +8,13 @@ from salon_bench.report.comparison_page import gap_table
 from salon_bench.report.gallery import column_names, gallery_fragment, plain
 from salon_bench.report.gathering import LONGEST_REPLY, MOST_PICTURES, Column, SuiteGallery, gather
 from salon_bench.report.thumbnails import SIDE
-from salon_bench.runs.status import State
+from salon_bench.runs.status import RunState
 from salon_ranking.report import numbers
 from salon_ranking.report.page import Block, Section, Table, render_page
 from salon_taxonomy.errors import InputError
 
 _LEAD = (
-    "What was judged, picture by picture, with the judges' own words. A verdict that could not be had is no score: it is "
+    "What was judged, picture by picture, with the judges' own words. A missing verdict is no score: it is "
     "counted as unscored, with its reason."
 )
 
@@ -65,7 +65,7 @@ def _facts(galleries: Sequence[SuiteGallery]) -> list[tuple[str, str]]:
 def _about_run(column: Column) -> str:
     run = column.run
     when = "" if run.started_at is None else f", {run.started_at:%Y-%m-%d}"
-    left = run.state in (State.RUNNING, State.UNFINISHED)
+    left = run.state in (RunState.RUNNING, RunState.UNFINISHED)
     state = f", {run.state.value} ({run.cases_done or 0} of {run.cases_total or '?'} cases)" if left else ""
     return plain(f"{run.run_id}: {run.suite}, judged by {column.judge} {column.judge_version}{when}{state}")
 

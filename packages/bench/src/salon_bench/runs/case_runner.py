@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol, TypeVar
 from salon_bench.judges.extraction_check import RULE as FAITHFUL
 from salon_bench.judges.extraction_check import faithful
 from salon_bench.judges.routing import judge_for
-from salon_bench.runs.checkpoint import Checkpoint
-from salon_bench.runs.limits import Spending
+from salon_bench.runs.session import RunSession
+from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RunContext
 from salon_bench.suites.contract.templates import foreign
 from salon_rewards.asking import parse_reply
@@ -48,12 +48,12 @@ class AskPolicy:
     """How often a run asks, and which judge.
 
     Attributes:
-        judge: answers the questions.
+        judge: the judge.
         judging: under whose name rows are written.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read; None does without. A restatement that says
             what the reply does not is not taken (``judges/faithful.py``).
-        replay_of: the run whose stored replies are read again, without a call; None asks the judge.
+        replay_of: the run whose stored replies are read instead of asking; None asks.
         decoding_seed: sent with every question in place of its own seed, for an independent draw; None keeps its own.
     """
 
@@ -82,7 +82,7 @@ class AskPolicy:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The rows of a case, and the questions without a reply (they are asked again on resume)."""
+    """The rows of a case, and its questions without a reply, which a resume asks again."""
 
     case: Case
     records: Sequence[Record]
@@ -104,16 +104,13 @@ class Examines(Protocol):
 class CaseRunner:
     """Examines the cases of one run; may be at work on many at once."""
 
-    def __init__(self, suite: Examines, policy: AskPolicy, checkpoint: Checkpoint, spending: Spending) -> None:
+    def __init__(self, suite: Examines, policy: AskPolicy, session: RunSession) -> None:
         self._suite = suite
         self._policy = policy
-        self._checkpoint = checkpoint
-        self._spending = spending
+        self._session = session
         self._calls_of = policy.replay_of or policy.context.run_id
-        self.re_asked = 0
-        self.extracted = 0
 
-    async def examine(self, case: Case) -> CaseResult:
+    async def run(self, case: Case) -> CaseResult:
         """Ask whatever the suite wants to know about a case.
 
         Raises:
@@ -122,28 +119,19 @@ class CaseRunner:
             StoreError: when replies cannot be written down.
         """
         case = replace(case, context=self._policy.context)
-        examination = self._suite.examine(case)
-        steps: set[str] = set()
         lost: list[Unscored] = []
         verdicts: list[Verdict[Any]] = []
-        try:
-            inquiry = next(examination)
-            while True:
-                if inquiry.step in steps:
-                    raise InputError(
-                        "a suite gave two questions of one case the same name", source=case.suite, value=inquiry.step
-                    )
-                steps.add(inquiry.step)
-                verdict = case.problem if case.problem is not None else await self._verdict(case, inquiry, lost)
-                verdicts.append(verdict)
-                inquiry = examination.send(verdict)
-        except StopIteration as end:
-            return CaseResult(case, tuple(end.value or ()), tuple(lost), tuple(verdicts))
-        finally:
-            examination.close()
+
+        async def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
+            verdict = case.problem if case.problem is not None else await self._verdict(case, inquiry, lost)
+            verdicts.append(verdict)
+            return verdict
+
+        records = await drive_async(self._suite.examine(case), answer)
+        return CaseResult(case, records, tuple(lost), tuple(verdicts))
 
     async def _verdict(self, case: Case, inquiry: Inquiry[Any], lost: list[Unscored]) -> Verdict[Any]:
-        question, unread = inquiry.question, Unparsed(Reason.ABSTAINED, "nobody was asked")
+        question, unread = inquiry.question, Unparsed(Reason.ABSTAINED, "no judge was asked")
         reply = Reply("")
         judge = judge_for(self._policy.judge, inquiry.step)
         for ask in range(1, self._policy.re_asks + 2):
@@ -157,7 +145,7 @@ class CaseRunner:
                     lost.append(outcome)
                 return outcome
             unread = outcome
-            self.re_asked += ask <= self._policy.re_asks
+            self._session.re_asked += ask <= self._policy.re_asks
         if self._policy.extractor is not None and reply.text.strip():
             outcome = await self._extract(case, inquiry, reply.text, self._policy.extractor)
             if isinstance(outcome, Parsed):
@@ -169,14 +157,14 @@ class CaseRunner:
     ) -> Parsed[Any] | Unparsed | Unscored:
         parts = (EXTRACTION, foreign(inquiry.question.text), foreign(text))
         restated = replace(inquiry.question, parts=parts, system=None)
-        self.extracted += 1
+        self._session.extracted += 1
         strict = replace(inquiry, parse=faithful(inquiry.parse, text))
         return (await self._ask(extractor, case, f"{inquiry.step}#extract", 0, restated, strict))[1]
 
     async def _ask(
         self, judge: Judge, case: Case, step: str, ask: int, question: Question, inquiry: Inquiry[Any]
     ) -> tuple[Reply, Parsed[Any] | Unparsed | Unscored]:
-        """The reply to one question, stored or new, and what it says; a new one is written down before it counts."""
+        """Return the stored or new reply to a question, parsed; a new one is written before it counts."""
         if (seed := self._policy.decoding_seed) is not None:
             question = replace(question, decoding=replace(question.decoding, seed=seed))
         request = question.request_sha256()
@@ -188,22 +176,22 @@ class CaseRunner:
             "request": request,
         }
         call_id = digest("judge_call", name)
-        known = self._checkpoint.known(call_id)
+        known = self._session.checkpoint.known(call_id)
         if known is not None and known.answered:
             return known.reply, await _read(known.reply, inquiry)
         if self._policy.replay_of is not None:
             reply = known.reply if known else Reply("", CallStatus.CANCELLED, error="no reply to this question is stored")
             return reply, await _read(reply, inquiry)
-        refusal = self._spending.begin_call()
+        refusal = self._session.spending.begin_call()
         if refusal is not None:
             raise StopAskingError(refusal)
         reply = _plain(await judge.ask(question))
-        self._spending.end_call(reply)
+        self._session.spending.end_call(reply)
         outcome = await _read(reply, inquiry)
         first = known.attempts + 1 if known else 1
         attempts = [*reply.earlier, reply]
         outcomes = [await _read(each, inquiry) for each in reply.earlier] + [outcome]
-        self._checkpoint.record(
+        self._session.checkpoint.record(
             "judge_calls",
             [
                 self._row(each, case, step, call_id, request, first + number, found)
@@ -248,12 +236,13 @@ class CaseRunner:
 
 
 async def _read(reply: Reply, inquiry: Inquiry[Any]) -> Parsed[Any] | Unparsed | Unscored:
-    """What a reply says."""
-    return reply.problem() or await parse_reply(inquiry.parse, reply.text)
+    """Return the parsed reply, or why there is none."""
+    problem = reply.problem()
+    return await parse_reply(inquiry.parse, reply.text) if problem is None else problem
 
 
 def _plain(reply: Reply) -> Reply:
-    """The reply as it can be stored, so that a stored reply reads as the live one did: no lone surrogates, no absurd counts."""
+    """Return the reply as it can be stored: without lone surrogates and impossible counts."""
     if reply.earlier:
         reply = replace(reply, earlier=tuple(_plain(each) for each in reply.earlier))
     if not reply.text.isascii() and _SURROGATES.search(reply.text):

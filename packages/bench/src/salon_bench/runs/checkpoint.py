@@ -11,6 +11,9 @@ One journal, named as the run, is held from beginning to end: it is the run's lo
 ``<run>~1``, ``<run>~2``, …, so that the memory of a run does not grow with its length.
 """
 
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,9 +23,9 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from salon_store.errors import StoreError
 from salon_store.journal import Journal, LockedFile
-from salon_store.layout import Layout
+from salon_store.places import Layout
 from salon_store.recording import open_journal
-from salon_store.stems import file_stem
+from salon_store.run_names import file_stem, may_hold
 from salon_taxonomy.protocols import Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish, Record
 
@@ -30,15 +33,16 @@ if TYPE_CHECKING:
     import polars as pl
 
 Fold: TypeAlias = Callable[[Path], None]
-"""Opens the store, which folds every journal whose writer let go of it (see ``folding.py``)."""
+"""Opens the store, which folds every journal whose writer released it: :func:`fold_here` or :func:`fold_apart`."""
 
+_CHILD = "import sys; from salon_bench.runs.checkpoint import child; sys.exit(child(sys.argv[1]))"
 SEGMENT_BYTES = 16 << 20
 _POLL_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """What is known of one question: how many attempts were made, the reply if there is one, else the last failure."""
+    """The stored state of one question: its attempts, and the reply or the last failure."""
 
     attempts: int
     reply: Reply
@@ -121,7 +125,7 @@ class Checkpoint:
         """Let go of the run and fold what was recorded. A second call does nothing.
 
         Raises:
-            StoreError: when folding failed; the rows are kept and folded by whoever opens the store next.
+            StoreError: when folding failed; the rows are kept and folded when the store is opened next.
         """
         if self._control.closed:
             return
@@ -156,7 +160,7 @@ class Checkpoint:
 
 
 def stored_replies(store: Path, run_id: str) -> dict[str, StoredReply]:
-    """Every question of a run that stands in the store's parts, by ``call_id``.
+    """Return every question of a run in the store, by ``call_id``.
 
     Nothing is loaded to find out that a new run has none.
     """
@@ -166,10 +170,9 @@ def stored_replies(store: Path, run_id: str) -> dict[str, StoredReply]:
 
 
 def may_have_parts(store: Path, table: str, run_id: str) -> bool:
-    """Whether a table has parts that may hold rows of the run, by their names: its own, or merged ones."""
+    """Whether a table has files that may hold rows of the run, by their names: its own, or merged ones."""
     directory = Layout(store.absolute()).table(table)
-    stem = file_stem(run_id)
-    return directory.is_dir() and any(path.name.startswith((stem, "+")) for path in directory.glob("*.parquet"))
+    return directory.is_dir() and any(may_hold(path.name, run_id) for path in directory.glob("*.parquet"))
 
 
 def _last_attempts(store: Path, run_id: str) -> "pl.DataFrame":
@@ -211,3 +214,44 @@ def _segments_left(store: Path, run_id: str) -> bool:
                 break
             time.sleep(_POLL_SECONDS)
     return left
+
+
+def fold_here(store: Path) -> None:
+    """Fold the journals of a store in this process.
+
+    Raises:
+        SalonError: for a directory that is no store, or that cannot be written.
+    """
+    from salon_store import ResultStore
+
+    ResultStore.open(store)
+
+
+def fold_apart(store: Path) -> None:
+    """Fold the journals of a store in a second process, which Ctrl-C does not reach, and wait for it.
+
+    The libraries that read and write tables take five times the memory of asking judges and hold the interpreter while
+    they work; a run that is still asking therefore folds this way.
+
+    Raises:
+        StoreError: when it fails; the journals are still there.
+    """
+    done = subprocess.run(  # noqa: S603  (this interpreter, a fixed program)
+        [sys.executable, "-c", _CHILD, str(store)], capture_output=True, text=True, check=False, start_new_session=True
+    )
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+        raise StoreError(f"{store}: the rows are safe in the journal, but could not be folded into parts: {last[0]}")
+
+
+def child(store: str) -> int:
+    """Fold a store and return the exit code; the second process of :func:`fold_apart` calls it."""
+    from salon_store import ResultStore
+    from salon_taxonomy.errors import SalonError
+
+    try:
+        ResultStore.open(store)
+    except SalonError as error:
+        sys.stderr.write(json.dumps(str(error)) + "\n")
+        return 2
+    return 0

@@ -1,4 +1,4 @@
-"""Has pictures changed by an editor: each new picture is a file and a row, each attempt a row of ``judge_calls``.
+"""Run edits: each new picture is a file and a row, each attempt a row of ``judge_calls``.
 
 picture + instruction ──► known and the file is there? ── no ──► editor.edit ──► checked, written, noted ──► Made
                                     └─ yes ────────────────────────────────────────────────────────────────►
@@ -18,7 +18,7 @@ from salon_bench.media.policy import SourceLimits
 from salon_bench.media.reading import read_inside
 from salon_bench.runs.case_runner import StopAskingError
 from salon_bench.runs.pictures import with_pictures
-from salon_bench.runs.run_book import RunBook
+from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, RunContext
 from salon_taxonomy.digest import Digestible, digest
@@ -40,11 +40,11 @@ class Task:
     Attributes:
         prompt: what the first picture was made for.
         source: the picture to be changed.
-        instruction: what the editor is told.
+        instruction: for the editor.
         target: the file to write, without its extension.
         root: the folder in which source and target lie.
         step: what the task is called among those of its prompt: "edit", "round-2".
-        model: under whose name the new picture stands in ``generations``.
+        model: of the new picture in ``generations``.
         sample: its number among the pictures of that model for this prompt.
         seed: for editors that take one.
     """
@@ -72,16 +72,16 @@ class EditRunner:
     """Makes pictures for one run; may be at work on many at once.
 
     Args:
-        editor: whom to tell.
+        editor: carries out the instructions.
         judging: under whose name calls are written; ``judge`` is the editor's name.
-        book: the run.
+        session: the run.
         concurrency: edits in flight.
     """
 
-    def __init__(self, editor: Editor, context: RunContext, book: RunBook, *, concurrency: int = 4) -> None:
+    def __init__(self, editor: Editor, context: RunContext, session: RunSession, *, concurrency: int = 4) -> None:
         self._editor = editor
         self._context = context
-        self._book = book
+        self._session = session
         self._gate = asyncio.Semaphore(concurrency)
         self._cache = PictureCache(_SHELF_BYTES)
 
@@ -89,9 +89,9 @@ class EditRunner:
         """Make one picture, unless an earlier start of the run has.
 
         Returns:
-            The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``ABSTAINED`` where the editor could not be told,
+            The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``ABSTAINED`` where the editor could not be asked,
             ``BAD_MEDIA`` for a source or a result that is no picture, else how the editor failed. A later start makes calls
-            that failed again, but tells nobody again what was refused.
+            that failed again, but does not repeat refused ones.
 
         Raises:
             StopAskingError: when a limit of the run was reached.
@@ -103,9 +103,9 @@ class EditRunner:
             return data
         source = Media(hashlib.sha256(data).hexdigest(), uri=str(task.source), data=data)
         call_id, request = self._names(task, source)
-        known = self._book.checkpoint.known(call_id)
+        known = self._session.checkpoint.known(call_id)
         if known is not None and known.answered:
-            path = _standing(task.target, known.reply.text)
+            path = _kept(task.target, known.reply.text)
             if path is not None:
                 await self._note_picture(task, path)
                 return Scored(Made(path, attempted=False))
@@ -114,15 +114,15 @@ class EditRunner:
         if known is not None and known.reply.status == CallStatus.REJECTED:
             return Unscored(Reason.REJECTED, known.reply.error or "the editor refused")
         async with self._gate:
-            refusal = self._book.spending.begin_call()
+            refusal = self._session.spending.begin_call()
             if refusal is not None:
                 raise StopAskingError(refusal)
             began = monotonic()
             edit = await self._asked(source, task)
-            self._book.spending.end_edit(failed=edit.problem() is not None)
+            self._session.spending.end_edit(failed=edit.problem() is not None)
         result = await self._written(edit, task)
         attempt = known.attempts + 1 if known else 1
-        self._book.checkpoint.record(
+        self._session.checkpoint.record(
             "judge_calls", self._row(call_id, request, task, edit, result, attempt, monotonic() - began)
         )
         if isinstance(result, Unscored):
@@ -133,7 +133,7 @@ class EditRunner:
     async def _asked(self, source: Media, task: Task) -> Edit:
         try:
             return await self._editor.edit(source, task.instruction, seed=task.seed)
-        except InputError as error:  # nobody was told: a picture that cannot be sent, a model that cannot be loaded
+        except InputError as error:  # the editor was not asked: a picture that cannot be sent, a model that cannot be loaded
             return Edit(None, CallStatus.CANCELLED, self._editor.version, error=str(error)[:_LONGEST_DETAIL])
 
     async def _written(self, edit: Edit, task: Task) -> Path | Unscored:
@@ -161,7 +161,7 @@ class EditRunner:
     def _row(
         self, call_id: str, request: str, task: Task, edit: Edit, result: Path | Unscored, attempt: int, seconds: float
     ) -> JudgeCall:
-        """The row of an attempt; ``response_text`` is the SHA-256 of the picture, empty when what came is none."""
+        """Return the row of an attempt; ``response_text`` is the picture's SHA-256, empty without one."""
         made = "" if isinstance(result, Unscored) else _sha256(result)
         return JudgeCall(
             call_id=call_id,
@@ -183,11 +183,11 @@ class EditRunner:
         picture = Generated(task.prompt.prompt_id, task.model, task.sample, path, task.root)
         case = Case("", "", task.model, task.prompt, pictures=(picture,))
         _, rows = await asyncio.to_thread(with_pictures, case, PicturePolicy(), self._cache)
-        self._book.checkpoint.record("generations", rows)
+        self._session.checkpoint.record("generations", rows)
 
 
-def _standing(target: Path, sha256: str) -> Path | None:
-    """The file of that content that was written for a target; None when there is none any more."""
+def _kept(target: Path, sha256: str) -> Path | None:
+    """Return the file of that content that was written for a target; None if missing."""
     for path in sorted(target.parent.glob(f"{_literal(target.name)}.*")):
         with suppress(OSError):
             if _sha256(path) == sha256:
@@ -196,7 +196,7 @@ def _standing(target: Path, sha256: str) -> Path | None:
 
 
 def _write(data: bytes, target: Path) -> Path:
-    """Write a picture under the extension of its format, whole or not at all; an older one of another format goes.
+    """Write a picture under the extension of its format, and remove one of another format.
 
     Raises:
         InputError: when the file cannot be written.

@@ -1,9 +1,10 @@
-"""How far a run is: values for whoever watches, without a word about how they are shown."""
+"""The progress of a run as values, and the watchers that receive it."""
 
+import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from salon_taxonomy.records import RunEvent
 from salon_taxonomy.verdict import Reason
@@ -11,21 +12,21 @@ from salon_taxonomy.verdict import Reason
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A moment of a run.
+    """The counts of one moment of a run.
 
     Attributes:
-        done: cases examined to the end, those of earlier starts included.
-        open: cases of which a question got no reply; a resume asks again.
+        done: cases that have their rows, those of earlier starts included.
+        open: cases with a question that got no reply; a resume asks again.
         total: all cases; None until they are counted.
         calls: questions asked since this start.
         attempts: requests that the judge made for them, its retries included.
         cached: replies from a cache.
-        re_asked: questions asked again because the reply could not be read.
+        re_asked: questions asked again because the reply could not be parsed.
         extracted: replies given to the extractor.
         prompt_tokens: tokens read, since this start.
         completion_tokens: tokens written, since this start.
         cost_usd: since this start; None while no reply had a price.
-        reasons: verdicts that could not be had, by reason.
+        reasons: missing verdicts by reason.
         seconds: since this start.
     """
 
@@ -50,27 +51,81 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """At the rate so far; None while nobody can say."""
+        """Seconds to the end at the rate so far; None while the total or the rate is unknown."""
         if self.total is None or not self.rate:
             return None
         return max(self.total - self.done - self.open, 0) / self.rate
 
+    def fields(self) -> dict[str, object]:
+        """Return every count as a plain value for JSON, with the rate."""
+        plain = {name: getattr(self, name) for name in type(self).__slots__ if name != "reasons"}
+        plain["reasons"] = {reason.value: count for reason, count in sorted(self.reasons.items())}
+        return {**plain, "rate": round(self.rate, 3), "seconds": round(self.seconds, 3)}
+
 
 class Watcher(Protocol):
-    """Whoever wants to know how a run goes on. Called on the run's own thread: it must be quick."""
+    """Receives the progress of a run, on the thread of its event loop; its methods must be quick."""
 
     def progressed(self, progress: Progress) -> None:
-        """Some time has passed, or the run has ended."""
+        """Receive the counts, every fifth of a second and at the end."""
 
     def happened(self, event: RunEvent) -> None:
-        """The run was started, resumed, stopped or finished."""
+        """Receive an event: started, resumed, stopped or finished."""
 
 
-class Nobody:
-    """Watches nothing."""
+class NoWatcher:
+    """A watcher that ignores everything."""
 
     def progressed(self, progress: Progress) -> None:
-        """Looks away."""
+        """Ignore the counts."""
 
     def happened(self, event: RunEvent) -> None:
-        """Looks away."""
+        """Ignore the event."""
+
+
+class JsonLog:
+    """Write one JSON object per line: every event, and progress at most once per ``every_seconds``.
+
+    Example:
+        >>> import io
+        >>> text = io.StringIO()
+        >>> JsonLog(text).progressed(Progress(done=3, total=10, calls=6, seconds=1.5))
+        >>> json.loads(text.getvalue())["done"]
+        3
+    """
+
+    def __init__(self, stream: TextIO, every_seconds: float = 1.0) -> None:
+        self._stream = stream
+        self._every = every_seconds
+        self._last: float | None = None
+
+    def progressed(self, progress: Progress) -> None:
+        """Write a line of counts, if the last one is old enough."""
+        if self._last is None or progress.seconds - self._last >= self._every:
+            self._last = progress.seconds
+            self._write({"what": "progress", **progress.fields()})
+
+    def happened(self, event: RunEvent) -> None:
+        """Write a line with the event."""
+        self._write({"what": event.kind.value, **event.model_dump(mode="json", exclude={"kind", "event_id"})})
+
+    def _write(self, line: dict[str, object]) -> None:
+        self._stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+        self._stream.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Several watchers as one."""
+
+    all: Sequence[Watcher]
+
+    def progressed(self, progress: Progress) -> None:
+        """Pass the counts to each."""
+        for watcher in self.all:
+            watcher.progressed(progress)
+
+    def happened(self, event: RunEvent) -> None:
+        """Pass the event to each."""
+        for watcher in self.all:
+            watcher.happened(event)

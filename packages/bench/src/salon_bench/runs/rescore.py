@@ -1,8 +1,8 @@
-"""Reads the stored replies of a run again, with the suite as it is now; asks nobody.
+"""Read the stored replies of a run again with the suite as it is installed now; no judge is asked.
 
 The result is a run of its own, ``<run>+rescore-<8 digits of the version>``; the old rows stay. A question that the suite
-asks differently now has no stored reply: it is unscored (``abstained``), and counted. The pictures must still be where they
-were, because they are part of the questions.
+now words differently has no stored reply: it is unscored (``abstained``), and counted. The pictures must still be where
+they were, because they are part of the questions.
 """
 
 from dataclasses import dataclass, replace
@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.runs.case_runner import AskPolicy
-from salon_bench.runs.checkpoint import Checkpoint, Fold
-from salon_bench.runs.folding import fold_here
+from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.plan import Planned, version_of
 from salon_bench.runs.progress import Watcher
-from salon_bench.runs.runner import Outcome, Runner
-from salon_bench.runs.session import FinishedError, run_row
-from salon_bench.runs.status import known_run, rows_of
+from salon_bench.runs.session import Outcome, run_session
+from salon_bench.runs.suite_runner import run_cases
+from salon_bench.runs.view import RESCORED, RunView
 from salon_bench.suites.contract.suite import RunContext
 from salon_taxonomy.protocols import Question, Reply
 from salon_taxonomy.records import CallStatus
@@ -30,27 +29,27 @@ _HEX = 8
 
 @dataclass(frozen=True, slots=True)
 class AbsentJudge:
-    """A judge that is not there: it has the name and version of one that was."""
+    """A judge that never answers, with the name and version of the one that did."""
 
     name: str
     version: str
 
     async def ask(self, question: Question) -> Reply:
-        """No reply."""
-        return Reply("", CallStatus.CANCELLED, version=self.version, error="nobody is asked here")
+        """Return a cancelled reply."""
+        return Reply("", CallStatus.CANCELLED, version=self.version, error="no judge is asked here")
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How the scores of two runs differ, row by row of what they have in common.
+    """How the scores of two runs differ, over the rows that both have.
 
     Attributes:
         same: rows with the same value, or unscored in both.
         other_value: scored in both, with different values.
         now_scored: unscored before.
         now_unscored: scored before.
-        gone: rows that only the first has.
-        new: rows that only the second has.
+        gone: rows that only the first run has.
+        new: rows that only the second run has.
     """
 
     same: int
@@ -70,7 +69,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """A rescoring: its run, what it came to, and what changed."""
+    """The run of a rescoring, its outcome, and how the scores changed."""
 
     run_id: str
     outcome: Outcome
@@ -86,12 +85,12 @@ async def rescore(
         planned: the run's plan with the suite as it is now.
         run_id: the run.
         store: the results' directory.
-        watcher: told how it goes.
-        fold: who folds the journals.
+        watcher: receives the progress.
+        fold: folds the journals into the store.
 
     Raises:
-        FinishedError: when the run was rescored by this version of the suite before.
-        SalonError: when the store or the suite fails.
+        FinishedError: this version of the suite has rescored the run before.
+        SalonError: the store or the suite fails.
     """
     plan = planned.plan
     judge = AbsentJudge(plan.judge, plan.judge_alone)
@@ -100,29 +99,13 @@ async def rescore(
         judge, RunContext(run_id, plan.judge, ""), plan.re_asks, extractor, replay_of=run_id, decoding_seed=plan.decoding_seed
     )
     version = version_of(planned.suite, policy)
-    new_id = f"{run_id}+rescore-{version[:_HEX]}"
+    new_id = f"{run_id}{RESCORED}{version[:_HEX]}"
     policy = replace(policy, context=RunContext(new_id, plan.judge, version))
-    checkpoint = Checkpoint.open(store, new_id, fold, replies_of=run_id)
-    try:
-        before = known_run(store, new_id)
-        if before is not None and before.finished:
-            raise FinishedError(before)
-        if before is None:
-            checkpoint.note("runs", run_row(replace(plan, judge_version=version, suite_version=planned.suite.version), new_id))
-        cases = planned.suite.cases
-        runner = Runner(
-            planned.suite,
-            lambda: cases(planned.prompts, planned.generations),
-            policy,
-            checkpoint,
-            keep_lost=True,
-            watcher=watcher,
-            judge_settings=plan.judge_settings,
-        )
-        outcome = await runner.run()
-    finally:
-        checkpoint.close()
-    return Rescored(new_id, outcome, changes(rows_of(store, "scores", run_id), rows_of(store, "scores", new_id)))
+    row = replace(plan, judge_version=version, suite_version=planned.suite.version).row(new_id)
+    prompts = [item.prompt for item in planned.prompts]
+    with run_session(store, row, fold, prompts=prompts, watcher=watcher, replies_of=run_id) as session:
+        outcome = await run_cases(planned, policy, session, plan.judge_settings, keep_lost=True)
+    return Rescored(new_id, outcome, changes(RunView(store, run_id).scores, RunView(store, new_id).scores))
 
 
 def changes(before: "pl.DataFrame", after: "pl.DataFrame") -> Changes:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from salon_bench.runs.checkpoint import may_have_parts
 from salon_store.journal import LockedFile, journal_path, read_journal
-from salon_store.layout import Layout
-from salon_store.stems import file_stem
+from salon_store.places import Layout
+from salon_store.run_names import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record, RunEventKind
 
@@ -22,7 +22,7 @@ _SEGMENT = re.compile(r"~[0-9]+$")
 """The end of the name of a journal that holds replies and rows, not what is noted of the run (``ledger.py``)."""
 
 
-class State(StrEnum):
+class RunState(StrEnum):
     """Where a run is in its life."""
 
     RUNNING = "running"
@@ -35,19 +35,12 @@ class State(StrEnum):
     """Its rows were made elsewhere."""
 
 
-_ORDERS = {
-    "scores": ["prompt_id", "generation_id", "task", "dimension"],
-    "assessments": ["generation_id", "taxonomy", "label", "assessment_id"],
-}
-"""In which order the rows of a run are read: one that has nothing to do with when they came."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunStatus:
     """One run of a store. Cases are those of its latest event, calls and cost the sums over all its starts.
 
-    ``finished``: its latest event says so, whoever is at work on it now. ``waiting``: questions with a reply that stands in a
-    journal which nobody has folded yet; of a run that is running or was killed, they are in none of the other numbers.
+    ``finished``: by its latest event, also while a process works on it. ``waiting``: questions with a reply in a journal that
+    is not folded yet; of a run that is running or was killed, they are in none of the other numbers.
     """
 
     run_id: str
@@ -55,7 +48,7 @@ class RunStatus:
     subject_model: str | None
     judge: str | None
     judge_version: str | None
-    state: State
+    state: RunState
     cases_done: int | None
     cases_total: int | None
     calls: int | None
@@ -69,7 +62,7 @@ class RunStatus:
 
 
 def run_statuses(store: Path) -> list[RunStatus]:
-    """All runs of a store, oldest first, those in journals that nobody has folded yet included.
+    """Return all runs of a store, oldest first, including those in unfolded journals.
 
     Raises:
         SalonError: for a directory that is no store.
@@ -96,7 +89,7 @@ def run_statuses(store: Path) -> list[RunStatus]:
     )
     joined = runs.join(latest, on="run_id", how="left").join(spent, on="run_id", how="left")
     found = [
-        _standing(store, row) for row in joined.sort("started_at", "run_id", nulls_last=False).collect().iter_rows(named=True)
+        _status(store, row) for row in joined.sort("started_at", "run_id", nulls_last=False).collect().iter_rows(named=True)
     ]
     return [replace(each, waiting=replies[file_stem(each.run_id)]) for each in found]
 
@@ -151,7 +144,7 @@ def known_run(store: Path, run_id: str) -> RunStatus | None:
     return next((each for each in run_statuses(store) if each.run_id == run_id), None)
 
 
-def _standing(store: Path, row: dict[str, object]) -> RunStatus:
+def _status(store: Path, row: dict[str, object]) -> RunStatus:
     shown = {
         name: row[name] for name in ("run_id", "suite", "subject_model", "judge", "judge_version", "settings", "started_at")
     }
@@ -162,12 +155,12 @@ def _standing(store: Path, row: dict[str, object]) -> RunStatus:
     return RunStatus(**shown, **counts, cost_usd=cost, last_at=row["at"], state=state, finished=ended)  # type: ignore[arg-type]
 
 
-def _state(store: Path, row: dict[str, object], *, finished: bool) -> State:
+def _state(store: Path, row: dict[str, object], *, finished: bool) -> RunState:
     if _at_work(store, str(row["run_id"])):
-        return State.RUNNING
+        return RunState.RUNNING
     if finished:
-        return State.FINISHED
-    return State.UNFINISHED if row["source"] is None else State.IMPORTED
+        return RunState.FINISHED
+    return RunState.UNFINISHED if row["source"] is None else RunState.IMPORTED
 
 
 def _at_work(store: Path, run_id: str) -> bool:
@@ -178,17 +171,3 @@ def _at_work(store: Path, run_id: str) -> bool:
     if file is not None:
         file.close()
     return file is None and path.exists()
-
-
-def rows_of(store: Path, table: str, run_id: str) -> "pl.DataFrame":
-    """The rows of one run in one table of the store.
-
-    Scores and assessments come in the order of what they are about, not in that in which replies arrived: a bootstrap over
-    them then draws the same rows, however often the run was stopped.
-    """
-    import polars as pl
-
-    from salon_store import ResultStore
-
-    kept = ResultStore.open(store, create=False, read_only=True).read(table).filter(pl.col("run_id") == run_id).collect()
-    return kept.sort(_ORDERS[table], maintain_order=True) if table in _ORDERS else kept

@@ -1,4 +1,4 @@
-"""Runs the stages of R³-Bench one after the other; each is a run of its own, and each can be gone on with.
+"""Run the stages of R³-Bench; each is a run of its own and can be resumed.
 
 reflect ──► explanations.jsonl ──► edit ──► images.jsonl        explanations and images read them
 """
@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from salon_bench.runs.checkpoint import Fold
-from salon_bench.runs.folding import fold_here
+from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.limits import Limits
 from salon_bench.runs.plan import Subject, planned
 from salon_bench.runs.progress import Watcher
-from salon_bench.runs.runner import Outcome, Pace, Runner
-from salon_bench.runs.session import FinishedError, execute
-from salon_bench.runs.status import rows_of
-from salon_bench.runs.summaries import summaries
+from salon_bench.runs.session import FinishedError, Outcome, RunSession
+from salon_bench.runs.suite_runner import Pace, execute
+from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.suite import Suite, Summary
 from salon_bench.suites.r3_bench.editing import said_by, write_explanations
 from salon_bench.suites.r3_bench.explaining import Explaining
@@ -27,7 +25,7 @@ from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
 
-_SUITES: Mapping[str, type[Reflecting] | type[Explaining] | type[Verifying]] = {
+_SUITES: Mapping[str, Callable[[], Reflecting | Explaining | Verifying]] = {
     "reflect": Reflecting,
     "explanations": Explaining,
     "images": Verifying,
@@ -46,7 +44,7 @@ class StageOptions:
         keep_lost: questions without a reply are unscored for good.
         watcher: told how it goes.
         fold: who folds the journals.
-        on_start: given the runner before it starts, to be able to stop it.
+        on_start: receives the session before it starts, to be able to stop it.
         fidelity: which rules read the policy's replies (stage ``reflect``): the paper's, or the released script's.
     """
 
@@ -57,14 +55,14 @@ class StageOptions:
     keep_lost: bool = False
     watcher: Watcher | None = None
     fold: Fold = fold_here
-    on_start: Callable[[Runner], None] | None = None
+    on_start: Callable[[RunSession], None] | None = None
     fidelity: Fidelity = "paper"
 
 
 async def run_stage(
     space: Workspace, stage: str, judge: Judge, store: Path, options: StageOptions | None = None
 ) -> Outcome | None:
-    """Run ``reflect``, ``explanations`` or ``images``, or go on with it; a finished one asks nobody.
+    """Run ``reflect``, ``explanations`` or ``images``, or resume it; a finished one makes no call.
 
     After ``reflect`` the rows for the later stages are left, as far as there are replies.
 
@@ -72,8 +70,8 @@ async def run_stage(
         What the start came to; None when the stage was finished before.
 
     Raises:
-        InputError: for a stage that is none, or when the stage before was not run.
-        SalonError: as :func:`salon_bench.runs.session.execute`.
+        InputError: the stage is unknown, or the stage before was not run.
+        SalonError: as :func:`salon_bench.runs.suite_runner.execute`.
     """
     if stage not in _SUITES:
         raise InputError("no stage that asks a judge", value=stage, allowed=_SUITES)
@@ -107,7 +105,8 @@ async def run_stage(
         outcome = None
     if stage == "reflect":
         run_id = plan.plan.run_id
-        write_explanations(space, said_by(rows_of(store, "scores", run_id), rows_of(store, "assessments", run_id)))
+        view = RunView(store, run_id)
+        write_explanations(space, said_by(view.scores, view.assessments))
     return outcome
 
 
@@ -121,7 +120,7 @@ def stage_summaries(space: Workspace, store: Path) -> dict[str, Summary]:
     for stage, kind in _SUITES.items():
         if stage in space.runs:
             suite: Suite = kind()
-            for each in summaries(suite, store, space.runs[stage]):
+            for each in RunView(store, space.runs[stage]).summaries(suite):
                 found[stage] = each.summary
     if not found:
         raise InputError("no stage of this folder has rows yet", source=space.folder)
