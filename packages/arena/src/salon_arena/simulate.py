@@ -1,7 +1,7 @@
 """Simulated raters of known quality vote over HTTP; what the arena concludes is compared with what is true.
 
-Good raters answer by planted strengths. Careless ones answer fast and at random. Malicious ones always favour one model. All run
-through the pages' own requests, the scheduler, the anchors and the live checks.
+Good raters answer by planted strengths. Careless ones answer fast and at random. Malicious ones always favour one model. All go
+through the requests of the pages, the scheduler, the anchors and the live checks.
 """
 
 import asyncio
@@ -215,10 +215,10 @@ class _Crowd:
         given = 0
         await rater.open()
         while self._left > 0:
+            self._left -= 1
             task = await rater.next()
             if task is None:
                 break
-            self._left -= 1
             self._clock.now += _STEP_US
             payload = self._service.payload_of(task["assignment"])
             left, right = (file["model"] for file in payload["files"])
