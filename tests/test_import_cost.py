@@ -15,6 +15,7 @@ HEAVY_FOR = {
     "salon_published": HEAVY,
     "salon_bench": HEAVY,
     "salon_train": HEAVY,
+    "salon_curate": HEAVY | {"polars", "numpy", "duckdb", "PIL", "ray", "daft"},
     "salon_arena": HEAVY | {"polars", "numpy", "duckdb", "sqlalchemy", "starlette", "uvicorn"},
 }
 

@@ -10,11 +10,11 @@ from pathlib import Path
 MODULES = (
     "salon_arena",
     "salon_bench",
+    "salon_curate",
     "salon_published",
     "salon_ranking",
     "salon_ranking.agreement",
     "salon_ranking.mos",
-    "salon_ranking.pairwise",
     "salon_ranking.raters",
     "salon_ranking.scheduling",
     "salon_rewards",

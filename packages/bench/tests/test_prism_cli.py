@@ -7,8 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.suites.prism import Language, read_prompts
-from salon_bench.suites.prism.cli import prism
+from salon_bench.cli.prism import prism
 from salon_bench.suites.prism.score_rows import frame_of
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
@@ -33,26 +32,6 @@ def scores(tmp_path):
     path = tmp_path / "scores.csv"
     frame_of(rows).write_csv(path)
     return path
-
-
-def test_compose_writes_prompts_that_the_suite_reads(tmp_path):
-    path = tmp_path / "zh.jsonl"
-    result = call("compose", "--output", path, "--language", "zh", "--per-track", 2, "--track", "long_text")
-    assert result.exit_code == 0
-    assert result.output == f"2 prompts in 1 tracks: {path}\n"
-    assert len(read_prompts(path, Language.CHINESE)) == 2
-
-
-def test_select_writes_prompts_that_the_suite_reads(tmp_path):
-    pytest.importorskip("sklearn", reason="runs with the extra selection")
-    table = tmp_path / "captions.csv"
-    table.write_text(
-        "prompt,score\n" + "".join(f"a {word} on a hill,{place}\n" for place, word in enumerate(["cat", "ship", "oak"]))
-    )
-    path = tmp_path / "sampled.jsonl"
-    assert call("select", table, "--output", path, "--track", "style", "--number", 2).exit_code == 0
-    assert [each.facts["track"] for each in read_prompts(path, Language.ENGLISH)] == ["style", "style"]
-    assert json.loads(path.read_text().splitlines()[0])["source"] == "sampled"
 
 
 def test_agreement_of_a_judge_with_people_and_with_itself(tmp_path, scores):
@@ -93,8 +72,6 @@ def test_agreement_asks_for_one_comparison(arguments):
 def test_files_that_are_not_there_are_input_errors(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         call("agreement", "--scores", tmp_path / "a.csv", "--people", tmp_path / "b.csv")
-    with pytest.raises(InputError, match="cannot be read"):
-        call("select", tmp_path / "a.csv", "--output", tmp_path / "b.jsonl")
 
 
 def test_every_command_teaches_with_an_example():
@@ -104,6 +81,6 @@ def test_every_command_teaches_with_an_example():
 
 def test_help_needs_none_of_the_heavy_libraries():
     heavy = ("polars", "sklearn", "rapidocr", "numpy")
-    code = "import sys; from salon_bench.suites.prism.cli import prism; print([name for name in %r if name in sys.modules])"
+    code = "import sys; from salon_bench.cli.prism import prism; print([name for name in %r if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code % (heavy,)], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

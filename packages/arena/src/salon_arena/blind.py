@@ -18,7 +18,7 @@ from salon_bench.media.decoding import decode
 from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
 from salon_bench.media.preparing import prepare_bytes
 from salon_bench.media.reading import read_inside
-from salon_bench.suites.generations import VIDEO_SUFFIXES, Generated
+from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
 from salon_taxonomy.verdict import Unscored
 
 PICTURE_TYPE: Final = "image/jpeg"

@@ -23,7 +23,7 @@ from salon_arena.labels import NORMAL, label_states
 from salon_arena.material import SUITE
 from salon_arena.settling import settle_due
 from salon_arena.tasks import instant
-from salon_bench.suites.generations import VIDEO_SUFFIXES
+from salon_bench.suites.contract.generations import VIDEO_SUFFIXES
 from salon_store import ResultStore
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Assessment, Battle, Generation, MediaKind, Mode, Prompt, Rating, Score, Side

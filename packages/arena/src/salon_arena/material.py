@@ -8,8 +8,8 @@ from typing import Final
 
 import polars as pl
 
-from salon_bench.suites.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
-from salon_bench.suites.table_rows import TableRow, table_rows, unique_rows
+from salon_bench.suites.contract.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
+from salon_bench.suites.contract.table_rows import TableRow, table_rows, unique_rows
 from salon_ranking.scheduling import Shelf
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Winner

@@ -18,7 +18,7 @@ from salon_arena.board import STREAMS
 from salon_arena.database import ASSIGNMENTS
 from salon_arena.material import Material, pair_key
 from salon_arena.tasks import seen_among
-from salon_bench.suites.generations import Generated
+from salon_bench.suites.contract.generations import Generated
 from salon_ranking.battles import Battles
 from salon_ranking.scheduling import Rule, ScheduleState, next_pairs
 from salon_taxonomy.records import Side

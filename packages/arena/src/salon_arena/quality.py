@@ -19,7 +19,7 @@ from salon_arena.people import suspend
 from salon_arena.tasks import Draft, instant, seen_among
 from salon_ranking.agreement import UndefinedError, cohen_kappa
 from salon_ranking.raters import RaterPolicy, audit_sample, check_raters
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
 from salon_taxonomy.records import Side
 
 DAY: Final = 86_400_000_000

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, select
 
 from salon_arena.database import ASSIGNMENTS
-from salon_bench.suites.generations import Generated
+from salon_bench.suites.contract.generations import Generated
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.visible_text import visible
 

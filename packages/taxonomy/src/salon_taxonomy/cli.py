@@ -39,6 +39,9 @@ COMMANDS = {
         "bench": "Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.",
         "refine": "Let a judge and an editor improve a picture, round by round, until it shows what was asked for.",
     },
+    "salon-curate": {
+        "curate": "Build an image data set with judges: stages over shards, selections, audits, a release.",
+    },
     "salon-published": {
         "published": "Tables that five papers printed, as data, checked against themselves.",
         "quickstart": "Rank some forty image generators by everything that five papers published about them.",

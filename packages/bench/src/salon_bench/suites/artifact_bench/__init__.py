@@ -3,7 +3,6 @@
 * :data:`suite` (``artifact-bench``) reads replies by the paper's rules, :data:`released` (``artifact-bench-released``) by the
   authors' script; :data:`both_orders` (``artifact-bench-both-orders``) asks about pairs in both orders.
 * :func:`read_rows`: the released rows, or those of the same columns.
-* :mod:`~salon_bench.suites.artifact_bench.construction`: tools to build such a benchmark.
 
 Source, licence, known flaws and deviations: the README beside this file.
 """

@@ -3,7 +3,6 @@
 * :data:`suite` (``magicbench``) counts as paper 000 (MagicMirror) says, :data:`released` (``magicbench-released``) as the
   authors' script does; :class:`Fidelity` and :class:`CountingRules` say where the two differ.
 * :func:`read_prompts`: the released prompt file, or one of the same columns.
-* :mod:`~salon_bench.suites.magicbench.composition`: prompts of our own, offline or written by a language model.
 
 Source, licence, known flaws and deviations: the README beside this file.
 """

@@ -1,14 +1,14 @@
 """MagicBench's prompt file: ``prompt_t2i, subject, class, detail_class``, and an own ``prompt_id`` if there is one.
 
 The released file (``prompts/subject_prompt800.jsonl`` of the authors' repository) is JSON Lines; CSV, JSON and Parquet with
-the same columns are read as well, and so is what ``salon bench magicbench compose`` writes.
+the same columns are read as well, and so is what ``salon curate magicbench compose`` writes.
 """
 
 from pathlib import Path
 
+from salon_bench.suites.contract.suite import SuitePrompt
+from salon_bench.suites.contract.table_rows import Rows, TableRow, unique_rows
 from salon_bench.suites.magicbench.subjects import CLASS_NAMES, SubCategory
-from salon_bench.suites.suite import SuitePrompt
-from salon_bench.suites.table_rows import Rows, TableRow, unique_rows
 from salon_taxonomy.records import Prompt
 
 LONGEST_PROMPT = 8000

@@ -1,4 +1,4 @@
-"""Modules that the extras of salon-bench bring: imported when they are needed, explained when they are missing."""
+"""Modules of optional dependencies: imported when needed, with an install hint when missing."""
 
 import importlib
 from types import ModuleType
@@ -6,25 +6,23 @@ from types import ModuleType
 from salon_taxonomy.errors import InputError
 
 
-def extra(module: str, name: str) -> ModuleType:
-    """A module that the extra ``name`` of salon-bench brings.
+def extra(module: str, name: str, package: str = "salon-bench") -> ModuleType:
+    """Import a module that the extra ``name`` of ``package`` installs.
 
     Raises:
         InputError: when it is not installed; says what to type.
 
     Example:
-        >>> extra("json", "selection").loads("[1]")
+        >>> extra("json", "ocr").loads("[1]")
         [1]
         >>> try:
-        ...     extra("no_such_module", "selection")
+        ...     extra("no_such_module", "ocr")
         ... except InputError as error:
         ...     print(error.hint)
-        Install it with: pip install 'salon-bench[selection]'
+        Install it with: pip install 'salon-bench[ocr]'
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        hint = f"Install it with: pip install 'salon-bench[{name}]'"
-        raise InputError(
-            f"this needs the extra {name!r} of salon-bench; there is no module", value=module, hint=hint
-        ) from error
+        hint = f"Install it with: pip install '{package}[{name}]'"
+        raise InputError(f"this needs the extra {name!r} of {package}; there is no module", value=module, hint=hint) from error

@@ -1,8 +1,0 @@
-"""Prompts composed from pools, in English and Chinese: ``compose(language, seed=0, per_track=50)``.
-
-The pools are ``pools.toml``, what is drawn for each track stands in ``recipes.py``.
-"""
-
-from salon_bench.suites.prism.composition.composer import PER_TRACK, ComposedPrompt, compose
-
-__all__ = ["PER_TRACK", "ComposedPrompt", "compose"]

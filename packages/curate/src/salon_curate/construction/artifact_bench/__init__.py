@@ -1,0 +1,36 @@
+"""Tools to build a benchmark like Artifact-Bench: options, annotation, difficulty, export (paper 001, section 3.3).
+
+labels of people ── annotate ──► settled labels ── offer ──► six options ── export ──► rows in the released schema
+                                                difficulty of raters ──┘
+"""
+
+from salon_curate.construction.artifact_bench.annotation import (
+    Agreement,
+    Annotated,
+    Stage,
+    agreement,
+    annotate,
+)
+from salon_curate.construction.artifact_bench.assembly import Assembled, assemble
+from salon_curate.construction.artifact_bench.difficulty import Difficulty, difficulty
+from salon_curate.construction.artifact_bench.distractors import Offer, offer
+from salon_curate.construction.artifact_bench.released import export_rows
+from salon_curate.construction.artifact_bench.tables import read_assessments, read_levels, read_videos
+
+__all__ = [
+    "Agreement",
+    "Annotated",
+    "Assembled",
+    "Difficulty",
+    "Offer",
+    "Stage",
+    "agreement",
+    "annotate",
+    "assemble",
+    "difficulty",
+    "export_rows",
+    "offer",
+    "read_assessments",
+    "read_levels",
+    "read_videos",
+]

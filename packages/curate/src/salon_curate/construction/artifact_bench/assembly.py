@@ -1,0 +1,54 @@
+"""From settled labels, levels and paths to questions of AID."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from salon_bench.suites.artifact_bench.rows import BenchRow, Level, Task
+from salon_curate.construction.artifact_bench.annotation import Annotated, Stage
+from salon_curate.construction.artifact_bench.difficulty import difficulty
+from salon_curate.construction.artifact_bench.distractors import OPTIONS, offer
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """Questions, and why the other videos have none (video → one clause)."""
+
+    rows: tuple[BenchRow, ...]
+    left_out: Mapping[str, str]
+
+
+def assemble(
+    annotated: Sequence[Annotated],
+    levels: Mapping[str, Mapping[str, Level]],
+    videos: Mapping[str, str],
+    *,
+    seed: int,
+    options: int = OPTIONS,
+) -> Assembled:
+    """One question per video whose labels experts confirmed, whose level has a majority, and whose path is known.
+
+    Args:
+        annotated: as ``annotate`` gives it.
+        levels: video → rater → level.
+        videos: video → path below the folder of videos.
+        seed: of the wrong options.
+        options: how many a question has.
+    """
+    rows: list[BenchRow] = []
+    left_out: dict[str, str] = {}
+    for each in annotated:
+        name = each.generation_id
+        level = difficulty(levels.get(name, {})).level
+        if each.stage is not Stage.SETTLED:
+            left_out[name] = f"its labels are at the stage {each.stage}"
+        elif not 0 < len(each.labels) < options:
+            left_out[name] = f"it has {len(each.labels)} labels; a question takes 1 to {options - 1}"
+        elif level is None:
+            left_out[name] = "its level has no majority yet"
+        elif name not in videos:
+            left_out[name] = "nobody says where it lies"
+        else:
+            drawn = offer(each.labels, seed=seed, sample_id=name, options=options)
+            answer = drawn.answer.replace(",", "")
+            rows.append(BenchRow(Task.AID, name, (videos[name],), answer, level, drawn.texts, drawn.leaves))
+    return Assembled(tuple(rows), left_out)

@@ -1,0 +1,276 @@
+"""``salon curate prism | magicbench | artifact-bench``: construct benchmarks. Parse, one library call, print."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language
+from salon_curate.output import FORMAT, SEED, as_cell, print_table
+from salon_taxonomy.errors import IncompleteError
+from salon_taxonomy.file_options import InputPath, OutputPath
+
+if TYPE_CHECKING:
+    from salon_curate.construction.magicbench_prompts import Library, WrittenPrompts
+
+_LANGUAGES = click.Choice([language.value for language in Language])
+_LANGUAGE = click.option("--language", type=_LANGUAGES, default="en", show_default=True, help="Of the prompts.")
+_TRACK = click.Choice(sorted(TRACK_SPELLINGS))
+_FILE = InputPath(dir_okay=False)
+_ASSESSMENTS = click.argument("assessments", type=_FILE)
+_EXPERTS = click.option("--expert", "experts", multiple=True, help="A judge who verifies; repeat for the second one.")
+
+
+def _output(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(
+        "--output", required=True, type=OutputPath(), help=f"The JSON Lines file of {what} to write (replaced)."
+    )
+
+
+@click.group()
+def prism() -> None:
+    """Make prompts for PRISM-Bench: composed from pools, or selected from a collection.
+
+    \b
+    Example:
+      salon curate prism compose --output prompts.jsonl --seed 0
+    """
+
+
+@prism.command()
+@_output("prompts")
+@_LANGUAGE
+@SEED
+@click.option("--per-track", type=click.IntRange(min=1), default=50, show_default=True, help="Prompts in each of the 7 tracks.")
+@click.option("--track", "tracks", multiple=True, type=_TRACK, help="Only this track; may be given several times.")
+def compose(output: Path, language: str, seed: int, per_track: int, tracks: tuple[str, ...]) -> None:
+    """Compose prompts from pools, offline: 7 tracks of 50.
+
+    The same seed gives the same file on every machine, and the two languages the same prompts under the same ids. Make one
+    picture per prompt and call it by its prompt_id: style-001-6e3fce.png.
+
+    \b
+    Example:
+      salon curate prism compose --output prompts.jsonl
+      salon curate prism compose --output prompts-zh.jsonl --language zh
+      salon curate prism compose --output signs.jsonl --track text-rendering --per-track 10
+    """
+    from salon_bench.suites.prism.prompt_rows import save_rows
+    from salon_bench.suites.prism.tracks import Track
+    from salon_curate.construction.prism_prompts import compose as composed
+
+    wanted = {TRACK_SPELLINGS[name] for name in tracks} or set(Track)
+    prompts = composed(language, seed=seed, per_track=per_track, tracks=[track for track in Track if track in wanted])
+    number = save_rows((prompt.as_row() for prompt in prompts), output)
+    click.echo(f"{number} prompts in {len(wanted)} tracks: {output}")
+
+
+@prism.command()
+@click.argument("candidates", type=InputPath())
+@_output("prompts")
+@click.option("--track", type=_TRACK, help="Only this track; needed where the table has no column track.")
+@_LANGUAGE
+@click.option("--embedder", default="lsa", show_default=True, help="lsa, or a sentence-transformers model: its name or folder.")
+@click.option("--number", type=click.IntRange(min=1), default=50, show_default=True, help="Prompts per track, and themes.")
+@click.option("--top", type=click.IntRange(min=1), default=10_000, show_default=True, help="Candidates per track, best first.")
+@SEED
+def select(
+    candidates: Path, output: Path, track: str | None, language: str, embedder: str, number: int, top: int, seed: int
+) -> None:
+    """Select prompts from a collection: one from each of k themes.
+
+    CANDIDATES is a table (CSV, JSON, JSON Lines, Parquet) with prompt and score, and track where it holds several. The best by
+    score are clustered by k-means, and the prompt nearest to each centre is taken; what one track takes is removed from the
+    others. Needs the extra selection, and embeddings for a sentence-transformers model.
+
+    \b
+    Example:
+      salon curate prism select captions.csv --track imagination --output sampled.jsonl --number 50
+      salon curate prism select captions.parquet --output sampled.jsonl --embedder ./all-MiniLM-L6-v2
+    """
+    from salon_bench.suites.prism.prompt_rows import save_rows
+    from salon_curate.construction.prism_selection import LsaEmbedder, SentenceEmbedder, read_candidates, select_all
+
+    chosen = None if track is None else TRACK_SPELLINGS[track]
+    points = LsaEmbedder(Language(language), seed=seed) if embedder == "lsa" else SentenceEmbedder(embedder)
+    found = select_all(read_candidates(candidates, chosen), points, number=number, top=top, seed=seed)
+    rows = (each.as_row(place, Language(language)) for selected in found.values() for place, each in enumerate(selected, 1))
+    click.echo(f"{save_rows(rows, output)} prompts in {len(found)} tracks, by {points.name}: {output}")
+
+
+@click.group()
+def magicbench() -> None:
+    """Make prompts for MagicBench.
+
+    \b
+    Example:
+      salon curate magicbench compose --output prompts.jsonl --seed 0
+    """
+
+
+@magicbench.command("compose")
+@click.option("--output", required=True, type=OutputPath(), help="The JSON Lines file to write (replaced).")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed draws other prompts.")
+@click.option(
+    "--per-category",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Prompts in each of the 8 sub-categories.",
+)
+@click.option(
+    "--library",
+    type=InputPath(exists=True, dir_okay=False),
+    help="An own library of subjects, scenes, styles and shots (TOML, in the form of the bundled one).",
+)
+@click.option(
+    "--judge",
+    "writer",
+    metavar="SPEC",
+    help="A language model that writes the prompts: vllm:MODEL@localhost:8000, or judge.toml. Default: nobody is asked.",
+)
+@click.option("--attempts", type=click.IntRange(min=1), default=3, show_default=True, help="Of the model, for each prompt.")
+def compose_magicbench(
+    output: Path, seed: int, per_category: int, library: Path | None, writer: str | None, attempts: int
+) -> None:
+    """Compose prompts: 8 sub-categories of 100, each asking for its complete subject.
+
+    Offline, the same seed gives the same file on every machine. With --judge a language model writes what the seed has drawn;
+    prompts that it cannot write are left out and counted, and the command then exits with 1. Make one picture per prompt and
+    call it by its prompt_id: human_single-001-546ed7.png.
+
+    \b
+    Example:
+      salon curate magicbench compose --output prompts.jsonl
+      salon curate magicbench compose --output small.jsonl --per-category 3 --seed 7
+      salon curate magicbench compose --output written.jsonl --judge vllm:Qwen/Qwen3-8B@localhost:8000
+    """
+    from salon_curate.construction.magicbench_prompts import Library, save_prompts
+    from salon_curate.construction.magicbench_prompts import compose as composed
+
+    own = None if library is None else Library.read(library)
+    if writer is None:
+        prompts = composed(seed=seed, per_category=per_category, library=own)
+        save_prompts(prompts, output)
+        click.echo(f"{len(prompts)} prompts in {output}, {per_category} in each of 8 sub-categories, seed {seed}.")
+        return
+    written = asyncio.run(_written(writer, seed=seed, per_category=per_category, library=own, attempts=attempts))
+    save_prompts(written.prompts, output)
+    click.echo(
+        f"{len(written.prompts)} prompts in {output}, seed {seed}; {written.calls} calls, {written.retries} asked again."
+    )
+    if written.missed:
+        first = written.missed[0]
+        raise IncompleteError(
+            f"{len(written.missed)} prompts could not be had; the first, {first.category} {first.number}: "
+            f"{first.reason.reason} ({first.reason.detail})"
+        )
+
+
+async def _written(
+    specification: str, *, seed: int, per_category: int, library: "Library | None", attempts: int
+) -> "WrittenPrompts":
+    from salon_bench.judges import open_judge
+    from salon_curate.construction.magicbench_prompts import write_with
+
+    async with open_judge(specification, os.environ) as judge:
+        return await write_with(judge, seed=seed, per_category=per_category, library=library, attempts=attempts)
+
+
+@click.group("artifact-bench")
+def artifact_bench() -> None:
+    """Construct a benchmark like Artifact-Bench: options, annotation, export.
+
+    \b
+    Example:
+      salon curate artifact-bench options "Oversmoothing" --seed 0
+      salon curate artifact-bench annotation labels.csv --expert zoe --expert yan
+    """
+
+
+@artifact_bench.command("options")
+@click.argument("labels", nargs=-1, required=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed draws other options.")
+@click.option("--sample-id", default="1", show_default=True, help="The question; each has a draw of its own.")
+@click.option("--count", type=click.IntRange(2, 26), default=6, show_default=True, help="Options in all.")
+def options_(labels: Sequence[str], seed: int, sample_id: str, count: int) -> None:
+    """Draw the options of a question whose right answers are LABELS: the wrong ones are easily taken for them.
+
+    \b
+    Example:
+      salon curate artifact-bench options "Flickering and Noise" "Spatial Clipping" --seed 0
+    """
+    from salon_bench.suites.artifact_bench.rows import LETTERS
+    from salon_curate.construction.artifact_bench import offer
+
+    drawn = offer(labels, seed=seed, sample_id=sample_id, options=count)
+    for letter, text in zip(LETTERS, drawn.texts, strict=False):
+        click.echo(f"{letter}. {text}")
+    click.echo(f"Answer: {drawn.answer}")
+
+
+@artifact_bench.command("annotation")
+@_ASSESSMENTS
+@_EXPERTS
+@FORMAT
+def annotation_(assessments: Path, experts: tuple[str, ...], form: str) -> None:
+    """Where the labels in ASSESSMENTS stand, and how far people agree: three label a video, two more where they differ.
+
+    ASSESSMENTS is a table with generation_id, label, present (true or false) and judge. Somebody who found nothing says false
+    of any label.
+
+    \b
+    Example:
+      salon curate artifact-bench annotation labels.csv --expert zoe --expert yan
+    """
+    from salon_curate.construction.artifact_bench import agreement, annotate, read_assessments
+
+    rows = read_assessments(assessments)
+    videos, agreed = annotate(rows, experts=experts), agreement(rows, experts=experts)
+    if form == "json":
+        standing = [{name: getattr(each, name) for name in type(each).__slots__} for each in videos]
+        labels = [{name: getattr(each, name) for name in type(each).__slots__} for each in agreed]
+        click.echo(json.dumps({"videos": standing, "agreement": labels}, indent=2))
+        return
+    lines = [[each.generation_id, each.stage.value, str(each.missing), ", ".join(each.labels)] for each in videos]
+    print_table(["video", "stage", "missing", "labels"], lines)
+    scores = [
+        [each.label, str(each.videos), as_cell(each.alpha), as_cell(each.kappa), as_cell(each.present)] for each in agreed
+    ]
+    print_table(["label", "videos", "alpha", "kappa", "present"], scores)
+
+
+@artifact_bench.command("export")
+@_ASSESSMENTS
+@click.option("--levels", required=True, type=_FILE, help="A table with generation_id, rater, level (easy, medium, hard).")
+@click.option("--videos", required=True, type=_FILE, help="A table with generation_id, video_path.")
+@click.option("--output", required=True, type=OutputPath(), help="The JSON file to write (replaced), in the released schema.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the wrong options.")
+@_EXPERTS
+def export_(assessments: Path, levels: Path, videos: Path, output: Path, seed: int, experts: tuple[str, ...]) -> None:
+    """Make questions of the videos in ASSESSMENTS that experts have confirmed and whose level has a majority.
+
+    \b
+    Example:
+      salon curate artifact-bench export labels.csv --levels levels.csv --videos videos.csv --expert zoe --expert yan \\
+          --output rows.json
+    """
+    from salon_curate.construction.artifact_bench import (
+        annotate,
+        assemble,
+        export_rows,
+        read_assessments,
+        read_levels,
+        read_videos,
+    )
+
+    annotated = annotate(read_assessments(assessments), experts=experts)
+    made = assemble(annotated, read_levels(levels), read_videos(videos), seed=seed)
+    for name, why in made.left_out.items():
+        click.echo(f"{name} is left out: {why}", err=True)
+    export_rows(made.rows, output)
+    click.echo(f"{len(made.rows)} questions in {output}, {len(made.left_out)} videos left out, seed {seed}")
