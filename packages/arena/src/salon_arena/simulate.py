@@ -124,7 +124,7 @@ def simulate(
     prompts: int = 200,
     seed: int = 0,
 ) -> Simulated:
-    """Let raters of known quality vote over HTTP in an arena of their own, and compare its conclusions with the truth.
+    """Let raters of known quality vote over HTTP in a new arena, and compare its conclusions with the truth.
 
     Args:
         votes: how many, at least one per rater.
@@ -173,7 +173,7 @@ def served(application: "Starlette") -> "Iterator[int]":
     """Serve an application on a free port of this machine; yields the port."""
     import uvicorn
 
-    server = uvicorn.Server(uvicorn.Config(application, port=0, log_level="warning", access_log=False))
+    server = uvicorn.Server(uvicorn.Config(application, port=0, log_level="warning", access_log=False, timeout_keep_alive=600))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -237,7 +237,10 @@ class _Crowd:
 
 
 def simulated_choice(generator: random.Random, left: float, right: float) -> str:
-    """Answer as strengths on the Elo scale say; with a tie as half a win, the left one wins 1 / (1 + 10^((right-left)/400))."""
+    """Draw an answer to two models of these strengths, in Elo points.
+
+    With a tie as half a win, the left one wins 1 / (1 + 10^((right - left)/400)) on average.
+    """
     expected = 1 / (1 + 10 ** ((right - left) / 400))
     tied = TIES * min(expected, 1 - expected)
     drawn = generator.random()
