@@ -192,5 +192,30 @@ def test_a_file_of_a_folder_or_pattern_that_is_read_is_an_input(tmp_path: Path, 
     assert "would overwrite INPUT" in done.stderr
 
 
+FOLDERS = [
+    (words, output, other)
+    for words, output, other in PAIRS
+    if output.type.file_okay and getattr(other.type, "tables", False)  # type: ignore[attr-defined]
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "output", "other"), FOLDERS, ids=lambda part: getattr(part, "name", None) or "-".join(part[1:])
+)
+def test_no_command_writes_a_new_table_into_a_folder_that_it_reads(
+    words: tuple[str, ...], output: click.Parameter, other: click.Parameter, tmp_path: Path
+) -> None:
+    deep = tmp_path / "deep"
+    for folder, name in ((tmp_path / "flat", "new.csv"), (deep, "june/new.parquet")):
+        (folder / name).parent.mkdir(parents=True)
+        table = (folder / name).with_name("votes.csv")
+        table.write_bytes(CONTENT)
+        for order in (1, -1):
+            both = [given(other, folder), given(output, folder / name)][::order]
+            done = CliRunner().invoke(main, [*words[1:], *both[0], *both[1]])
+            assert (done.exit_code, "would become a file of" in done.stderr) == (2, True), done.stderr
+            assert [path for path in folder.rglob("*") if path.is_file()] == [table]
+
+
 if __name__ == "__main__":
     MANUAL.write_text(manual(), encoding="utf-8")

@@ -73,7 +73,7 @@ def test_only_command_lines_print_or_read_the_environment(packages: dict[str, Pa
     wrong = []
     for source in packages.values():
         for path in sorted(source.rglob("*.py")):
-            if path.name == "cli.py" or str(path.relative_to(source)) == OPENS_JUDGES:
+            if path.name == "cli.py" or path.parent.name == "cli" or str(path.relative_to(source)) == OPENS_JUDGES:
                 continue
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 printed = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
@@ -90,6 +90,49 @@ def test_declared_dependencies_are_the_arrows_of_the_plan(root: Path, packages: 
         project = tomllib.loads((root / "packages" / package.removeprefix("salon_") / "pyproject.toml").read_text())["project"]
         named = {item.split(">")[0].split("[")[0].strip().replace("-", "_") for item in project["dependencies"]}
         assert {name for name in named if name.startswith("salon_")} <= ALLOWED[package], package
+
+
+def distribution(requirement: str) -> str:
+    """The normalised name of a requirement: ``salon-ranking[report]>=0.1`` is ``salon-ranking``."""
+    return re.sub(r"[-_.]+", "-", re.match(r"[A-Za-z0-9._-]+", requirement)[0]).lower()  # type: ignore[index]
+
+
+def third_party(path: Path) -> Iterator[tuple[str, int]]:
+    """Top-level names that a file imports when it runs, also by ``import_module("…")``; without those for types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typed = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
+    skipped = {id(inner) for node in typed for statement in node.body for inner in ast.walk(statement)}
+    for node in ast.walk(tree):
+        called = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name.split(".")[0], node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module.split(".")[0], node.lineno
+        elif called == "import_module" and isinstance(node.args[0], ast.Constant):
+            yield node.args[0].value.split(".")[0], node.lineno
+
+
+def test_every_distribution_that_a_package_imports_is_declared_by_it(root: Path, packages: dict[str, Path]) -> None:
+    """Among its dependencies or extras: what only comes with another package is missing as soon as that one drops it."""
+    import sys
+    import tomllib
+    from importlib.metadata import packages_distributions
+
+    of = packages_distributions()
+    undeclared = set()
+    for package, source in packages.items():
+        project = tomllib.loads((root / "packages" / package.removeprefix("salon_") / "pyproject.toml").read_text())["project"]
+        extras = project.get("optional-dependencies", {})
+        declared = {distribution(each) for part in (project["dependencies"], *extras.values()) for each in part}
+        declared.add(distribution(project["name"]))
+        for path in sorted(source.rglob("*.py")):
+            for name, line in third_party(path):
+                needed = {distribution(each) for each in of.get(name, [name])}
+                if name not in sys.stdlib_module_names and not needed & declared:
+                    undeclared.add(f"{package}: {name} ({path.relative_to(source.parent)}:{line})")
+    assert sorted(undeclared) == []
 
 
 def test_an_error_about_a_missing_column_does_not_call_the_others_allowed(packages: dict[str, Path]) -> None:

@@ -4,12 +4,14 @@ import json
 import random
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_bench.suites.magic_bench_377 import coverage, read_prompts
 from salon_bench.suites.magic_bench_377.label_coverage import change
 from salon_bench.suites.magic_bench_377.labels import scenarios, target_shares, taxonomy
+from salon_taxonomy.cli import main
 
 
 def a_benchmark(path):
@@ -70,3 +72,16 @@ def test_after_the_change_no_change_is_left(count, target, prompts):
 def test_a_change_of_nothing_means_that_the_share_rounds_to_the_target(target):
     good = [count for count in range(378) if change(count, target, 377) == 0]
     assert good == [count for count in range(378) if abs(100 * count / 377 - target) <= 0.5]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_command_covers_the_prompts_of_one_language(tmp_path, language):
+    path = tmp_path / "p.jsonl"
+    rows = [{"prompt": "a cat", "labels": ["Style"], "scenario": "Film"}] * 3
+    rows += [{"prompt": "\u4e00\u53ea\u732b", "labels": ["Entity"], "scenario": "Film"}] * 2
+    path.write_text("".join(json.dumps({**row, "prompt_id": f"p{n}"}) + "\n" for n, row in enumerate(rows)))
+    shown = CliRunner().invoke(
+        main, ["bench", "magic-bench-377", "coverage", str(path), "--language", language, "--format", "json"]
+    )
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout)["languages"] == {language: {"en": 3, "zh": 2}[language]}

@@ -66,6 +66,21 @@ def test_what_is_in_both_sets_leaves_no_interval_and_is_named(column: str) -> No
     assert column.split("_")[0] in found.header
 
 
+@pytest.mark.parametrize("columns", [[], ["battle_id"], ["battle_id", "prompt_id"]])
+def test_the_same_votes_in_any_order_are_never_independent(tmp_path: Path, columns: list[str]) -> None:
+    first = votes(1).drop(columns)
+    for copy in (first, first.reverse(), first.with_columns(note=pl.lit("again"))):
+        found = compare_votes(first, copy)
+        assert "no interval is known: both sets hold the same votes" in found.header
+        assert found.table["p_value"].null_count() == found.table.height
+    other = compare_votes(first, votes(2).drop(columns))
+    assert other.table["ci_low"].null_count() == 0
+    path = tmp_path / "votes.csv"
+    first.write_csv(path)
+    shown = CliRunner().invoke(main, ["rank", str(path), "--against", str(path)])
+    assert "both sets hold the same votes" in " ".join(shown.stdout.split())
+
+
 def test_two_models_must_be_in_both() -> None:
     with pytest.raises(OptionError, match="two models or more must be in both"):
         compare_votes(votes(1), votes(2).with_columns(pl.col("model_a", "model_b") + "2"))

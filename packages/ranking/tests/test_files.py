@@ -8,7 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from salon_ranking import BattleError, Battles, files
+from salon_ranking import BattleError, Battles, RankingError, files
+from salon_ranking.mos import Ratings
+from salon_ranking.raters import Votes
 
 ROWS = pl.DataFrame(
     {"model_a": ["007", "y"], "model_b": ["y", "007"], "winner": ["model_a", "tie"], "w": [1, 2], "note": ["é", None]}
@@ -208,3 +210,28 @@ def test_a_model_name_in_json_that_is_no_text_is_refused(tmp_path: Path, name: s
     path.write_text(f'{{"model_a": "x", "model_b": {name}, "winner": "tie"}}\n', encoding="utf-8")
     with pytest.raises(BattleError, match="column 'model_b': must hold text"):
         Battles.read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("votes.csv", b"", "cannot be read: the file is empty"),
+        ("votes.jsonl", b"", "cannot be read: the file is empty"),
+        ("votes.parquet", b"", "cannot be read: the file is empty"),
+        ("votes.csv", None, "is a link that leads to no file: 'votes.csv'"),
+        ("votes.csv", b"model_a,model_b,winner,winner\nx,y,tie,tie\n", "the header has the column 'winner' twice"),
+        ("votes.csv", b'"model_a";model_b;winner;model_a\nx;y;tie;z\n', "the header has the column 'model_a' twice"),
+    ],
+)
+def test_a_file_that_is_empty_or_a_loop_or_has_a_column_twice_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes | None, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is None:
+        Path(name).symlink_to(name)
+    else:
+        Path(name).write_bytes(content)
+    for read in (Battles.read, Votes.read, Ratings.read):
+        with pytest.raises(RankingError) as caught:
+            read(name)
+        assert str(caught.value).startswith(f"{name}") and said in str(caught.value)

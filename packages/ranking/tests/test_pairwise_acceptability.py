@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from salon_ranking import BattleError, Battles, OptionError, fit
-from salon_ranking.pairwise import acceptability, settle_both_bad
+from salon_ranking import BattleError, Battles, OptionError, acceptability, fit, settle_both_bad
 
 ROWS = [("x", "y", "model_a")] * 6 + [("x", "y", "model_b")] * 3 + [("y", "z", "both_bad")] * 2 + [("y", "z", "tie")] * 4
 
@@ -36,6 +35,15 @@ def test_as_an_outcome_of_its_own_every_model_gets_its_share_with_a_wilson_inter
         good = row["matches"] - row["both_bad"]
         low, high = proportion_confint(good, row["matches"], method="wilson")
         assert (row["acceptable"], row["ci_low"], row["ci_high"]) == pytest.approx((good / row["matches"], low, high))
+
+
+def test_a_model_that_was_only_judged_both_bad_has_an_acceptability_of_exactly_0():
+    for number in range(1, 60):
+        table = acceptability(
+            battles_of([("x", "y", "both_bad")] * number + [("z", "y", "tie")], w=pl.int_range(pl.len()) + 0.1)
+        )
+        assert table.filter(model="x").select("acceptable", "ci_low").row(0) == (0.0, 0.0)
+        assert table.filter(model="z").select("acceptable", "ci_high").row(0) == (1.0, 1.0)
 
 
 def test_equal_weights_leave_the_interval_as_it_is():

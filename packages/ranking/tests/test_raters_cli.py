@@ -99,7 +99,7 @@ def test_a_broken_reference_is_explained(votes: Path, tmp_path: Path):
     (tmp_path / "exam.csv").write_text("")
     result = salon(votes, "--reference", tmp_path / "exam.csv")
     assert result.exit_code == 2
-    assert "reference: cannot be read" in result.stderr
+    assert "exam.csv: cannot be read" in result.stderr
 
 
 def test_long_reports_are_cut_and_say_so(tmp_path: Path):

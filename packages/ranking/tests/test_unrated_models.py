@@ -59,6 +59,30 @@ def test_a_model_that_was_only_judged_both_bad_is_last_without_a_rating_in_every
         assert (rows[-1].model, rows[-1].rank, rows[-1].rating) == ("awful", 4, None)
 
 
+@pytest.mark.parametrize("policy", ["drop", "own"])
+@pytest.mark.parametrize("lists", [False, True])
+def test_a_group_in_which_all_was_judged_both_bad_is_a_board_without_ratings(tmp_path: Path, policy: str, lists: bool):
+    frame = pl.DataFrame(GOOD + BAD, ["model_a", "model_b", "winner"], orient="row")
+    frame = frame.with_columns(scenario=pl.when(pl.col("winner") == "both_bad").then(pl.lit("art")).otherwise(pl.lit("film")))
+    path = tmp_path / "votes.parquet"
+    frame.with_columns(pl.concat_list("scenario") if lists else "scenario").write_parquet(path)
+    files = {ending: tmp_path / f"board.{ending}" for ending in ("html", "csv", "json")}
+    command = [str(path), "--both-bad", policy, "--bootstrap", "60", "--by", "scenario"]
+    for file in files.values():
+        done = CliRunner().invoke(rank, [*command, "--diagnose", "--output", str(file), "--records", str(tmp_path / "r.csv")])
+        assert done.exit_code == 0, done.output
+    boards = json.loads(files["json"].read_text(encoding="utf-8"))
+    assert [board["group"] for board in boards] == ["art", "film"]
+    assert [(row["model"], row["rank"], row["rating"]) for row in boards[0]["rows"]] == [
+        ("awful", 1, None),
+        ("x", 1, None),
+        ("y", 1, None),
+    ]
+    assert boards[0]["warnings"] == ["not rated, as all of their battles were judged both-bad: awful, x, y"]
+    assert pl.read_csv(files["csv"]).filter(group="art")["rating"].null_count() == 3
+    assert pl.read_csv(tmp_path / "r.csv").filter(group="art")["model"].to_list() == ["awful", "x", "y"]
+
+
 def test_every_kind_of_board_has_the_same_header_in_json(votes: Path):
     headers = {}
     for name, options in MODELS.items():

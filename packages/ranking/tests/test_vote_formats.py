@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import click
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from ranked import contextual, tied
 
-from salon_ranking import BattleError, Battles, OptionError, differences, fit_contextual, fit_ties, online_elo, rank, rank_by
+from salon_ranking import BattleError, Battles, OptionError, differences, online_elo, rank, rank_by
+from salon_ranking.raters import Votes
 from salon_ranking.vote_formats import VOTE_FORMATS, VoteFormat
 from salon_taxonomy.cli import main
 
@@ -25,8 +28,8 @@ WITH_ANCHORS = pl.concat([VOTES.with_columns(is_anchor=False), ANCHORS.with_colu
 RANKINGS = {
     "rank": lambda battles: rank(battles, replicates=20),
     "rank_by": lambda battles: rank_by(battles, "scenario", replicates=20)[0],
-    "ties": lambda battles: fit_ties(battles),
-    "contextual": lambda battles: fit_contextual(battles, ["length"]),
+    "ties": lambda battles: tied(battles),
+    "contextual": lambda battles: contextual(battles, ["length"]),
     "elo": online_elo,
 }
 
@@ -88,8 +91,8 @@ def test_declared_clusters_are_used_until_they_are_turned_off() -> None:
     for make in (
         lambda battles, **how: rank(battles, replicates=50, **how),
         lambda battles, **how: differences(battles, replicates=50, **how),
-        lambda battles, **how: fit_ties(battles, **how),
-        lambda battles, **how: fit_contextual(battles, ["length"], **how),
+        lambda battles, **how: tied(battles, **how),
+        lambda battles, **how: contextual(battles, ["length"], **how),
     ):
         assert make(declared).table.equals(make(declared, cluster=True).table)
         assert make(declared, cluster=False).table.equals(make(plain).table)
@@ -156,6 +159,52 @@ def test_released_formats_are_read_by_their_names(name: str, command: str, tmp_p
     theirs = CliRunner().invoke(main, [command, str(tmp_path / "theirs.csv"), "--votes", name, "--format", "csv", *extra])
     ours = CliRunner().invoke(main, [command, str(tmp_path / "ours.csv"), "--format", "csv", *extra])
     assert (theirs.exit_code, theirs.stdout) == (0, ours.stdout)
+
+
+@pytest.mark.parametrize("name", VOTE_FORMATS)
+def test_raters_of_released_formats_are_read_by_their_names(name: str, tmp_path: Path) -> None:
+    who = pl.Series("judge", ["r1", "r2", "r3", "r4"] * 100).head(VOTES.height)
+    PUBLISHED[name].with_columns(who).write_csv(tmp_path / "theirs.csv")
+    VOTES.with_columns(who.alias("rater_id")).select("rater_id", "model_a", "model_b", "winner").write_csv(
+        tmp_path / "ours.csv"
+    )
+    spelled = ["--votes", name, "--columns", "judge=rater_id"]
+    theirs = CliRunner().invoke(main, ["raters", str(tmp_path / "theirs.csv"), "--format", "csv", *spelled])
+    ours = CliRunner().invoke(main, ["raters", str(tmp_path / "ours.csv"), "--format", "csv"])
+    assert (theirs.exit_code, theirs.stdout) == (0, ours.stdout), theirs.output
+
+
+def test_raters_merge_names_as_boards_do(tmp_path: Path) -> None:
+    votes = VOTES.with_columns(rater_id=pl.lit("r"))
+    other = votes.with_columns(
+        pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit(" X")).otherwise("model_a").alias("model_a")
+    )
+    other = votes.with_columns(model_a=pl.when(pl.col("model_a") == "x").then(other["model_a"]).otherwise("model_a"))
+    expected = Votes.from_frame(votes).frame
+    for names in ("merge", {" X": "x"}):
+        assert Votes.from_frame(other, names=names).frame.equals(expected)  # type: ignore[arg-type]
+    other.write_csv(tmp_path / "votes.csv")
+    done = CliRunner().invoke(main, ["raters", str(tmp_path / "votes.csv"), "--merge-names"])
+    assert done.exit_code == 0, done.output
+
+
+def test_every_command_that_reads_battles_has_the_same_options_for_their_spelling() -> None:
+    context = click.Context(main)
+    options = {
+        name: {option for parameter in command.params for option in parameter.opts}
+        for name in main.list_commands(context)
+        if (command := main.get_command(context, name)) is not None
+    }
+    spelling = {"--votes", "--columns", "--winner-words", "--names", "--merge-names"}
+    assert {name for name, found in options.items() if "--winner-words" in found} == {
+        "rank",
+        "raters",
+        "weights",
+        "next-pairs",
+        "plan",
+    }
+    assert all(spelling <= found for found in options.values() if "--winner-words" in found)
+    assert all({"--weight", "--no-weight", "--anchors"} <= options[name] for name in ("rank", "weights", "next-pairs"))
 
 
 def test_columns_and_words_of_ones_own_can_be_named(tmp_path: Path) -> None:

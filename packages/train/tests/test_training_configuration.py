@@ -1,20 +1,33 @@
 """What is wrong in a configuration is named with its line and what would be right; presets hold the published numbers."""
 
+import asyncio
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from salon_rewards import make_reward
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.testing import ReplayJudge
 from salon_taxonomy.training_example import MAIN_BUCKETS, NORMAL, TrainingExample
 from salon_train.configuration import launch, launch_names, preset, preset_names, read_configuration
-from salon_train.configuration.schema import SamplingSection
-from salon_train.refining import RefinementSettings, read_refiner_configuration
-from salon_train.trainers.plan import prompt_plan
+from salon_train.configuration.schema import (
+    GrpoSection,
+    LogSection,
+    ModelSection,
+    SamplingSection,
+    Section,
+    StoreSection,
+    VllmSection,
+)
+from salon_train.refiner import RefinementSettings, read_refiner_configuration
+from salon_train.sampling.prompt_order import prompt_plan
 
 REFINERS = ("r3-refiner-7b", "r3-refiner-8b")
 WHOLE = '[run]\nfolder = "run"\n[model]\nname = "m"\n[data]\ntrain = ["t.jsonl"]\n'
@@ -57,7 +70,9 @@ def test_a_file_that_is_not_there_says_where_one_comes_from(tmp_path):
 
 def test_paths_are_from_the_file_and_changes_take_the_place_of_settings(tmp_path):
     (tmp_path / "m").mkdir()
-    read = read_configuration(written(tmp_path, WHOLE), changes={"sft.steps": 3, "run.seed": 7, "model.lora.rank": 4})
+    read = read_configuration(
+        written(tmp_path, WHOLE), changes={"sft.steps": 3, "run.seed": 7, "model.training": "lora", "model.lora.rank": 4}
+    )
     assert read.run.folder == str(tmp_path / "run")
     assert read.data.train == (str(tmp_path / "t.jsonl"),)
     assert read.model.name == str(tmp_path / "m")
@@ -143,7 +158,7 @@ def test_what_vllm_is_told_are_settings_of_trl(tmp_path):
     from trl import GRPOConfig
 
     from salon_train.configuration.schema import GrpoSection, VllmSection
-    from salon_train.trainers.arguments import _vllm
+    from salon_train.run.arguments import _vllm
 
     url = "http://127.0.0.1:8000"
     told = _vllm(GrpoSection(steps=1, rollouts="vllm", vllm=VllmSection(mode="server", url=url)))
@@ -251,6 +266,22 @@ def test_every_preset_of_a_paper_is_its_recipe_line_by_line(name: str) -> None:
     assert not [line for line in preset(name).splitlines() if line.startswith("# [")]  # nothing of it is commented out
 
 
+@pytest.mark.parametrize("name", ["magicmirror-7b", "magicmirror-7b-full"])
+def test_a_magicmirror_preset_names_the_gate_of_appendix_a4_as_a_line_that_runs(name: str, tmp_path: Path) -> None:
+    """With the line in place of its neighbour, and without the term, inconsistent reasoning earns nothing."""
+    (line,) = [line for line in preset(name).splitlines() if line.startswith("# options = ")]
+    before, term = preset(name).split('[[reward]]\nname = "consistency"')
+    replaced = re.sub(r"(?m)^options = .*$", line.removeprefix("# "), before) + term[term.index("[sft]") :]
+    (reward,) = read_configuration(written(tmp_path, replaced)).reward
+    assert (reward.name, reward.options["mode"]) == ("magicmirror", "gate")
+    normal = '{"Whether Normal": true}'
+    reply = f"<think>Six fingers on the left hand.</think>\\boxed{{{normal}}}"
+    for consistent, earned in (("true", 12.0), ("false", 0.0)):
+        judge = ReplayJudge([f'{{"consistent": {consistent}}}'])
+        gate = make_reward(reward.name, **{**reward.options, "judge": judge})
+        assert asyncio.run(gate([reply], truth=[normal])) == [earned]
+
+
 def test_the_defaults_of_a_refiner_are_those_of_table_11() -> None:
     defaults = RefinementSettings()
     table = {key.removeprefix("refine."): value for key, (value, _) in REFINED.items() if key.startswith("refine.")}
@@ -270,3 +301,26 @@ def test_hard_positives_that_the_data_lack_stop_a_run_and_never_reach_the_cold_s
     normal = examples[MAIN_BUCKETS.index(NORMAL)]
     enough = [*examples, *(replace(normal, hard_positive=at == 0) for at in range(12))]
     assert prompt_plan(enough, sampling, chunk=8, chunks=1, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("section", "given"),
+    [
+        (SamplingSection, {"strategy": "shuffled", "ratio": {"normal": 1}}),
+        (ModelSection, {"name": "m", "training": "full", "lora": {"rank": 8}}),
+        (ModelSection, {"name": "m", "training": "lora", "freeze": ["vision"]}),
+        (GrpoSection, {"steps": 1, "vllm": {"memory": 0.5}}),
+        (VllmSection, {"mode": "server", "memory": 0.5}),
+        (VllmSection, {"mode": "server", "tensor_parallel": 2}),
+        (VllmSection, {"mode": "colocate", "url": "http://localhost:8000"}),
+        (LogSection, {"to": "tensorboard", "project": "mine"}),
+        (StoreSection, {"completions": 4}),
+    ],
+)
+def test_an_option_that_another_one_makes_void_is_refused_with_what_to_do(
+    section: type[Section], given: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match=r"does nothing without .*: set that, or take .* out") as caught:
+        section.model_validate(given)
+    void = str(caught.value).partition("does nothing")[0].split()[-1]
+    section.model_validate({name: value for name, value in given.items() if name != void})

@@ -1,4 +1,7 @@
-"""Settled answers as battles of a result store, each exactly once.
+"""Settled answers as rows of a result store, each exactly once.
+
+Battles become ``battles`` (anchors are marked as such), panels ``ratings``, checks of test points ``scores``, labels
+``assessments``.
 
 The key of a battle is a digest of the arena and the assignment. Rows whose key is in the store are left out, and the store
 adds each table's rows in one commit, so an export that was killed can be run again, and one that runs beside votes or beside
@@ -9,19 +12,26 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
-from salon_arena.board import winner_of
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
+from salon_arena.labels import NORMAL, label_states
 from salon_arena.material import SUITE
-from salon_arena.service import settle_due
+from salon_arena.settling import settle_due
+from salon_arena.tasks import instant
+from salon_bench.suites.contract.generations import VIDEO_SUFFIXES
 from salon_store import ResultStore
 from salon_taxonomy.digest import digest
-from salon_taxonomy.records import Battle, Generation, Mode, Prompt, Side
+from salon_taxonomy.records import Assessment, Battle, Generation, MediaKind, Mode, Prompt, Rating, Score, Side
+
+CHECKS: Final = "test_points"
+"""The task of the scores of checks: ``salon test-points STORE --task test_points``."""
+AGREED: Final = "agreed"
+"""The judge of labels that several raters agreed on and two auditors accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +41,31 @@ class Exported:
     Attributes:
         added: battles that were written.
         present: battles that were in the store before.
-        waiting: answers that can still be undone, or pairs that are open; they are not exported.
-        unreadable: paths of pictures because of which a pair was not shown, each pair's two.
+        rated: ratings that were written.
+        checked: yes/no checks that were written.
+        labelled: labels that were written, of single raters and agreed ones.
+        waiting: answers that can still be undone, or tasks that are open; they are not exported.
+        unreadable: paths of files because of which a task was not shown, those of each task.
     """
 
     added: int
     present: int
+    rated: int
+    checked: int
+    labelled: int
     waiting: int
-    unreadable: tuple[tuple[str, str], ...]
+    unreadable: tuple[tuple[str, ...], ...]
 
 
 def export_answers(database: ArenaDatabase, store: Path, *, now: int | None = None) -> Exported:
-    """Settle what is due, and add every settled answer that the store lacks as a battle.
+    """Settle what is due, and add every settled vote that the store lacks as a battle.
 
-    Prompts and pictures that were shown are added to ``prompts`` and ``generations``.
+    Prompts and files that were shown are added to ``prompts`` and ``generations``. Qualification tests and audits stay in the
+    database.
 
     Args:
         database: the arena's; it may be in use by a server at the same time.
-        store: the directory of a result store; made if there is none.
+        store: the directory of a result store; made if missing.
         now: microseconds since 1970; answers given 10 s earlier are settled. None: the clock.
 
     Raises:
@@ -65,11 +82,16 @@ def export_answers(database: ArenaDatabase, store: Path, *, now: int | None = No
     prompts: dict[str, Prompt] = {}
     generations: dict[str, Generation] = {}
     battles = [_battle(key, row, database.mode, prompts, generations) for key, row in new]
+    ratings, scores = _answers_to_forms(database, prompts, generations)
+    labels = _answers_to_labels(database, prompts, generations)
     opened.append("prompts", prompts.values(), run_id=run_id, on_duplicate="skip")
     opened.append("generations", generations.values(), run_id=run_id, on_duplicate="skip")
     added = opened.append("battles", battles, run_id=run_id, on_duplicate="skip").rows_written
+    rated = opened.append("ratings", ratings, run_id=run_id, on_duplicate="skip").rows_written
+    checked = opened.append("scores", scores, run_id=run_id, on_duplicate="skip").rows_written
+    labelled = opened.append("assessments", labels, run_id=run_id, on_duplicate="skip").rows_written
     waiting, unreadable = database.read(_unsettled)
-    return Exported(added, len(rows) - added, waiting, unreadable)
+    return Exported(added, len(rows) - added, rated, checked, labelled, waiting, unreadable)
 
 
 def battle_id(arena_id: str, assignment_id: str) -> str:
@@ -79,15 +101,81 @@ def battle_id(arena_id: str, assignment_id: str) -> str:
 
 def _settled(connection: Connection) -> list[Row[Any]]:
     query = (
-        select(ASSIGNMENTS, ANSWERS.c.choice, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
+        select(ASSIGNMENTS, SETTLED.c.winner, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
         .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
         .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+        .where(SETTLED.c.kind.in_(["battle", "anchor"]))
         .order_by(SETTLED.c.number)
     )
     return list(connection.execute(query))
 
 
-def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, str], ...]]:
+def _answers_to_forms(
+    database: ArenaDatabase, prompts: dict[str, Prompt], generations: dict[str, Generation]
+) -> tuple[list[Rating], list[Score]]:
+    """The rows of panels and checks; collects their prompts and files."""
+    ratings: list[Rating] = []
+    scores: list[Score] = []
+    for row in database.read(lambda connection: list(connection.execute(_FORMS))):
+        payload = json.loads(row.payload)
+        prompt_id = payload["prompt_id"]
+        prompts[prompt_id] = _prompt(payload)
+        made = list(_generations(row, payload))
+        generations.update({each.generation_id: each for each in made})
+        values = [int(value) for value in payload["options"]]
+        for generation, answers in zip(made[payload["rated_from"] :], json.loads(row.choice), strict=True):
+            for (name, _), value in zip(payload["questions"], answers, strict=True):
+                about = {"prompt_id": prompt_id, "generation_id": generation.generation_id, "dimension": name, "value": value}
+                if row.kind == "check":
+                    judge = {"suite": SUITE, "task": CHECKS, "subject_model": generation.model, "judge": row.rater_id}
+                    scores.append(Score(run_id=f"arena-{database.arena_id}", **about, **judge))
+                else:
+                    key = {"arena": database.arena_id, "assignment": row.assignment_id}
+                    place = {"generation": generation.generation_id, "dimension": name}
+                    scale = {"scale_min": min(values), "scale_max": max(values), "answered_at": instant(row.received_at)}
+                    who = {"rating_id": digest("rating", {**key, **place}), "model": generation.model, "rater_id": row.rater_id}
+                    ratings.append(Rating(**who, **about, **scale))
+    return ratings, scores
+
+
+def _answers_to_labels(
+    database: ArenaDatabase, prompts: dict[str, Prompt], generations: dict[str, Generation]
+) -> list[Assessment]:
+    """One row per label that a rater gave, with where and what; and, by the judge ``agreed``, per label that was accepted."""
+    found: dict[str, Assessment] = {}
+    states = database.read(label_states)
+    for row in database.read(lambda connection: list(connection.execute(_LABELS))):
+        payload = json.loads(row.payload)
+        prompts[payload["prompt_id"]] = _prompt(payload)
+        [made] = _generations(row, payload)
+        generations[made.generation_id] = made
+        marks = json.loads(row.choice)["marks"] or [{"label": NORMAL}]
+        said: list[tuple[str, str, str | None]] = [
+            (row.rater_id, mark["label"], json.dumps(mark, ensure_ascii=False)) for mark in marks
+        ]
+        state = states[row.subject]
+        if state.state == "accepted":
+            said += [(AGREED, label, None) for label in sorted(state.agreed or {NORMAL})]
+        for judge, label, words in said:
+            name = {"arena": database.arena_id, "generation": made.generation_id, "judge": judge, "label": label}
+            key = digest("assessment", name)
+            about = {"generation_id": made.generation_id, "taxonomy": payload["taxonomy"], "label": label, "present": True}
+            run_id = f"arena-{database.arena_id}"
+            found[key] = Assessment(assessment_id=key, run_id=run_id, judge=judge, explanation=words, **about)
+    return list(found.values())
+
+
+_ANSWERED: Final = (
+    select(ASSIGNMENTS, ANSWERS.c.choice, ANSWERS.c.received_at)
+    .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
+    .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+    .order_by(SETTLED.c.number)
+)
+_FORMS: Final = _ANSWERED.where(SETTLED.c.kind.in_(["panel", "check"]))
+_LABELS: Final = _ANSWERED.where(SETTLED.c.kind == "label")
+
+
+def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, ...], ...]]:
     waiting = 0
     unreadable = []
     query = select(ASSIGNMENTS.c.state, ASSIGNMENTS.c.payload).where(ASSIGNMENTS.c.state != "settled")
@@ -95,7 +183,7 @@ def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, str], ...]
         waiting += state != "void"
         if state == "void":
             payload = json.loads(text)
-            unreadable.append((payload["left"]["path"], payload["right"]["path"]))
+            unreadable.append(tuple(file["path"] for file in payload["files"]))
     return waiting, tuple(sorted(set(unreadable)))
 
 
@@ -104,53 +192,55 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
     payload = json.loads(row.payload)
     prompt_id, a_shown = payload["prompt_id"], payload["side_a_shown"]
     labels = tuple(payload["labels"])
-    prompts[prompt_id] = Prompt(
-        prompt_id=prompt_id,
-        suite=SUITE,
-        text=payload["prompt"],
-        language=payload["language"],
-        scenario=payload["scenario"],
-        labels=labels,
-    )
-    made = {side: _generation(payload[side], prompt_id, sha256) for side, sha256 in _digests(row)}
+    prompts[prompt_id] = _prompt(payload)
+    made = dict(zip(Side, _generations(row, payload), strict=True)) if row.digests else {}
     generations.update({each.generation_id: each for each in made.values()})
     b_shown = Side.RIGHT if a_shown == Side.LEFT else Side.LEFT
-    answered = datetime.fromtimestamp(row.received_at // 1_000_000, UTC) + timedelta(microseconds=row.received_at % 1_000_000)
+    answered = instant(row.received_at)
     return Battle(
         battle_id=key,
         suite=SUITE,
         prompt_id=prompt_id,
         model_a=payload["model_a"],
         model_b=payload["model_b"],
-        winner=winner_of(row.choice, a_shown),
+        winner=row.winner,
         rater_id=row.rater_id,
         mode=Mode(mode),
         scenario=payload["scenario"],
         labels=labels,
-        generation_a=made[a_shown].generation_id if a_shown in made else None,
-        generation_b=made[b_shown].generation_id if b_shown in made else None,
+        generation_a=made[Side(a_shown)].generation_id if made else None,
+        generation_b=made[b_shown].generation_id if made else None,
         side_a_shown=Side(a_shown),
         started_at=answered - timedelta(milliseconds=row.elapsed_ms),
         answered_at=answered,
+        is_anchor=row.kind == "anchor",
+        expected_winner=payload.get("expected"),
         plan_rule=payload["plan_rule"],
         plan_stream=payload["plan_stream"],
     )
 
 
-def _digests(row: Row[Any]) -> Iterator[tuple[str, str]]:
-    for side, sha256 in (("left", row.sha256_left), ("right", row.sha256_right)):
-        if sha256 is not None:
-            yield side, sha256
-
-
-def _generation(pinned: dict[str, Any], prompt_id: str, sha256: str) -> Generation:
-    """The row of a picture, with the key that ``salon bench run`` gives it."""
-    name = {"prompt": prompt_id, "model": pinned["model"], "sample": pinned["sample"], "sha256": sha256}
-    return Generation(
-        generation_id=digest("generation", name),
-        prompt_id=prompt_id,
-        model=pinned["model"],
-        sample=pinned["sample"],
-        uri=pinned["path"][-400:],
-        sha256=sha256,
+def _prompt(payload: dict[str, Any]) -> Prompt:
+    return Prompt(
+        prompt_id=payload["prompt_id"],
+        suite=SUITE,
+        text=payload["prompt"],
+        language=payload["language"],
+        scenario=payload["scenario"],
+        labels=tuple(payload["labels"]),
     )
+
+
+def _generations(row: Row[Any], payload: dict[str, Any]) -> Iterator[Generation]:
+    """The rows of the files, with the keys that ``salon bench run`` gives them."""
+    for file, sha256 in zip(payload["files"], json.loads(row.digests), strict=True):
+        name = {"prompt": payload["prompt_id"], "model": file["model"], "sample": file["sample"], "sha256": sha256}
+        yield Generation(
+            generation_id=digest("generation", name),
+            prompt_id=payload["prompt_id"],
+            model=file["model"],
+            sample=file["sample"],
+            kind=MediaKind.VIDEO if file["path"].lower().endswith(VIDEO_SUFFIXES) else MediaKind.IMAGE,
+            uri=file["path"][-400:],
+            sha256=sha256,
+        )

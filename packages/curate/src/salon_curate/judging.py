@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from salon_bench.media import PicturePolicy, prepare_bytes
-from salon_bench.running.limits import Limits, Spending
+from salon_bench.runs.limits import Limits, Spending
 from salon_bench.suites import Inquiry
 from salon_curate.dataset import BATCH_ROWS, DataSet, seeded_hash
 from salon_curate.engine import Outcome

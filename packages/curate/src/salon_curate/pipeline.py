@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from salon_bench.judges import open_judge
 from salon_bench.judges.specification import read_settings
-from salon_bench.running.limits import Limits
+from salon_bench.runs.limits import Limits
 from salon_curate.asks import ASKS
 from salon_curate.judging import judge_stage
 from salon_curate.stages import Stage, stage_named

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking.errors import BattleError
-from salon_ranking.files import Wrong, all_wrong
+from salon_ranking.files import Check, all_wrong, wrong_rows
 from salon_ranking.files import reading as reading
 from salon_taxonomy.records import Winner
 
@@ -286,22 +286,7 @@ def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleEr
         usable = weight.is_between(LEAST_WEIGHT, MOST_WEIGHT) | (weight == 0)
         checks.append((columns.weight, _BAD_WEIGHT, ~(weight.is_finite() & usable), None))
     checks += [(name, "no value to cluster by", pl.col(name).is_null(), None) for name in columns.cluster]
-    numbers = [
-        each
-        for place, (column, _, wrong, _) in enumerate(checks)
-        for each in (
-            wrong.fill_null(False).sum().alias(f"rows {place}"),
-            pl.col("__row").filter(wrong.fill_null(False)).first().alias(f"first {place}"),
-            pl.col(column).filter(wrong.fill_null(False)).first().alias(f"value {place}"),
-        )
-    ]
-    counts = rows.select(numbers).collect().row(0, named=True)
-    found = [
-        Wrong(problem, first, rows_wrong, column, value, allowed, _HINTS.get(problem))
-        for place, (column, problem, _, allowed) in enumerate(checks)
-        for rows_wrong, first, value in [[counts[f"{what} {place}"] for what in ("rows", "first", "value")]]
-        if rows_wrong
-    ]
+    found = wrong_rows(rows, [Check(*check, hint=_HINTS.get(check[1])) for check in checks])
     if not found:
         return BattleError("changed while it was read", source=source)
     return all_wrong(found, source, BattleError)

@@ -11,7 +11,7 @@ import polars as pl
 from salon_ranking import _core
 from salon_ranking._index import Columns, counting, encode, numbered
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.files import TRUTH, Frame, as_lazy, reading, scan, truth_of
+from salon_ranking.files import TRUTH, Frame, all_wrong, as_lazy, reading, scan, truth_of
 from salon_ranking.repeated_ids import ID, refuse_repeated
 from salon_ranking.report.numbers import counted
 from salon_ranking.vote_formats import VoteFormat, alike_names, format_of, merged_names, renamed
@@ -90,6 +90,12 @@ class Battles:
             >>> Battles.from_frame(frame).models
             ('x', 'y')
         """
+        if not (ids is None or isinstance(ids, str)):
+            raise OptionError("ids must be the name of a column, not", value=ids)
+        if not (weight is None or isinstance(weight, bool | str)):
+            raise OptionError("weight must be the name of a column, True or False, not", value=weight)
+        if not (names is None or names == "merge" or isinstance(names, Mapping)):
+            raise OptionError("names must be a mapping or", value="merge")
         if anchors not in get_args(Anchors):
             raise OptionError("unknown handling of anchors", value=anchors, allowed=get_args(Anchors))
         lazy = as_lazy(frame, source) if votes is None else format_of(votes).read(as_lazy(frame, source), source)
@@ -260,7 +266,10 @@ def cluster_columns(cluster_by: str | Sequence[str] | None) -> tuple[str, ...]:
     Raises:
         OptionError: more than two, or the same one twice.
     """
-    columns = () if cluster_by is None else (cluster_by,) if isinstance(cluster_by, str) else tuple(cluster_by)
+    given = () if cluster_by is None else (cluster_by,) if isinstance(cluster_by, str) else cluster_by
+    if not isinstance(given, Sequence) or not all(isinstance(column, str) for column in given):
+        raise OptionError("cluster_by must be the name of a column, or of two, not", value=repr(cluster_by))
+    columns = tuple(given)
     if len(columns) > 2 or len(set(columns)) < len(columns):
         raise OptionError("clusters need one column, or two different ones, not", value=columns)
     return columns
@@ -268,14 +277,12 @@ def cluster_columns(cluster_by: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def _and_repeated(error: BattleError, frame: pl.LazyFrame, ids: str | None, source: str) -> BattleError:
     """The error for wrong rows, with the first repetition of an id where there is one."""
-    if error.row is None:
+    if not error.wrong:
         return error
     try:
         refuse_repeated(frame, ids, source, rows=1)
     except BattleError as other:
-        words = "\n".join([*([error.hint] if error.hint else []), f"Also {str(other).removeprefix(f'{source}, ')}"])
-        where = {"source": error.source, "row": error.row, "column": error.column, "value": error.value}
-        return BattleError(error.problem, **where, allowed=error.allowed, hint=words)  # type: ignore[arg-type]
+        return all_wrong([*error.wrong, *other.wrong], source, BattleError)
     return error
 
 

@@ -14,14 +14,14 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import polars as pl
 
-from salon_ranking.errors import BattleError, MissingExtraError, RankingError
+from salon_ranking.errors import BattleError, MissingExtraError, RankingError, Wrong
 
 E = TypeVar("E", bound=RankingError)
 Source: TypeAlias = Callable[[Path, str], pl.LazyFrame | None]
@@ -100,6 +100,8 @@ def scan(path: str | Path, table: str = "battles", error: type[RankingError] = B
     Raises:
         error: nothing is there, the ending is unknown, or no installed package reads the directory.
     """
+    if not isinstance(path, str | Path):
+        raise error("is not a path:", value=repr(path))
     path = Path(path)
     if str(path) == STANDARD_INPUT:
         with reading(STANDARD_INPUT, error):
@@ -139,8 +141,15 @@ def _scan_files(paths: list[Path], source: Path, error: type[RankingError]) -> p
         hint = "Give a file with one of these endings, a folder of such files, or the directory of a result store."
         known = [*_READERS, *_DATABASES]
         raise error("unknown kind of file", source=source, value=endings[0], allowed=known, hint=hint)
-    if not all(path.exists() for path in paths):
-        raise error("there is no such file", source=source)
+    for path in paths:
+        if not path.exists():
+            if path.is_symlink():
+                hint = "Give the file itself, or mend the link."
+                raise error("is a link that leads to no file:", source=path, value=str(path.readlink()), hint=hint)
+            raise error("there is no such file", source=source)
+        if path.is_file() and not path.stat().st_size:
+            hint = "Give a file with a header and rows." if endings[0] in (".csv", ".tsv") else "Give a file with rows."
+            raise error("cannot be read: the file is empty", source=path, hint=hint)
     with reading(str(source), error):
         return reader([_content(path) for path in paths])
 
@@ -182,9 +191,20 @@ def _kind_of(content: bytes) -> str:
 
 
 def _csv(contents: list[_Content]) -> pl.LazyFrame:
-    header = _start_of(contents[0]).split(b"\n", 1)[0]
-    separator = max(",;\t|", key=lambda sign: header.count(sign.encode()))
+    separator = ","
+    for content in contents[::-1]:
+        header = _start_of(content).decode("utf-8", "replace").removeprefix("\ufeff")
+        separator = _separator(header)
+        names = next(csv.reader(io.StringIO(header), delimiter=separator), [])
+        twice = [name for place, name in enumerate(names) if name.strip() and name in names[:place]]
+        if twice:
+            raise pl.exceptions.DuplicateError(f"the header has the column {twice[0]!r} twice; rename one of them")
     return pl.scan_csv(contents, infer_schema=False, glob=False, separator=separator)  # type: ignore[arg-type]
+
+
+def _separator(text: str) -> str:
+    """The separator that the first line has most of."""
+    return max(",;\t|", key=text.split("\n", 1)[0].count)
 
 
 def _json_lines(contents: list[_Content]) -> pl.LazyFrame:
@@ -262,17 +282,47 @@ def _scan_database(path: Path, name: str | None, table: str, error: type[Ranking
         raise error("cannot be read:", source=path, value=str(problem).splitlines()[0]) from problem
 
 
-@dataclass(frozen=True)
-class Wrong:
-    """One kind of mistake in the rows of a table: the first row that has it, and how many have it."""
+class Check(NamedTuple):
+    """One kind of mistake that rows may have: where ``wrong`` is true; null is not.
 
+    ``shown`` is the column whose value an error shows; by default ``column``.
+    """
+
+    column: str
     problem: str
-    row: int
-    rows: int
-    column: str | None = None
-    value: object = None
+    wrong: pl.Expr
     allowed: Sequence[object] | None = None
     hint: str | None = None
+    shown: str | None = None
+
+
+def wrong_rows(frame: pl.LazyFrame, checks: Sequence[Check]) -> list[Wrong]:
+    """Return every kind of mistake that rows have, each with its first row and their number.
+
+    Args:
+        frame: the rows, each with its number from 1 in ``__row``.
+
+    Example:
+        >>> rows = pl.LazyFrame({"__row": [1, 2, 3], "model": ["x", "", ""]})
+        >>> wrong_rows(rows, [Check("model", "is blank:", pl.col("model") == "")])
+        [Wrong(problem='is blank:', row=2, rows=2, column='model', value='', allowed=None, hint=None)]
+    """
+    numbers = [
+        each
+        for place, check in enumerate(checks)
+        for wrong in [check.wrong.fill_null(False)]
+        for each in (
+            wrong.sum().alias(f"rows {place}"),
+            pl.col("__row").filter(wrong).first().alias(f"first {place}"),
+            pl.col(check.shown or check.column).filter(wrong).first().alias(f"value {place}"),
+        )
+    ]
+    counts = frame.select(numbers).collect().row(0, named=True)
+    return [
+        Wrong(check.problem, counts[f"first {place}"], rows, check.column, counts[f"value {place}"], check.allowed, check.hint)
+        for place, check in enumerate(checks)
+        if (rows := counts[f"rows {place}"])
+    ]
 
 
 def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
@@ -292,7 +342,7 @@ def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
         rows = "" if one.rows == 1 else f" ({one.rows:,} such rows)"
         said = error(one.problem, row=one.row, column=one.column, value=one.value)
         words.append(f"Also {said}{rows}.")
-    return error(
+    whole = error(
         first.problem,
         source=source,
         row=first.row,
@@ -301,6 +351,8 @@ def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
         allowed=first.allowed,
         hint="\n".join(words) or None,
     )
+    whole.wrong = tuple(found)
+    return whole
 
 
 @contextmanager
@@ -332,14 +384,12 @@ def _broken_rows(path: Path) -> list[Wrong]:
         found: dict[str, Wrong] = {}
         for row, problem, value, hint in rows:
             before = found.get(problem)
-            found[problem] = Wrong(problem, row, 1, None, value, None, hint) if before is None else _again(before)
+            found[problem] = (
+                Wrong(problem, row, 1, None, value, None, hint) if before is None else replace(before, rows=before.rows + 1)
+            )
     except (OSError, UnicodeDecodeError, csv.Error):
         return []
     return list(found.values())
-
-
-def _again(one: Wrong) -> Wrong:
-    return Wrong(one.problem, one.row, one.rows + 1, one.column, one.value, one.allowed, one.hint)
 
 
 _Broken: TypeAlias = tuple[int, str, object, str]
@@ -347,9 +397,7 @@ _Broken: TypeAlias = tuple[int, str, object, str]
 
 def _broken_records(content: str) -> Iterator[_Broken]:
     """The rows of a CSV file that are not UTF-8 or have more fields than its header."""
-    header = content.split("\n", 1)[0]
-    separator = max(",;\t|", key=header.count)
-    records = csv.reader(io.StringIO(content), delimiter=separator)
+    records = csv.reader(io.StringIO(content), delimiter=_separator(content))
     fields = len(next(records, []))
     for row, record in enumerate(records, start=1):
         if bad := next((field for field in record if not _is_text(field)), None):

@@ -11,7 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking._index import counting, numbered, reading
-from salon_ranking.errors import BattleError
+from salon_ranking.errors import BattleError, Wrong
+from salon_ranking.files import all_wrong
 
 ID = "battle_id"
 """The column that tells battles apart."""
@@ -68,12 +69,12 @@ def refuse_repeated(
         with_rows = counting(numbered(frame), weight).select(_ROW, pl.col(column).cast(pl.String))
         hashed = with_rows.filter(pl.col(column).hash().is_in(suspects.tolist()))
         again = hashed.filter(pl.col(column).is_not_null()).collect().sort(_ROW)
-        second = again.filter(~pl.col(column).is_first_distinct()).head(1)
+        second = again.filter(~pl.col(column).is_first_distinct())
     if second.height:
         row, value = second.row(0)
         first = again.filter(pl.col(column) == value)[_ROW][0]
         hint = f"It stands in row {first:,} already. {_HINT}"
-        raise BattleError("the same id twice:", source=source, row=row, column=column, value=value, hint=hint)
+        raise all_wrong([Wrong("the same id twice:", row, second.height, column, value, None, hint)], source, BattleError)
 
 
 def _hashes(ids: pl.LazyFrame, column: str, share: int, shares: int) -> NDArray[np.uint64]:

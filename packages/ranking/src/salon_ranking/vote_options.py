@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import rich_click as click
 
@@ -11,7 +11,8 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 
 _FORMATS = ("evalica", "genai-arena", "lmarena", "lmarena-kaggle")
-_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+_Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+_SPELLING: tuple[_Option, ...] = (
     click.option("--votes", "format_of_votes", type=click.Choice(_FORMATS), help="Whose format the file has."),
     click.option(
         "--columns", metavar="THEIRS=OURS[,…]", multiple=True, help="The file's names of columns: left=model_a,right=model_b."
@@ -27,6 +28,8 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         help="A table with the columns name and model: which model each spelling is.",
     ),
     click.option("--merge-names", is_flag=True, help="Names that differ only by case, spaces or Unicode form are one model."),
+)
+_COUNTING: tuple[_Option, ...] = (
     click.option("--weight", metavar="COLUMN", help="Each battle's weight. Default: the column weight, where there is one."),
     click.option("--no-weight", is_flag=True, help="Every battle weighs 1, whatever its column weight says."),
     click.option(
@@ -37,7 +40,8 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         help="Battles whose is_anchor is true test raters: leave them out and say how many, or count them.",
     ),
 )
-_NAMES = ("format_of_votes", "columns", "winner_words", "names_file", "merge_names", "weight", "no_weight", "anchors")
+_SPELLING_NAMES = ("format_of_votes", "columns", "winner_words", "names_file", "merge_names")
+_COUNTING_NAMES = ("weight", "no_weight", "anchors")
 
 
 def vote_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -45,44 +49,61 @@ def vote_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**arguments: Any) -> None:
-        command(votes=_keywords(**{name: arguments.pop(name) for name in _NAMES}), **arguments)
+        spelled = _spelling(**{name: arguments.pop(name) for name in _SPELLING_NAMES})
+        counted = _counting(**{name: arguments.pop(name) for name in _COUNTING_NAMES})
+        command(votes={**spelled, **counted}, **arguments)
 
-    decorated: Callable[..., None] = called
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return _decorated(called, (*_SPELLING, *_COUNTING))
 
 
-def _keywords(
+def spelling_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options on how a file spells its votes; the command gets them as ``votes``, the keywords of ``Votes.read``."""
+
+    @wraps(command)
+    def called(**arguments: Any) -> None:
+        command(votes=_spelling(**{name: arguments.pop(name) for name in _SPELLING_NAMES}), **arguments)
+
+    return _decorated(called, _SPELLING)
+
+
+def _decorated(command: Callable[..., None], options: Sequence[_Option]) -> Callable[..., None]:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _spelling(
     *,
     format_of_votes: str | None,
     columns: Sequence[str],
     winner_words: Sequence[str],
     names_file: Path | None,
     merge_names: bool,
-    weight: str | None,
-    no_weight: bool,
-    anchors: str,
 ) -> Mapping[str, object]:
-    """The keywords of ``Battles.read``.
+    """The format and the names.
 
     Raises:
         InputError: options exclude each other, a pair is not NAME=NAME, or the table of names cannot be read.
     """
-    if (weight and no_weight) or (names_file and merge_names):
-        pair = "--weight and --no-weight" if weight and no_weight else "--names and --merge-names"
-        raise InputError("exclude each other", source=pair)
+    if names_file and merge_names:
+        raise InputError("exclude each other", source="--names and --merge-names")
     from salon_ranking.vote_formats import VoteFormat, format_of
 
     known = format_of(format_of_votes) if format_of_votes else VoteFormat()
     own_columns, own_words = _pairs("--columns", columns), _pairs("--winner-words", winner_words)
     own = VoteFormat({**known.columns, **own_columns}, {**known.winners, **own_words}, known.flags)
-    return {
-        "votes": own,
-        "names": "merge" if merge_names else None if names_file is None else _names(names_file),
-        "weight": False if no_weight else weight or True,
-        "anchors": anchors.replace("-", "_"),
-    }
+    return {"votes": own, "names": "merge" if merge_names else None if names_file is None else _names(names_file)}
+
+
+def _counting(*, weight: str | None, no_weight: bool, anchors: str) -> Mapping[str, object]:
+    """What counts, and how much.
+
+    Raises:
+        InputError: options exclude each other.
+    """
+    if weight and no_weight:
+        raise InputError("exclude each other", source="--weight and --no-weight")
+    return {"weight": False if no_weight else weight or True, "anchors": anchors.replace("-", "_")}
 
 
 def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
@@ -102,5 +123,6 @@ def _names(path: Path) -> dict[str, str]:
     from salon_ranking.mos.tables import Table, read_table
 
     table = Table(read_table(path, "names", BattleError), str(path), BattleError).with_names(["name", "model"])
-    table.refuse(~table.frame["name"].is_first_distinct(), "the same name twice:", "name")
+    table.note(~table.frame["name"].is_first_distinct(), "the same name twice:", "name")
+    table.refuse_wrong()
     return dict(table.frame.select("name", "model").iter_rows())

@@ -73,7 +73,7 @@ class OutputPath(click.Path):
 def refuse_overwriting(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> None:
     """Refuse outputs that would replace an input, or each other; each path by what a message calls it.
 
-    A folder stands for the tables in it, a pattern for the files that it finds.
+    A folder stands for the tables in it and any new one there, a pattern for the files that it finds.
 
     Raises:
         InputError: names the output, and the input or output that is the same file.
@@ -119,15 +119,21 @@ def _name(param: click.Parameter | None, ctx: click.Context | None) -> str:
 def _check_input(output: _Named, read: _Named) -> None:
     """Refuse an output that is one of the files behind an input."""
     written = _identity(output.path)
-    inside = (
-        read.tables
-        and read.path.is_dir()
-        and output.path.is_file()
-        and output.path.suffix.lower() in _TABLES
-        and _real(output.path).is_relative_to(_real(read.path))
-    )
-    if inside or any(written == _identity(file) for file in _files(read.path)):
+    if _is_inside(output.path, read) or any(written == _identity(file) for file in _files(read.path)):
         raise _refusal(output, read)
+
+
+def _is_inside(output: Path, read: _Named) -> bool:
+    """Whether an output is a table of the folder that is read, or would be a new one."""
+    if not (read.tables and read.path.is_dir() and output.suffix.lower() in _TABLES):
+        return False
+    folder, path = _real(read.path), _real(output)
+    if not path.is_relative_to(folder):
+        return False
+    if path.is_file() or path.parent == folder:
+        return True
+    # Folders within a folder are read only where it holds no table itself.
+    return not any(file.suffix.lower() in _TABLES for file in folder.iterdir() if file.is_file())
 
 
 def _check_output(output: _Named, other: _Named) -> None:
@@ -138,6 +144,8 @@ def _check_output(output: _Named, other: _Named) -> None:
 
 def _refusal(output: _Named, other: _Named) -> InputError:
     problem = f"would overwrite {other.name}, the same file:"
+    if other.path.is_dir() and not output.path.exists():
+        problem = f"would become a file of {other.name}, the folder {str(other.path)!r}:"
     return InputError(problem, source=output.name, value=str(output.path), hint="Nothing was written. Choose another name.")
 
 

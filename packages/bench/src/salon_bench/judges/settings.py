@@ -1,6 +1,7 @@
 """Everything that a judge behind an OpenAI-compatible server is told, but for its secrets: those are named, never held."""
 
 import re
+import unicodedata
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -32,12 +33,21 @@ _HARMLESS_HEADERS = frozenset(
 )
 """Headers whose values are stored."""
 _SECRET_FIELD = re.compile(
-    r"(^|[_.-])(key|token|apikey|jwt|pat)$|auth|secret|cookie|passw|passphrase|pwd|credential|bearer|signature", re.IGNORECASE
+    r"(^|[_.-])(key|token|apikey|jwt|pat|pass|sig|access|sid|session|otp|pin|psk|private)$|"
+    r"auth|secret|cookie|passw|passphrase|pwd|credential|bearer|signature",
+    re.IGNORECASE,
 )
 _HARMLESS_FIELDS = frozenset({"prompt_cache_key"})
 _CREDENTIAL = re.compile(
     r"(?<![A-Za-z0-9])((sk|pk|rk)[-_]|hf_|gh[opsu]_|github_pat_|xox[a-z]-|AIza|AKIA|ya29\.|eyJ|(Bearer|Basic) )[\w.~+/=-]{12,}"
 )
+_SHORTEST_OPAQUE = 16
+_MOST_PARTS = 5
+_LONG_RUN = re.compile(rf"\S{{{_SHORTEST_OPAQUE},}}")
+_QUOTED_RUN = re.compile(rf"[^\"'`{{}}\[\]()<>,;]{{{_SHORTEST_OPAQUE},}}")
+_NAME = re.compile(r"[A-Za-z0-9]+")
+_NAME_PARTS = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|[0-9]+")
+_NO_WORD = re.compile(r"(?i:[b-df-hj-np-tv-xz]){7}|[a-z]{25}|[A-Z]{25}|[0-9]{11}")
 _HEADER = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 _OWN_KEYS = frozenset({"messages", "model", "stream", "n"})
 _MEBIBYTE = 1 << 20
@@ -148,7 +158,7 @@ class ChatSettings(JudgeSettings):
         tokens_field: what the server calls the longest reply.
         decoding: in place of the question's own.
         extra_body: further fields of every request, as the server knows them; stored, so one that looks like a secret
-            (by its name or its value) is refused.
+            (by its name, or by 16 or more characters that are no words) is refused.
         videos: how a video is shown.
         limits: pacing, patience and retries.
         prices: None: the costs are not known.
@@ -204,8 +214,8 @@ class ChatSettings(JudgeSettings):
     @field_validator("model")
     @classmethod
     def _no_query(cls, value: str) -> str:
-        if "?" in value:
-            raise ValueError("must hold no query (?…); use api_key_env or secret_headers for keys")
+        if "?" in value or ";" in value:
+            raise ValueError("must hold no query (?…) and no parameters (;…); use api_key_env or secret_headers for keys")
         return value
 
     @field_validator("base_url")
@@ -221,8 +231,8 @@ class ChatSettings(JudgeSettings):
             raise ValueError("must be a URL like http://localhost:8000/v1")
         if parts.username is not None or parts.password is not None:
             raise ValueError("must hold no user name or password; use api_key_env or secret_headers")
-        if parts.query or parts.fragment:
-            raise ValueError("must hold no query and no fragment; use secret_headers for keys")
+        if parts.query or parts.fragment or ";" in parts.path:
+            raise ValueError("must hold no query, no fragment and no parameters (;…); use secret_headers for keys")
         if value.rstrip("/").endswith("/chat/completions"):
             raise ValueError("must end before /chat/completions, usually with /v1")
         return value.rstrip("/")
@@ -276,15 +286,50 @@ def without_credentials(text: str) -> str:
         'openai:m@…'
         >>> without_credentials("vllm:m@host/v1?key=abc"), without_credentials("sk-0123456789abcdef")
         ('vllm:m@host/v1?…', '…')
+        >>> without_credentials("vllm:m@host/v1;key=abc"), without_credentials("/runs/hG7kP2xQ9vL4mN8s/judge.toml")
+        ('vllm:m@host/v1;…', '/runs/[masked]/judge.toml')
     """
-    text = re.sub(r"[?#].*", "?…", text, flags=re.DOTALL)
+    text = re.sub(r"([?#;]).*", r"\1…", text, flags=re.DOTALL)
     if (found := _CREDENTIAL.search(text)) is not None:
         text = f"{text[: found.start()]}…"
     before, at, _ = text.partition("@")
     scheme, slashes, _ = before.partition("://")
     if at and slashes:
         return f"{scheme}://…"
-    return f"{before}@…" if text.count("@") > 1 else text
+    text = f"{before}@…" if text.count("@") > 1 else text
+    return "/".join(map(without_opaque, text.split("/")))
+
+
+def without_opaque(text: str) -> str:
+    """Return a message with each run of 16 or more characters that are no words as ``[masked]``.
+
+    Words are what English, file names, addresses, error codes and names of models are made of: letters that can be spoken,
+    few changes of case, few changes between letters and digits. Time is linear in the text's length.
+
+    Example:
+        >>> without_opaque("Incorrect API key provided: hG7kP2xQ9vL4mN8s. See https://example.com/account/api-keys.")
+        'Incorrect API key provided: [masked] See https://example.com/account/api-keys.'
+        >>> without_opaque("The model `meta-llama/Llama-3.1-8B-Instruct` does not exist (LlamaForCausalLM).")
+        'The model `meta-llama/Llama-3.1-8B-Instruct` does not exist (LlamaForCausalLM).'
+    """
+    return _LONG_RUN.sub(lambda found: _masked(found[0]), text)
+
+
+def _masked(run: str) -> str:
+    if not _opaque(run):
+        return run
+    inner = _QUOTED_RUN.sub(lambda found: "[masked]" if _opaque(found[0]) else found[0], run)
+    return "[masked]" if _opaque(inner) else inner
+
+
+def _opaque(run: str) -> bool:
+    """Whether a run of characters is no word, name, number or address."""
+    run = unicodedata.normalize("NFKC", run)
+    names = [(len(name), len(_NAME_PARTS.findall(name))) for name in _NAME.findall(run)]
+    if any(parts > 2 + length / 6 for length, parts in names) or sum(parts - 1 for _, parts in names) > _MOST_PARTS:
+        return True
+    scattered = len(names) > _MOST_PARTS and sum(length for length, _ in names) < 2.5 * len(names)
+    return scattered or _NO_WORD.search(run) is not None
 
 
 def _secret_field(value: JsonValue, path: str = "") -> str | None:
@@ -292,7 +337,7 @@ def _secret_field(value: JsonValue, path: str = "") -> str | None:
     if isinstance(value, str):
         name = path.rpartition(".")[2]
         suspicious = _SECRET_FIELD.search(name) and name not in _HARMLESS_FIELDS
-        return path if suspicious or _CREDENTIAL.search(value) else None
+        return path if suspicious or _CREDENTIAL.search(value) or without_opaque(value) != value else None
     named = ((f"{path}.{key}".strip("."), item) for key, item in value.items()) if isinstance(value, dict) else ()
     listed = ((path, item) for item in value) if isinstance(value, list) else ()
     return next((found for name, item in (*named, *listed) if (found := _secret_field(item, name)) is not None), None)

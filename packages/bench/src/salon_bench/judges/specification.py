@@ -311,11 +311,12 @@ _KINDS: dict[str, JudgeKind] = {
 def _from_file(path: Path) -> JudgeSettings:
     try:
         if path.stat().st_size > _LARGEST_FILE:
-            raise InputError("too large for the settings of a judge", source=path)
+            raise InputError("too large for the settings of a judge", source=_shown(path))
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"the settings of the judge cannot be read ({error})", source=path) from error
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"the settings of the judge cannot be read ({problem})", source=_shown(path)) from error
     lines = TomlLines.scan(text)
     return _validated(_kind(document.get("kind", "openai"), path, lines), document, source=path, lines=lines)
 
@@ -323,6 +324,7 @@ def _from_file(path: Path) -> JudgeSettings:
 def _kind(name: object, source: Path | None, lines: TomlLines | None) -> JudgeKind:
     if not isinstance(name, str) or name not in judge_kinds():
         line = None if lines is None else lines.of(None, 0, "kind")
+        source = None if source is None else Path(_shown(source))
         raise InputError("no such kind of judge", source=source, line=line, key="kind", value=name, allowed=judge_kinds())
     return judge_kind(name)
 
@@ -361,4 +363,4 @@ def _line(path: list[str], lines: TomlLines | None) -> int | None:
 
 
 def _shown(source: str | Path) -> str:
-    return without_credentials(source) if isinstance(source, str) else str(source)
+    return without_credentials(str(source))

@@ -15,7 +15,7 @@ from salon_ranking.files import Frame, as_lazy
 from salon_ranking.mos.errors import CheckError
 from salon_ranking.mos.tables import Table, read_table
 from salon_ranking.options import checked
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
 
 _SPELLINGS = {
     "model": ("model", "subject_model"),
@@ -62,6 +62,7 @@ class Checks:
             raise CheckError("holds no checks" if task is None else "holds no checks of the task", source=source, value=task)
         table = table.with_names(["model", "test_point"])
         answers = _answers(table)
+        table.refuse_wrong()
         reasons: dict[str, int] = {}
         if "unscored_reason" in table.frame.columns:
             without = table.frame.filter(answers.is_null()).group_by(pl.col("unscored_reason").cast(pl.String)).len()
@@ -158,14 +159,14 @@ def _answers(table: Table) -> pl.Series:
     text = given.cast(pl.String).str.strip_chars().str.to_lowercase()
     answers = text.replace_strict(_ANSWERS, default=None, return_dtype=pl.Boolean)
     absent = text.is_null() | (text == "")
-    table.refuse(answers.is_null() & ~absent, "is neither true nor false:", "satisfied", allowed=_names(_ANSWERS))
+    table.note(answers.is_null() & ~absent, "is neither true nor false:", "satisfied", allowed=_names(_ANSWERS))
     if "unscored_reason" not in table.frame.columns:
-        table.refuse(absent, "is not given", "satisfied", allowed=_names(_ANSWERS))
+        table.note(absent, "is not given", "satisfied", allowed=_names(_ANSWERS))
         return answers
     table.one_value_per_row("unscored_reason")
     reason = table.frame["unscored_reason"].cast(pl.String).str.strip_chars().fill_null("")
-    table.refuse(absent & (reason == ""), "is missing without an unscored_reason", "satisfied")
-    table.refuse(~absent & (reason != ""), "is given although there is an answer:", "unscored_reason")
+    table.note(absent & (reason == ""), "is missing without an unscored_reason", "satisfied")
+    table.note(~absent & (reason != ""), "is given although there is an answer:", "unscored_reason")
     return answers
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from salon_ranking.files import Frame, as_lazy
-from salon_ranking.leaderboard import NOT_GIVEN
+from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.mos.errors import RatingError
-from salon_ranking.mos.tables import Table, read_table
+from salon_ranking.mos.tables import Table, absent_values, read_table
 
 _NAMES = ("rating_id", "prompt_id", "generation_id", "model", "dimension", "rater_id")
 _SCALE = ("scale_min", "scale_max")
@@ -43,9 +43,9 @@ class Ratings:
         column ``unscored_reason`` says why there is none; such rows are counted, never scored.
 
         Raises:
-            RatingError: a missing column, a wrong type, or the first row with: no name, a rating id that occurred before,
-                a mark that is no finite number or off its scale, a scale that differs within a dimension, a generation
-                of two prompts or models, or a prompt of two scenarios.
+            RatingError: a missing column, a wrong type, or rows (the first of each kind is named and all are counted) with: no
+                name, a rating id that occurred before, a mark that is no finite number or off its scale, a scale that differs
+                within a dimension, a generation of two prompts or models, or a prompt of two scenarios.
 
         Example:
             >>> frame = pl.DataFrame(
@@ -55,10 +55,16 @@ class Ratings:
             >>> Ratings.from_frame(frame).scales
             {'beauty': (1.0, 5.0)}
         """
-        table = Table(as_lazy(frame, source, RatingError).collect(), source, RatingError).with_names(_NAMES)
+        table = Table(as_lazy(frame, source, RatingError).collect(), source, RatingError)
+        table.require([*_NAMES, "value", *_SCALE])
+        table = table.with_names(_NAMES)
         unscored = "unscored_reason" in table.frame.columns
+        absent = absent_values(table.frame["value"])
         table = table.with_numbers(["value"], nullable=unscored).with_numbers(_SCALE)
-        _check(table, unscored=unscored)
+        _check(table, absent if unscored else None)
+        if prompts is None and "scenario" in table.frame.columns:
+            _one_scenario(table)
+        table.refuse_wrong()
         return cls(source, _with_scenario(table, prompts), _scales(table), _reasons(table.frame) if unscored else {})
 
     @classmethod
@@ -92,25 +98,27 @@ class Ratings:
         return self.frame.filter(pl.col("value").is_not_null())
 
 
-def _check(table: Table, *, unscored: bool) -> None:
+def _check(table: Table, absent: pl.Series | None) -> None:
+    """Note the rows that do not fit together; ``absent`` is where no mark was given, None where one must be."""
     if table.frame.is_empty():
         raise RatingError("holds no ratings", source=table.source)
     low, high, value = pl.col("scale_min"), pl.col("scale_max"), pl.col("value")
-    table.refuse(~pl.col("rating_id").is_first_distinct(), "occurred before:", "rating_id")
-    table.refuse(low >= high, "is not below scale_max:", "scale_min")
-    if unscored:
+    named = {name: pl.col(name).str.strip_chars() != "" for name in ("rating_id", "dimension", "generation_id")}
+    table.note(~pl.col("rating_id").is_first_distinct() & named["rating_id"], "occurred before:", "rating_id")
+    table.note(low >= high, "is not below scale_max:", "scale_min")
+    if absent is not None:
         table.one_value_per_row("unscored_reason")
         reason = pl.col("unscored_reason").cast(pl.String).str.strip_chars()
         blank = reason.is_null() | (reason == "")
-        table.refuse(value.is_null() & blank, "is missing without an unscored_reason", "value")
-        table.refuse(value.is_not_null() & ~blank, "is given although there is a value:", "unscored_reason")
+        table.note(absent & table.frame.select(blank).to_series(), "is missing without an unscored_reason", "value")
+        table.note(~absent & table.frame.select(~blank).to_series(), "is given although there is a value:", "unscored_reason")
     for column in _SCALE:
         other = pl.col(column) != pl.col(column).first().over("dimension")
-        table.refuse(other, "differs within its dimension:", column, hint="Give each dimension one scale.")
-    table.refuse((value < low) | (value > high), "is off its scale:", "value")
+        table.note(other & named["dimension"], "differs within its dimension:", column, hint="Give each dimension one scale.")
+    table.note((low < high) & ((value < low) | (value > high)), "is off its scale:", "value")
     for column in ("prompt_id", "model"):
         moved = pl.col(column) != pl.col(column).first().over("generation_id")
-        table.refuse(moved, "is not that of the same generation before:", column)
+        table.note(moved & named["generation_id"], "is not that of the same generation before:", column)
 
 
 def _scales(table: Table) -> dict[str, tuple[float, float]]:
@@ -133,10 +141,9 @@ def _with_scenario(table: Table, prompts: Frame | None) -> pl.DataFrame:
         if not known.frame.is_empty():
             known = known.with_names(["prompt_id"])
         _one_scenario(known)
+        known.refuse_wrong()
         scenarios = known.frame.select(pl.col("prompt_id").cast(pl.String), "scenario").unique("prompt_id", keep="first")
         frame = frame.drop("scenario", strict=False).join(scenarios, on="prompt_id", how="left", maintain_order="left")
-    elif "scenario" in frame.columns:
-        _one_scenario(table)
     kept = ["prompt_id", "generation_id", "model", "dimension", "rater_id", "value"]
     if "scenario" in frame.columns:
         named = pl.col("scenario").cast(pl.String).str.strip_chars()
@@ -148,4 +155,4 @@ def _with_scenario(table: Table, prompts: Frame | None) -> pl.DataFrame:
 def _one_scenario(table: Table) -> None:
     table.one_value_per_row("scenario")
     changed = pl.col("scenario").ne_missing(pl.col("scenario").first().over("prompt_id"))
-    table.refuse(changed, "is not that of the same prompt before:", "scenario")
+    table.note(changed & pl.col("prompt_id").is_not_null(), "is not that of the same prompt before:", "scenario")

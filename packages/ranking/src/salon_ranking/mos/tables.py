@@ -5,36 +5,38 @@ directory is offered to the entry points ``salon.sources``.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
 from salon_ranking._index import reading
-from salon_ranking.errors import RankingError
-from salon_ranking.files import scan
+from salon_ranking.errors import RankingError, Wrong
+from salon_ranking.files import Check, all_wrong, scan, wrong_rows
 
 
 @dataclass(frozen=True)
 class Table:
-    """A frame, what errors call it, and which error they are."""
+    """A frame, what errors call it, and which error they are; ``found`` collects the kinds of wrong rows."""
 
     frame: pl.DataFrame
     source: str
     error: type[RankingError]
+    found: list[Wrong] = field(default_factory=list)
 
     def require(self, columns: Sequence[str]) -> None:
         """Refuse a frame in which a column is missing."""
-        for name in columns:
-            if name not in self.frame.columns:
-                raise self.error("missing column", source=self.source, value=name, found=self.frame.columns)
+        missing = [name for name in columns if name not in self.frame.columns]
+        if missing:
+            hint = f"Missing too: {', '.join(map(repr, missing[1:]))}." if missing[1:] else None
+            raise self.error("missing column", source=self.source, value=missing[0], found=self.frame.columns, hint=hint)
 
     def one_value_per_row(self, column: str) -> None:
         """Refuse a column of lists or structs where a word is wanted."""
         if self.frame.schema[column].is_nested():
             raise self.error("must hold text, not", source=self.source, column=column, value=str(self.frame.schema[column]))
 
-    def refuse(
+    def note(
         self,
         wrong: pl.Expr | pl.Series,
         problem: str,
@@ -43,15 +45,17 @@ class Table:
         allowed: Sequence[object] | None = None,
         hint: str | None = None,
     ) -> None:
-        """Raise for the first row where ``wrong`` is true (null is not); the offending value is that of ``column``."""
-        mask = self.frame.select(wrong=wrong)["wrong"].fill_null(False)
-        if mask.any():
-            row = int(mask.arg_max() or 0)
-            value = self.frame[column][row]
-            raise self.error(problem, source=self.source, row=row + 1, column=column, value=value, allowed=allowed, hint=hint)
+        """Note the rows where ``wrong`` is true (null is not); the offending value is that of ``column``."""
+        frame = self.frame.with_columns(__wrong=wrong).with_row_index("__row", offset=1)
+        self.found.extend(wrong_rows(frame.lazy(), [Check(column, problem, pl.col("__wrong"), allowed, hint)]))
+
+    def refuse_wrong(self) -> None:
+        """Raise one error for all kinds of wrong rows that were noted."""
+        if self.found:
+            raise all_wrong(self.found, self.source, self.error)
 
     def with_names(self, columns: Sequence[str]) -> "Table":
-        """The same with ``columns`` as text, none of it null or blank.
+        """The same with ``columns`` as text; rows where one is null or blank are noted.
 
         Integers are accepted as names; other types (lists, floats, times) are not.
         """
@@ -61,14 +65,14 @@ class Table:
             text = dtype == pl.String or dtype == pl.Categorical or dtype == pl.Enum or dtype == pl.Null
             if not text and not dtype.is_integer():
                 raise self.error("must hold names, not", source=self.source, column=name, value=str(dtype))
-        table = Table(self.frame.with_columns(pl.col(columns).cast(pl.String)), self.source, self.error)
+        table = replace(self, frame=self.frame.with_columns(pl.col(columns).cast(pl.String)))
         for name in columns:
-            table.refuse(pl.col(name).is_null(), "is not given", name)
-            table.refuse(pl.col(name).str.strip_chars() == "", "is blank:", name)
+            table.note(pl.col(name).is_null(), "is not given", name)
+            table.note(pl.col(name).str.strip_chars() == "", "is blank:", name)
         return table
 
     def with_numbers(self, columns: Sequence[str], *, nullable: bool = False) -> "Table":
-        """The same with ``columns`` as finite floats; blank text is null, and null is refused unless ``nullable``."""
+        """The same with ``columns`` as finite floats, null where there is none; noted, but for blanks if ``nullable``."""
         self.require(columns)
         for name in columns:
             dtype = self.frame.schema[name]
@@ -77,12 +81,18 @@ class Table:
         numbers = self.frame.select(pl.col(columns).cast(pl.Float64, strict=False))
         for name in columns:
             given, number = self.frame[name], numbers[name]
-            absent = given.str.strip_chars() == "" if given.dtype == pl.String else given.is_null()
+            absent = absent_values(given)
             if not nullable:
-                self.refuse(given.is_null() | absent, "is not given", name)
-            self.refuse(number.is_null() & given.is_not_null() & ~absent, "is no number:", name)
-            self.refuse(~number.is_finite(), "is not finite:", name)
-        return Table(self.frame.with_columns(numbers), self.source, self.error)
+                self.note(absent, "is not given", name)
+            self.note(number.is_null() & ~absent, "is no number:", name)
+            self.note(~number.is_finite(), "is not finite:", name)
+        usable = numbers.with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
+        return replace(self, frame=self.frame.with_columns(usable))
+
+
+def absent_values(given: pl.Series) -> pl.Series:
+    """Return where a column is null or blank."""
+    return given.is_null() | (given.str.strip_chars() == "" if given.dtype == pl.String else False)
 
 
 def read_table(path: str | Path, table: str, error: type[RankingError]) -> pl.DataFrame:
@@ -92,4 +102,4 @@ def read_table(path: str | Path, table: str, error: type[RankingError]) -> pl.Da
         error: nothing is there, the ending is unknown, the file cannot be read, or no package knows the directory.
     """
     with reading(str(path), error):
-        return scan(Path(path), table, error).collect()
+        return scan(path, table, error).collect()

@@ -1,11 +1,13 @@
 """``salon raters``: who answers without looking, and why that is said of them."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_ranking.vote_options import spelling_options
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.visible_text import visible
 
@@ -48,6 +50,7 @@ _MOST_LINES = 50
     show_default=True,
     help="For people, or for programs.",
 )
+@spelling_options
 def raters(
     battles: Path,
     consensus: str | None,
@@ -64,6 +67,7 @@ def raters(
     output: Path | None,
     store: Path | None,
     format_: str,
+    votes: Mapping[str, Any],
 ) -> None:
     """Look at raters: missed anchors, too fast, one option again and again, one-sided, against everybody else.
 
@@ -76,12 +80,13 @@ def raters(
     \b
     Example:
       salon raters votes.csv
+      salon raters arena.parquet --votes lmarena --columns judge=rater_id --merge-names
       salon raters salon-results --output raters.html --store salon-results
       salon raters votes.parquet --run-length 30 --format json
       salon raters votes.parquet --reference exam.csv --audit again.csv --audit-share 0.25
     """
     from salon_ranking.files import scan
-    from salon_ranking.output import check_ending
+    from salon_ranking.leaderboard.output import check_ending
     from salon_ranking.raters.output import check_audit, to_csv, to_json, write, write_audit
     from salon_ranking.raters.policy import RaterPolicy
     from salon_ranking.raters.rater_report import check_raters
@@ -105,8 +110,9 @@ def raters(
     if run_length is not None:
         options["run_length"] = run_length or None  # type: ignore[assignment]
     policy = RaterPolicy(**options)  # type: ignore[arg-type]
-    votes = Votes.read(battles)
-    report = check_raters(votes, policy, reference=None if reference is None else scan(reference))
+    cast = Votes.read(battles, **votes)
+    known = None if reference is None else votes["votes"].read(scan(reference), str(reference))
+    report = check_raters(cast, policy, reference=known)
     if format_ == "json":
         click.echo(to_json(report))
     elif format_ == "csv":
@@ -122,7 +128,7 @@ def raters(
     if audit is not None:
         from salon_ranking.raters.audit import audit_sample
 
-        sample = audit_sample(votes.battles.frame, share=audit_share, seed=seed, source=str(battles))
+        sample = audit_sample(cast.battles.frame, share=audit_share, seed=seed, source=str(battles))
         write_audit(sample, audit)
         click.echo(f"Wrote {audit} ({counted(sample.height, 'battle')})", err=True)
 

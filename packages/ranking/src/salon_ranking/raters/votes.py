@@ -4,15 +4,18 @@ The columns are those of the record ``Battle``. Four must be there; of the other
 miss. Text is read as truth values and times, since that is what CSV files hold.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
 from salon_ranking._index import reading
 from salon_ranking.battles import Battles
-from salon_ranking.errors import BattleError
-from salon_ranking.files import TRUTH, Frame, as_lazy, scan, truth_of
+from salon_ranking.errors import BattleError, Wrong
+from salon_ranking.files import TRUTH, Check, Frame, all_wrong, as_lazy, scan, truth_of, wrong_rows
+from salon_ranking.options import checked
 from salon_ranking.repeated_ids import ID
 from salon_ranking.vote_formats import VoteFormat, format_of
 from salon_taxonomy.records import Mode, Side, Winner
@@ -44,21 +47,37 @@ class Votes:
     source: str
 
     @classmethod
-    def read(cls, path: str | Path, votes: VoteFormat | str | None = None) -> "Votes":
-        """Read a CSV, JSON Lines or Parquet file, or the ``battles`` table of a result store (a directory).
+    @checked
+    def read(
+        cls,
+        path: str | Path,
+        votes: VoteFormat | str | None = None,
+        *,
+        names: Mapping[str, str] | Literal["merge"] | None = None,
+    ) -> "Votes":
+        """Read a file, a folder or pattern of files, or the ``battles`` table of a result store, as ``Battles.read`` does.
 
         Raises:
             BattleError: as :meth:`from_frame`, or the file cannot be read.
         """
-        found = scan(path)
-        return cls.from_frame(found if votes is None else format_of(votes).read(found, str(path)), source=str(path))
+        return cls.from_frame(scan(path), source=str(path), votes=votes, names=names)
 
     @classmethod
-    def from_frame(cls, frame: Frame, source: str = "battles", ids: str | None = ID) -> "Votes":
-        """Check the rows of a frame with the columns of ``Battle``; ``ids`` as for :meth:`Battles.from_frame`.
+    @checked
+    def from_frame(
+        cls,
+        frame: Frame,
+        source: str = "battles",
+        ids: str | None = ID,
+        *,
+        votes: VoteFormat | str | None = None,
+        names: Mapping[str, str] | Literal["merge"] | None = None,
+    ) -> "Votes":
+        """Check the rows of a frame with the columns of ``Battle``; the options are those of :meth:`Battles.from_frame`.
 
         Raises:
-            BattleError: a required column is missing, or a row is wrong: no rater, an unknown winner, side or mode, a model
+            BattleError: a required column is missing, or rows are wrong (the first of each kind is named and all are counted):
+                no rater, an unknown winner, side or mode, a model
                 against itself, a time or truth value that is none, an answer before its start; or there are no rows.
 
         Example:
@@ -67,22 +86,33 @@ class Votes:
             ['model_a', 'model_b', 'rater_id', 'winner']
         """
         lazy = as_lazy(frame, source)
+        lazy = lazy if votes is None else format_of(votes).read(lazy, source)
         with reading(source):
             schema = lazy.collect_schema()
         missing = [name for name in REQUIRED if name not in schema]
         if missing:
             hint = "Each row is one answer of one rater; see the record Battle."
+            hint = f"Missing too: {', '.join(map(repr, missing[1:]))}. {hint}" if missing[1:] else hint
             raise BattleError("missing column", source=source, value=missing[0], found=schema.names(), hint=hint)
-        battles = Battles.from_frame(lazy, source, weight=None, ids=ids, anchors="count")
         given = [name for name in (*REQUIRED, *TEXTS, *TIMES, *FLAGS) if name in schema]
+        for name in given:
+            _check_type(name, schema[name], source)
         with reading(source):
             raw = lazy.select(given).collect().with_row_index("row", offset=1)
         if not len(raw):
             raise BattleError("there are no battles", source=source)
-        for name in given:
-            _check_type(name, raw.schema[name], source)
         parsed = raw.with_columns(_parsed(name, raw.schema[name]) for name in given)
-        _check_rows(raw, parsed, source)
+        wrong = _wrong_rows(raw, parsed)
+        try:
+            battles = Battles.from_frame(lazy, source, weight=None, ids=ids, anchors="count", names=names)
+        except BattleError as error:
+            if error.wrong and wrong:
+                raise all_wrong([*error.wrong, *wrong], source, BattleError) from error
+            raise
+        if wrong:
+            raise all_wrong(wrong, source, BattleError)
+        if names is not None:
+            parsed = parsed.with_columns(battles.frame.select(pl.col("model_a", "model_b").cast(pl.String)).collect())
         absent = [pl.lit(None, dtype=pl.String).alias(name) for name in TEXTS if name not in given]
         absent += [pl.lit(None, dtype=_INSTANT).alias(name) for name in TIMES if name not in given]
         absent += [pl.lit(False).alias(name) for name in FLAGS if name not in given]
@@ -150,28 +180,24 @@ def _parsed(name: str, dtype: pl.DataType) -> pl.Expr:
     return text
 
 
-def _check_rows(raw: pl.DataFrame, parsed: pl.DataFrame, source: str) -> None:
-    """Raise for the first wrong row; model names and winners are checked already."""
+def _wrong_rows(raw: pl.DataFrame, parsed: pl.DataFrame) -> list[Wrong]:
+    """Every kind of mistake in the rows; ``Battles`` checks model names, winners and ids."""
     menus = {"mode": [*map(str, Mode)], "side_a_shown": [*map(str, Side)], "expected_winner": [*map(str, Winner)]}
-    checks: list[tuple[str, str, pl.Expr, list[str] | None]] = [
-        ("rater_id", "no rater", pl.col("rater_id").is_null() | (pl.col("rater_id").str.strip_chars() == ""), None)
-    ]
+    checks = [Check("rater_id", "no rater", pl.col("rater_id").is_null() | (pl.col("rater_id").str.strip_chars() == ""))]
     for name, menu in menus.items():
         if name in parsed.columns:
-            checks.append((name, "unknown value", ~pl.col(name).is_in(menu), menu))
+            checks.append(Check(name, "unknown value", ~pl.col(name).is_in(menu), menu))
     for name in (*TIMES, *FLAGS):
         if name in parsed.columns:
             wanted = ["2026-01-31T12:00:00Z"] if name in TIMES else list(TRUTH)
-            checks.append((name, "cannot be read:", pl.col(name).is_null() & raw[name].is_not_null(), wanted))
+            wrong = pl.col(name).is_null() & pl.col(f"given {name}").is_not_null()
+            checks.append(Check(name, "cannot be read:", wrong, wanted, shown=f"given {name}"))
     if set(TIMES) <= set(parsed.columns):
-        checks.append(("answered_at", "answered before it was started:", pl.col("answered_at") < pl.col("started_at"), None))
-    found = []
-    for column, problem, wrong, menu_or_none in checks:
-        first = parsed.filter(wrong.fill_null(False)).head(1)
-        if len(first):
-            found.append((int(first["row"][0]), column, problem, menu_or_none))
-    if found:
-        row, column, problem, allowed = min(found, key=lambda item: item[0])
-        value = raw[column][row - 1]
-        value = str(value) if column in TIMES else value
-        raise BattleError(problem, source=source, row=row, column=column, value=value, allowed=allowed)
+        early = pl.col("answered_at") < pl.col("started_at")
+        checks.append(Check("answered_at", "answered before it was started:", early, shown="given answered_at"))
+    as_given = [
+        raw[name].cast(pl.String).alias(f"given {name}") if name in TIMES else raw[name].alias(f"given {name}")
+        for name in (*TIMES, *FLAGS)
+        if name in raw.columns
+    ]
+    return wrong_rows(parsed.rename({"row": "__row"}).with_columns(as_given).lazy(), checks)

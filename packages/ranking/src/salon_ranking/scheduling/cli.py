@@ -226,7 +226,7 @@ def plan(
 def _fitted(battles: Path, votes: Mapping[str, Any]) -> "NDArray[np.float64]":
     """Ratings of the models that have battles."""
     from salon_ranking.battles import Battles
-    from salon_ranking.bradley_terry import fit
+    from salon_ranking.models.ratings import fit
 
     return fit(Battles.read(battles, **votes), prior_ties=1.0).ratings
 
@@ -270,6 +270,7 @@ def _shelf(
         raise OptionError("--generations and --prompts exclude each other", hint="Generations name their prompts.")
     if prompts is not None:
         table = Table(read_table(prompts, "prompts", BattleError), str(prompts), BattleError).with_names(["prompt_id"])
+        table.refuse_wrong()
         return Shelf.full(models, table.frame["prompt_id"].to_list(), samples)
     if generations is not None:
         return Shelf.from_frame(read_table(generations, "generations", BattleError), str(generations))

@@ -6,7 +6,8 @@
 Defaults are those of a small run on one machine; the published recipes stand in ``presets/``.
 """
 
-from typing import Annotated, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
@@ -18,6 +19,8 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Whole = Annotated[int, Field(ge=1)]
 Counted = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
+NEAR: Final = "relative to the file"
+"""Marks a setting that holds a path, or several: a relative one is looked up from the configuration's own folder."""
 
 PAPER_RATIO = {NORMAL: 4, **{bucket: 1 for bucket in MAIN_BUCKETS if bucket != NORMAL}}
 """4:1:1:1:1 (paper 000, section 3.1)."""
@@ -38,7 +41,7 @@ class RunSection(Section):
         threads: of torch on the processor; None leaves them as they are.
     """
 
-    folder: Text
+    folder: Annotated[Text, NEAR]
     seed: Counted = 0
     threads: Whole | None = None
 
@@ -92,6 +95,12 @@ class ModelSection(Section):
     least_pixels: Whole | None = None
     most_pixels: Whole | None = None
 
+    @model_validator(mode="after")
+    def _all_used(self) -> Self:
+        _refuse_void(self, ("lora",), 'training = "lora"', self.training == "lora")
+        _refuse_void(self, ("freeze",), 'training = "full"', self.training == "full")
+        return self
+
 
 class DataSection(Section):
     """What is learned from.
@@ -108,13 +117,20 @@ class DataSection(Section):
         limit: so many rows of ``train``; None: all.
     """
 
-    train: Annotated[tuple[str, ...], Field(min_length=1)]
-    sft: tuple[str, ...] = ()
-    held_out: tuple[str, ...] = ()
-    pictures: str | None = None
+    train: Annotated[tuple[str, ...], Field(min_length=1), NEAR]
+    sft: Annotated[tuple[str, ...], NEAR] = ()
+    held_out: Annotated[tuple[str, ...], NEAR] = ()
+    pictures: Annotated[str | None, NEAR] = None
     question: str | None = None
     reasoning: bool = True
     limit: Whole | None = None
+
+
+def _refuse_void(section: Section, options: Sequence[str], needs: str, fulfilled: bool) -> None:
+    """Refuse options with another value than the default that do nothing, because another option makes them void."""
+    for option in () if fulfilled else options:
+        if getattr(section, option) != type(section).model_fields[option].get_default(call_default_factory=True):
+            raise ValueError(f"{option} does nothing without {needs}: set that, or take {option} out")
 
 
 class SamplingSection(Section):
@@ -140,6 +156,7 @@ class SamplingSection(Section):
             raise ValueError(f"unknown bucket {min(unknown)!r} (allowed: {', '.join(MAIN_BUCKETS)})")
         if not sum(self.ratio.values()):
             raise ValueError("a ratio needs at least one bucket above 0")
+        _refuse_void(self, ("ratio",), 'strategy = "multi_bucket"', self.strategy == "multi_bucket")
         return self
 
 
@@ -218,6 +235,12 @@ class VllmSection(Section):
     tensor_parallel: Whole = 1
     url: str | None = None
 
+    @model_validator(mode="after")
+    def _all_used(self) -> Self:
+        _refuse_void(self, ("memory", "tensor_parallel"), 'mode = "colocate"', self.mode == "colocate")
+        _refuse_void(self, ("url",), 'mode = "server"', self.mode == "server")
+        return self
+
 
 class GrpoSection(LearningSection):
     """Group relative policy optimization.
@@ -267,6 +290,7 @@ class GrpoSection(LearningSection):
             raise ValueError(f"{made} completions at once are no whole number of groups of {self.generations}")
         if made % self.batch:
             raise ValueError(f"generation_batch {made} is no multiple of batch {self.batch}")
+        _refuse_void(self, ("vllm",), 'rollouts = "vllm"', self.rollouts == "vllm")
         return self
 
 
@@ -352,6 +376,11 @@ class LogSection(Section):
     to: Literal["none", "tensorboard", "wandb"] = "none"
     project: str = "salon"
 
+    @model_validator(mode="after")
+    def _all_used(self) -> Self:
+        _refuse_void(self, ("project",), 'to = "wandb"', self.to == "wandb")
+        return self
+
 
 class StoreSection(Section):
     """Completions that are kept in a result store, with what each reward paid, and what became of the run.
@@ -361,8 +390,13 @@ class StoreSection(Section):
         completions: of each generation batch, drawn evenly; None: all.
     """
 
-    folder: str | None = None
+    folder: Annotated[str | None, NEAR] = None
     completions: Whole | None = 16
+
+    @model_validator(mode="after")
+    def _all_used(self) -> Self:
+        _refuse_void(self, ("completions",), "a folder", self.folder is not None)
+        return self
 
 
 class StageConfiguration(Section):
@@ -378,6 +412,8 @@ class StageConfiguration(Section):
         monitors: who looks for a policy that games its reward.
         store: where completions are kept.
     """
+
+    preset: ClassVar[str] = "NAME"
 
     run: RunSection
     model: ModelSection

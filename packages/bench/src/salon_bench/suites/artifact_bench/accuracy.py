@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from salon_bench.suites.artifact_bench.rows import Level, Task
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
 
 
 @dataclass(frozen=True, slots=True)

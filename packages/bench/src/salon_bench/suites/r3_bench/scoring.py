@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.r3_bench.rows import Category
-from salon_bench.suites.suite import Summary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,7 +122,7 @@ def _interval(values: Sequence[float], *, share: bool) -> tuple[float | None, fl
 
 
 def _wilson(successes: int, trials: int) -> tuple[float, float]:
-    from salon_ranking.shares import wilson_interval
+    from salon_ranking.uncertainty.proportions import wilson_interval
 
     low, high = wilson_interval([successes], [trials], CONFIDENCE)
     return float(low[0]), float(high[0])

@@ -1,0 +1,25 @@
+"""Many tests at once: Holm's correction, which holds the chance of even one wrong claim. NumPy alone."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from salon_ranking.options import shaped
+
+Floats = NDArray[np.float64]
+
+
+@shaped(p_values="p")
+def holm(p_values: ArrayLike) -> Floats:
+    """Holm's step-down correction (1979) of any number of p-values, in the given order; NaN is no test and stays NaN.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03, float("nan")]).round(3).tolist()
+        [0.03, 0.06, 0.06, nan]
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    corrected = np.full(given.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(given))
+    order = known[np.argsort(given[known], kind="stable")]
+    stepped = np.maximum.accumulate(given[order] * np.arange(len(order), 0, -1))
+    corrected[order] = np.minimum(stepped, 1.0)
+    return corrected
