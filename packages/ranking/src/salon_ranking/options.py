@@ -52,6 +52,7 @@ RANGES: Mapping[str, Range] = {
     "most_width": Range(1e-6, 1e6),
     "orders": Range(0),
     "prior_ties": Range(0, 1e9),
+    "ridge": Range(0, 1e9),
     "replicates": Range(0, 2**31 - 1),
     "rounds": Range(1),
     "samples": Range(1, 2**32 - 1),

@@ -57,6 +57,7 @@ class Leaderboard:
         ties: a tie is half a win, or an outcome of a tie model.
         covariates: the columns that the ratings are controlled for, as ``"x"`` or ``"x_a,x_b"``.
         standardized: whether covariates that are numbers were divided by their standard deviation.
+        ridge: the penalty on coefficients; 0: none.
         planned: battles whose pair was chosen by earlier votes, by rule and streams ("proportional in 2 streams"). Battles
             without ``plan_rule``, and those of the rule ``uniform``, are not among them.
         left_out: battles between models of different components.
@@ -92,6 +93,7 @@ class Leaderboard:
     ties: Ties = "half"
     covariates: tuple[str, ...] = ()
     standardized: bool = True
+    ridge: float = 0.0
     planned: Mapping[str, int] = field(default_factory=dict)
     excluded: ExcludedRaters | None = None
     remarks: tuple[str, ...] = ()
@@ -126,7 +128,8 @@ class Leaderboard:
             return ""
         scaled = self.standardized and (self.parameters["scale"] != 1.0).any()
         names = ", ".join(Covariate.parse(text).name for text in self.covariates)
-        return f"controlled for {names}" + (" (numbers per standard deviation)" if scaled else "")
+        ridge = f", ridge {self.ridge:g} on the coefficients" if self.ridge else ""
+        return f"controlled for {names}" + (" (numbers per standard deviation)" if scaled else "") + ridge
 
     @property
     def options(self) -> dict[str, object]:
@@ -135,6 +138,7 @@ class Leaderboard:
             "ties": self.ties,
             "covariates": self.covariates,
             "standardize": self.standardized,
+            "ridge": self.ridge,
             "estimator": self.estimator,
             "prior_ties": self.prior_ties,
             "components": "refuse" if self.components == 1 else "separate",

@@ -98,6 +98,7 @@ def compare_votes(
     ties: Ties = "half",
     covariates: Sequence[str | Covariate] = (),
     standardize: bool = True,
+    ridge: float = 0.0,
     confidence: float = 0.95,
     cluster: bool | None = None,
     prior_ties: float = 0.0,
@@ -129,7 +130,7 @@ def compare_votes(
     shared = sorted({*battles.models} & {*other.models})
     if len(shared) < 2:
         raise OptionError("two models or more must be in both, not", value=len(shared))
-    options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties)
+    options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties, ridge=ridge)
     sides = [_side(one, shared, one.is_clustered(cluster), options) for one in (battles, other)]
     (first, first_variance, degrees), (second, second_variance, other_degrees) = sides
     difference = first - second

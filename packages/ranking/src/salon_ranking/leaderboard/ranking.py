@@ -46,6 +46,7 @@ def rank(
     ties: Ties = "half",
     covariates: Sequence[str | Covariate] = (),
     standardize: bool = True,
+    ridge: float = 0.0,
     baseline: str | None = None,
     baseline_rating: float = 1000.0,
     replicates: int = 1000,
@@ -103,7 +104,7 @@ def rank(
         [(1, 'x', 9.0, 0.5), (1, 'y', 9.0, 0.5)]
     """
     options = FitOptions(
-        ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, tolerance, max_iterations
+        ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, tolerance, max_iterations, ridge
     )
     kind = default_interval(options, len(battles.models), replicates) if interval is None else interval
     asked = IntervalOptions(kind, replicates, seed, confidence, battles.is_clustered(cluster), threads, progress)
@@ -147,6 +148,7 @@ def rank(
         ties=ties,
         covariates=tuple(covariate.text for covariate in options.covariates),
         standardized=standardize,
+        ridge=ridge,
         planned=planned_by(battles),
         remarks=battles.remarks_with(asked.cluster),
         warnings=(*dict.fromkeys(intervals.warnings), *battles.unrated_note),

@@ -27,6 +27,8 @@ class Choice:
     covariates: tuple[str, ...] = ()
     position_bias: bool = False
     standardize: bool = True
+    ridge: float = 0.0
+    equal_pairs: int | None = None
     k: float = 4.0
     orders: int = 0
     order_by: str | None = None
@@ -55,6 +57,7 @@ class Choice:
             "ties": self.ties,
             "covariates": self.all_covariates,
             "standardize": self.standardize,
+            "ridge": self.ridge,
             "estimator": self.estimator,
         }
 
@@ -72,6 +75,8 @@ class Choice:
             raise OptionError(f"{self.method} has neither covariates nor tie models nor a diagnosis", hint=hint)
         if self.all_covariates and self.diagnose:
             raise OptionError("there is no diagnosis of a fit with covariates", hint="Leave --diagnose out.")
+        if self.method == "elo" and self.equal_pairs is not None:
+            raise OptionError("online Elo cannot weigh battles", value="--equal-pairs", hint="Leave --equal-pairs out.")
         if self.method != "elo" and (self.orders or self.order_by or self.sort):
             raise OptionError("the order of battles matters to online Elo alone", hint="Add --method elo.")
 
@@ -133,6 +138,7 @@ def check_request(request: Request) -> None:
         covariates=parsed_covariates(request.choice.all_covariates),
         estimator=request.choice.estimator,
         prior_ties=request.prior_ties,
+        ridge=request.choice.ridge,
     ).check()
     if request.output is not None:
         (check_ending if request.choice.is_fit and request.against is None else check_file)(request.output)
