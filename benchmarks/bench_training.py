@@ -19,9 +19,9 @@ from salon_rewards import MagicMirrorTotal
 from salon_synthetic.artifacts import draw_examples
 from salon_taxonomy.answers import magicmirror_json, render_magicmirror
 from salon_taxonomy.training_example import MAIN_BUCKETS, TrainingExample
-from salon_train.lab.consistency import RuleConsistency
-from salon_train.lab.experiment import Arm, run_seed
-from salon_train.lab.recipe import Recipe
+from salon_train.demo.consistency import RuleConsistency
+from salon_train.demo.experiment import Arm, run_seed
+from salon_train.demo.recipe import Recipe
 from salon_train.sampling import MultiBucketPlan
 
 Benchmark = Any
@@ -31,7 +31,7 @@ RECIPE = replace(Recipe(), pictures=400, reasoned=400, held_out=20, sft_steps=60
 @pytest.fixture(scope="module")
 def step_s() -> Iterator[float]:
     """Seconds of a GRPO step, the median of a short run; sampling, rewards, gradients and all."""
-    from salon_train.trainers.events import read_log
+    from salon_train.run.events import read_log
 
     with tempfile.TemporaryDirectory() as folder:
         list(run_seed(Path(folder), RECIPE, seed=0, arms=(Arm.FULL,)))

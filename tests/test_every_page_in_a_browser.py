@@ -159,9 +159,9 @@ def training(folder: Path) -> str:
 def demonstration(folder: Path) -> str:
     from test_lab import study
 
-    from salon_train.lab.page import study_page
-    from salon_train.lab.recipe import Recipe
-    from salon_train.lab.summary import PAPER
+    from salon_train.demo.page import study_page
+    from salon_train.demo.recipe import Recipe
+    from salon_train.demo.summary import PAPER
 
     return study_page(study(dict.fromkeys(PAPER, 0.5)), Recipe(), title=HOSTILE)
 
@@ -175,7 +175,7 @@ MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     bench: ("salon_bench.report.run_page", "salon_bench.report.comparison_page", "salon_bench.report.board_page"),
     refinement: ("salon_bench.report.trace_page",),
     training: ("salon_train.report.page",),
-    demonstration: ("salon_train.lab.page",),
+    demonstration: ("salon_train.demo.page",),
 }
 """What makes a page here, and the modules whose pages these are."""
 

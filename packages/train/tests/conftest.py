@@ -131,20 +131,25 @@ equal_rewards = 0
 @pytest.fixture(scope="session")
 def refiner_ground(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> Path:
     """A folder with a policy that has half learned the form of replies, rows, and other rows that are held out."""
-    from salon_synthetic.scenes.drawing import drawn
     from salon_synthetic.scenes.generating import save
-    from salon_train.refining import draw_small_scenes, tiny_policy
-    from salon_train.refining.imitation import Lesson, imitate
+    from salon_train.configuration.schema import ModelSection, RunSection, SftSection
+    from salon_train.refiner import Lesson, RefinerConfiguration, build_tiny_policy, draw_small_scenes, train_warm_up
+    from salon_train.refiner.settings import EditorSection, RowsSection
 
     folder = tmp_path_factory.mktemp("refiner-ground")
-    model, processor = tiny_policy(seed=0)
+    build_tiny_policy(folder / "untrained", seed=0)
     items = list(draw_small_scenes(8, seed=4))
+    save(iter(items), folder / "rows")
     replies = ['{"answer": true}', '{"answer": false, "explanation": "", "edit_prompt": ""}']
-    lessons = [Lesson(drawn(item.shown), item.prompt, replies[place % 2]) for place, item in enumerate(items)]
-    imitate(model, processor, lessons, steps=25, learning_rate=3e-3, seed=0)
-    model.save_pretrained(folder / "policy")
-    processor.save_pretrained(folder / "policy")
-    save(draw_small_scenes(8, seed=4), folder / "rows")
+    lessons = [Lesson(folder / "rows" / item.picture, item.prompt, replies[place % 2]) for place, item in enumerate(items)]
+    warm_up = RefinerConfiguration(
+        run=RunSection(folder=str(folder / "warm-up"), threads=1),
+        model=ModelSection(name=str(folder / "untrained"), device="cpu"),
+        rows=RowsSection(file=str(folder / "rows/rows.jsonl")),
+        editor=EditorSection(name="draw"),
+        sft=SftSection(steps=25, batch=8, learning_rate=3e-3),
+    )
+    train_warm_up(warm_up, lessons, {}).model.rename(folder / "policy")
     save(draw_small_scenes(6, seed=9), folder / "held-out")
     return folder
 

@@ -50,7 +50,7 @@ def test_a_family_loads_and_takes_two_steps_of_imitation_and_two_of_grpo(
 ) -> None:
     from safetensors.torch import load_file
 
-    from salon_train.trainers import train_grpo, train_sft
+    from salon_train.assessor import train_grpo, train_sft
 
     monkeypatch.syspath_prepend(str(training_ground))
     name, folder = family

@@ -7,8 +7,8 @@ import pytest
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.configuration.schema import DegenerationSection
-from salon_train.trainers.degeneration import DegeneratedError, DegenerationMonitor, SampledBatch
-from salon_train.trainers.reading import read_assessment
+from salon_train.run.completion_parsing import read_assessment
+from salon_train.run.early_abort import DegeneratedError, DegenerationMonitor, SampledBatch
 
 GOOD = SampledBatch([[1.0, 0.0], [2.0, 2.0]], readable=4)
 EQUAL = SampledBatch([[1.0, 1.0], [0.0, 0.0]], readable=4)

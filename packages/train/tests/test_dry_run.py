@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
+from salon_train.assessor.dry_run import dry_run
 from salon_train.configuration import preset, read_configuration
-from salon_train.trainers.dry_run import dry_run
-from salon_train.trainers.memory import estimate
+from salon_train.run.memory import estimate
 
 GRPO = "[grpo]\nsteps = 10\nbatch = 32\ndevice_batch = 8\ngenerations = 2\nlongest = 4\n[sft]\nepochs = 2\nbatch = 8\n"
 
@@ -74,9 +74,10 @@ def test_tokens_that_no_processor_can_count_are_assumed_from_pictures_and_letter
 def test_what_has_to_be_installed_first_is_noted_and_stops_a_run(
     written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from salon_train.trainers import requirements, train_grpo
+    from salon_train.assessor import train_grpo
+    from salon_train.run import arguments
 
-    monkeypatch.setattr(requirements, "find_spec", lambda name: None)
+    monkeypatch.setattr(arguments, "find_spec", lambda name: None)
     file = written("bare", more=GRPO.replace("longest = 4", 'longest = 4\nrollouts = "vllm"') + '[log]\nto = "wandb"\n')
     configuration = read_configuration(file)
     notes = dry_run(configuration, "grpo", {}).notes

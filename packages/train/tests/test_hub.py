@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from salon_taxonomy.errors import InputError
+from salon_train.assessor.dry_run import dry_run
 from salon_train.configuration import read_configuration
 from salon_train.models import hub
-from salon_train.trainers.dry_run import dry_run
 
 SFT = "[sft]\nsteps = 2\nbatch = 8\n"
 
@@ -111,7 +111,7 @@ def test_a_hub_that_answers_is_asked_for_the_model_itself(
 def test_training_with_a_hub_that_hangs_ends_before_the_first_step_as_the_dry_run_does(
     written: Callable[..., Path], online: Callable[[str], None]
 ) -> None:
-    from salon_train.trainers import train_sft
+    from salon_train.assessor import train_sft
 
     with listening(None) as (address, calls):
         online(address)

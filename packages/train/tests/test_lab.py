@@ -18,15 +18,15 @@ from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.training_example import MAIN_BUCKETS
-from salon_train.lab import study as studies
-from salon_train.lab.consistency import RuleConsistency, supports
-from salon_train.lab.controls import ShuffledMagicMirror
-from salon_train.lab.experiment import Arm, Measured, Progress
-from salon_train.lab.page import ablation_rows, study_page
-from salon_train.lab.pictures import draw_pictures, evenly_wrong, missed
-from salon_train.lab.recipe import Recipe
-from salon_train.lab.study import run_study
-from salon_train.lab.summary import LABELS, PAPER, Estimate, difference, directions, rise
+from salon_train.demo import study as studies
+from salon_train.demo.consistency import RuleConsistency, supports
+from salon_train.demo.controls import ShuffledMagicMirror
+from salon_train.demo.experiment import Arm, Measured, Progress
+from salon_train.demo.page import ablation_rows, study_page
+from salon_train.demo.pictures import draw_pictures, evenly_wrong, missed
+from salon_train.demo.recipe import Recipe
+from salon_train.demo.study import run_study
+from salon_train.demo.summary import LABELS, PAPER, Estimate, difference, directions, rise
 
 TINY = Recipe(pictures=24, reasoned=16, held_out=8)
 

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("trl")
 
-from salon_train.lab.experiment import Arm, Measured, run_seed
-from salon_train.lab.recipe import Recipe
-from salon_train.lab.summary import rise
+from salon_train.demo.experiment import Arm, Measured, run_seed
+from salon_train.demo.recipe import Recipe
+from salon_train.demo.summary import rise
 from salon_train.models import TinyShape
 
 SMALL = Recipe(
@@ -36,7 +36,7 @@ def learned(folder: Path, recipe: Recipe, reward: str) -> tuple[float, float]:
 
 
 def _rewards(folder: Path) -> list[float]:
-    from salon_train.trainers.events import read_log
+    from salon_train.run.events import read_log
 
     rows = read_log(folder / "full" / "grpo" / "log.jsonl")
     return [float(row["reward"]) for row in rows if row["what"] == "learned"]  # type: ignore[arg-type]
@@ -50,19 +50,19 @@ def test_reward_and_held_out_f1_both_rise_under_grpo(tmp_path: Path) -> None:
     assert f1 > 0.25
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("control", ["no-steps", "shuffled-reward"])
 def test_the_rise_is_gone_without_steps_and_with_a_reward_that_knows_nothing(control: str, tmp_path: Path) -> None:
     if control == "no-steps":
         reward, f1 = learned(tmp_path, replace(SMALL, grpo_rate=1e-12), "magicmirror")
     else:
-        reward, f1 = learned(tmp_path, SMALL, "salon_train.lab.controls:ShuffledMagicMirror")
+        reward, f1 = learned(tmp_path, SMALL, "salon_train.demo.controls:ShuffledMagicMirror")
     assert reward < 0.2
     assert f1 < 0.2
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(600)
 def test_grpo_from_the_clean_cold_start_learns_from_the_even_pictures_in_steps_of_its_own(tmp_path: Path) -> None:
     few = replace(SMALL, pictures=160, reasoned=160, held_out=16, sft_steps=4, even_steps=2, even_prompts=8, every=2)

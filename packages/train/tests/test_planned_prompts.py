@@ -30,7 +30,7 @@ EXAMPLES = [
 
 @given(st.integers(1, 3), st.integers(1, 9), st.integers(0, 2**31))
 def test_every_chunk_of_a_plan_holds_the_ratio_and_no_example_twice(multiple: int, chunks: int, seed: int) -> None:
-    from salon_train.trainers.plan import prompt_plan
+    from salon_train.sampling.prompt_order import prompt_plan
 
     plan = prompt_plan(EXAMPLES, SamplingSection(), chunk=8 * multiple, chunks=chunks, seed=seed)
     assert len(plan) == 8 * multiple * chunks
@@ -42,7 +42,7 @@ def test_every_chunk_of_a_plan_holds_the_ratio_and_no_example_twice(multiple: in
 
 
 def test_seeds_give_other_plans_and_a_longer_run_begins_with_the_same_prompts() -> None:
-    from salon_train.trainers.plan import prompt_plan
+    from salon_train.sampling.prompt_order import prompt_plan
 
     for sampling in (SamplingSection(), SamplingSection(strategy="shuffled")):
         plans = [prompt_plan(EXAMPLES, sampling, chunk=8, chunks=6, seed=seed) for seed in (0, 0, 1)]
@@ -52,7 +52,7 @@ def test_seeds_give_other_plans_and_a_longer_run_begins_with_the_same_prompts() 
 
 @pytest.mark.parametrize("factor", [1.0, 2.0, 2.5])
 def test_hard_positives_come_up_as_often_as_the_configuration_says(factor: float) -> None:
-    from salon_train.trainers.plan import prompt_plan
+    from salon_train.sampling.prompt_order import prompt_plan
 
     plan = prompt_plan(EXAMPLES, SamplingSection(hard_positives=factor), chunk=8, chunks=600, seed=3)
     normal = Counter(place for place in plan if place < 30)
@@ -64,7 +64,7 @@ def test_hard_positives_come_up_as_often_as_the_configuration_says(factor: float
 
 
 def test_another_ratio_is_held_and_a_bucket_that_is_too_small_is_refused() -> None:
-    from salon_train.trainers.plan import prompt_plan
+    from salon_train.sampling.prompt_order import prompt_plan
 
     human = MAIN_BUCKETS[2]
     plan = prompt_plan(EXAMPLES, SamplingSection(ratio={NORMAL: 1, human: 1}), chunk=4, chunks=5, seed=0)
@@ -79,7 +79,7 @@ def test_another_ratio_is_held_and_a_bucket_that_is_too_small_is_refused() -> No
 def test_the_sampler_repeats_as_trls_own_does(chunk: int, chunks: int, together: int, repeats: int) -> None:
     from trl.trainer.utils import RepeatSampler
 
-    from salon_train.trainers.plan import PlannedSampler
+    from salon_train.sampling.prompt_order import PlannedSampler
 
     plan = list(range(chunk * chunks))
     own = RepeatSampler(plan, mini_repeat_count=together, batch_size=chunk, repeat_count=repeats, shuffle=False)
@@ -109,10 +109,10 @@ on = false
 def test_grpo_samples_the_planned_prompts_in_whole_groups_and_the_ratio_in_every_batch(
     training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from salon_train.trainers import stages
-    from salon_train.trainers.learning_data import stage_rows
-    from salon_train.trainers.plan import prompt_plan
-    from salon_train.trainers.policy import SampledCompletions
+    from salon_train.assessor import stages
+    from salon_train.assessor.rows import stage_rows
+    from salon_train.sampling.prompt_order import prompt_plan
+    from salon_train.trl.grpo import SampledCompletions
 
     monkeypatch.syspath_prepend(str(training_ground))
     seen: list[SampledCompletions] = []
@@ -139,19 +139,19 @@ def test_grpo_samples_the_planned_prompts_in_whole_groups_and_the_ratio_in_every
 def test_the_cold_start_holds_the_ratio_in_every_step_where_the_configuration_wants_it(
     written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from salon_train.trainers import stages
-    from salon_train.trainers.imitation import ImitationTrainer
-    from salon_train.trainers.learning_data import stage_rows
+    from salon_train.assessor import stages
+    from salon_train.assessor.rows import stage_rows
+    from salon_train.trl.sft import WarmUpTrainer
 
     taken: list[list[int]] = []
-    own = ImitationTrainer._get_train_sampler
+    own = WarmUpTrainer._get_train_sampler
 
-    def spied(self: ImitationTrainer, *rows: object) -> object:
+    def spied(self: WarmUpTrainer, *rows: object) -> object:
         sampler = own(self, *rows)
         taken.append(list(sampler))
         return sampler
 
-    monkeypatch.setattr(ImitationTrainer, "_get_train_sampler", spied)
+    monkeypatch.setattr(WarmUpTrainer, "_get_train_sampler", spied)
     more = "[sft]\nsteps = 3\nbatch = 8\ndevice_batch = 2\n[sampling]\nsft = {}\n"
     for wanted in ("true", "false"):
         configuration = read_configuration(written(f"cold-{wanted}", more=more.format(wanted)), changes={"data.held_out": []})
@@ -163,8 +163,8 @@ def test_the_cold_start_holds_the_ratio_in_every_step_where_the_configuration_wa
 
 
 def test_epochs_are_counted_in_completions_also_where_a_step_is_less_than_a_group() -> None:
+    from salon_train.assessor.stages import steps_of
     from salon_train.configuration.schema import GrpoSection
-    from salon_train.trainers.stages import steps_of
 
     assert steps_of(SftSection(epochs=0.5, batch=8), 100) == 7
     assert steps_of(GrpoSection(epochs=1, batch=4, generation_batch=8, generations=8), 10) == 20

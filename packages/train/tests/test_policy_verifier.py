@@ -8,7 +8,9 @@ import torch
 from salon_synthetic.scenes.drawing import drawn, png
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
-from salon_train.refining import PolicyVerifier, draw_small_scenes, tiny_policy, verdict_probabilities
+from salon_train.configuration.schema import ModelSection
+from salon_train.models import load_model
+from salon_train.refiner import PolicyVerifier, build_tiny_policy, draw_small_scenes, verdict_probabilities
 
 ITEMS = list(draw_small_scenes(4, seed=4))
 
@@ -56,15 +58,18 @@ def test_the_share_of_true_is_the_analytic_one_over_several_tokens(lean):
 
 
 @pytest.fixture(scope="module")
-def policy():
+def policy(tmp_path_factory):
     torch.set_num_threads(1)
-    return tiny_policy(seed=0)
+    folder = tmp_path_factory.mktemp("policy")
+    build_tiny_policy(folder, seed=0)
+    loaded = load_model(ModelSection(name=str(folder), device="cpu"))
+    return loaded.model, loaded.processor
 
 
 def test_a_policys_probability_is_that_of_its_own_logits(policy):
     model, processor = policy
     model.eval()
-    opening = f'<s><image>{ITEMS[0].prompt}\n<think>\nA.\n</think>\n{{"answer": '
+    opening = f'<|user|><image>{ITEMS[0].prompt}\n<think>\nA.\n</think>\n{{"answer": '
     [found] = verdict_probabilities(model, processor, [opening], [drawn(ITEMS[0].shown)])
     read = processor(text=[opening], images=[[drawn(ITEMS[0].shown)]], return_tensors="pt")
     with torch.inference_mode():

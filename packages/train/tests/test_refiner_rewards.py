@@ -13,7 +13,7 @@ from salon_taxonomy.protocols import Edit, Media, Reply
 from salon_taxonomy.records import CallStatus
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
 from salon_taxonomy.verdict import Unscored
-from salon_train.refining import EditCounts, QuestionVerifier, WatchedEditor, draw_small_scenes
+from salon_train.refiner import CachingEditor, EditCounts, QuestionVerifier, draw_small_scenes
 
 [ITEM] = draw_small_scenes(1, seed=4)  # a green square that should be blue, and a yellow cross
 BEFORE = png(ITEM.shown)
@@ -56,7 +56,7 @@ class Broken:
 
 @pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
 def test_a_hostile_reply_earns_nothing_in_stage_two_and_reaches_no_editor(text):
-    editor = WatchedEditor(DrawEditor())
+    editor = CachingEditor(DrawEditor())
     assert paid(editor, [text]) == [0.0]
     assert editor.counts == EditCounts()
     assert ReasoningReward()([text], matches=[False])[0] <= 0.1  # the form of a thought at most
@@ -71,12 +71,12 @@ def test_a_hostile_judge_of_questions_gives_no_value(text):
 
 def test_an_edit_that_mends_is_paid_by_the_verifiers_certainty_and_a_wrong_verdict_by_nothing():
     wrong = render_r3(R3Answer(True), "I look.")
-    assert paid(WatchedEditor(DrawEditor()), [MENDS, wrong]) == [0.9, 0.0]
+    assert paid(CachingEditor(DrawEditor()), [MENDS, wrong]) == [0.9, 0.0]
 
 
 def test_a_right_match_is_paid_by_the_certainty_about_the_picture_as_it_is():
     right = render_r3(R3Answer(True), "I look.")
-    editor = WatchedEditor(DrawEditor())
+    editor = CachingEditor(DrawEditor())
     assert paid(editor, [right], matches=True) == [0.1]
     assert editor.counts == EditCounts()
 
@@ -91,7 +91,7 @@ def test_a_right_match_is_paid_by_the_certainty_about_the_picture_as_it_is():
     ids=str,
 )
 def test_what_an_illusory_instruction_earns_is_said_by_name(rules, earned, counts):
-    editor = WatchedEditor(DrawEditor())
+    editor = CachingEditor(DrawEditor())
     assert paid(editor, [EVASIVE, MENDS], **rules) == earned
     assert editor.counts == counts
 
@@ -102,7 +102,7 @@ def test_what_an_illusory_instruction_earns_is_said_by_name(rules, earned, count
     ids=str,
 )
 def test_an_editor_that_fails_for_one_makes_its_whole_group_abstain_and_no_other(fault):
-    editor = WatchedEditor(Broken(fault))
+    editor = CachingEditor(Broken(fault))
     completions = [MENDS, IMPOSSIBLE, EVASIVE, MENDS]
     assert paid(editor, completions, ids=["a", "a", "a", "b"], refusal="nothing", illusory="nothing") == [None, None, None, 0.9]
     assert (editor.counts.made, editor.counts.failed) == (2, 1)
@@ -117,8 +117,8 @@ def test_abstaining_completions_are_counted_for_the_trainer():
 
 
 def test_a_refused_instruction_abstains_unless_the_editor_is_known_to_refuse_only_what_cannot_be_done():
-    assert paid(WatchedEditor(DrawEditor()), [IMPOSSIBLE, MENDS]) == [None, None]
-    editor = WatchedEditor(DrawEditor())
+    assert paid(CachingEditor(DrawEditor()), [IMPOSSIBLE, MENDS]) == [None, None]
+    editor = CachingEditor(DrawEditor())
     assert paid(editor, [IMPOSSIBLE, MENDS], refusal="nothing") == [0.0, 0.9]
     assert editor.counts == EditCounts(made=1, refused=1)
 
@@ -137,7 +137,7 @@ def test_equal_tasks_are_edited_once_and_lost_ones_again():
             return await super().edit(image, instruction, seed=seed)
 
     counting = Counting(CallStatus.TIMEOUT)
-    editor = WatchedEditor(counting)
+    editor = CachingEditor(counting)
     for said in ("Make it blue.", "Make it blue.", "Remove the star.", "Remove the star."):
         asyncio.run(editor.edit(Media.from_bytes(BEFORE), said, seed=0))
     assert counting.calls == 3

@@ -17,13 +17,13 @@ from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.configuration import preset
-from salon_train.refining import read_refiner_configuration, train_refiner
-from salon_train.refining.lost_edits import LostEdits
-from salon_train.trainers.degeneration import DegeneratedError
-from salon_train.trainers.events import read_log
-from salon_train.trainers.policy import SampledCompletion, SampledCompletions
-from salon_train.trainers.reading import Reading, read_refinement
-from salon_train.trainers.resuming import whole_checkpoints
+from salon_train.refiner import read_refiner_configuration, train_refiner
+from salon_train.refiner.stage import EditorAbort
+from salon_train.run.checkpoints import whole_checkpoints
+from salon_train.run.completion_parsing import Reading, read_refinement
+from salon_train.run.early_abort import DegeneratedError
+from salon_train.run.events import read_log
+from salon_train.trl.grpo import SampledCompletion, SampledCompletions
 
 WATCHED = """
 [evaluation]
@@ -136,14 +136,14 @@ def batch(*paid: float | None) -> SampledCompletions:
 
 
 def test_a_run_whose_edits_are_all_lost_is_given_up_though_verdicts_are_paid() -> None:
-    watch = LostEdits(2)
+    watch = EditorAbort(2)
     for sampled in (batch(None, 0.0), batch(None, 0.3), batch(0.0, 0.0), batch(None, None)):
         watch(sampled)
     with pytest.raises(DegeneratedError, match="for 2 generation batches in a row the reward of stage II") as error:
         watch(batch(None, 0.0))
     assert (error.value.reason, error.value.step) == ("unscored", 7)
     for _ in range(5):
-        LostEdits(0)(batch(None))
+        EditorAbort(0)(batch(None))
 
 
 @pytest.mark.parametrize("place", range(len(HOSTILE_REPLIES)))
@@ -183,7 +183,7 @@ def test_a_plan_is_printed_before_anything_is_written(refiner_ground: Path, writ
     ids=["editor", "kind", "rows", "model", "length", "epochs", "judge"],
 )
 def test_what_cannot_work_is_refused(written_refiner: Callable[..., Path], changes: dict[str, object], said: str) -> None:
-    from salon_train.refining.dry_run import dry_run
+    from salon_train.refiner.dry_run import dry_run
 
     with pytest.raises(InputError) as error:
         dry_run(read_refiner_configuration(written_refiner("checked"), changes=changes), {})

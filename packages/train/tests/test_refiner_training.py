@@ -6,31 +6,29 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from click.testing import CliRunner
-from transformers import AutoModelForImageTextToText
 
 from salon_bench.cli.refine import refine as refine_pictures
-from salon_synthetic import DrawEditor
-from salon_synthetic.scenes.drawing import drawn
 from salon_synthetic.scenes.generating import save
 from salon_taxonomy.errors import InputError
-from salon_train.refining import (
+from salon_train.configuration.schema import ModelSection, SftSection
+from salon_train.models import load_model
+from salon_train.refiner import (
     Habits,
-    RefinerRow,
+    Lesson,
     StudySettings,
+    build_tiny_policy,
     draw_small_scenes,
     read_refiner_configuration,
-    refine_policy,
     run_study,
     study,
     teacher_reply,
-    tiny_policy,
+    train_refiner,
+    train_warm_up,
 )
-from salon_train.refining.cli import refine, refine_demo
-from salon_train.refining.imitation import Lesson, imitate
-from salon_train.refining.scene_evaluation import SceneEvaluation, evaluate_on_scenes
-from salon_train.refining.study import Arm, ArmResult, paired
+from salon_train.refiner.cli import refine, refine_demo
+from salon_train.refiner.scene_evaluation import SceneEvaluation, evaluate_on_scenes
+from salon_train.refiner.study import Arm, ArmResult, paired
 
 CONFIGURATION = """
 [run]
@@ -57,9 +55,7 @@ refusal = "nothing"
 
 @pytest.fixture
 def folder(tmp_path):
-    model, processor = tiny_policy(seed=0)
-    model.save_pretrained(tmp_path / "policy")
-    processor.save_pretrained(tmp_path / "policy")
+    build_tiny_policy(tmp_path / "policy", seed=0)
     save(draw_small_scenes(8, seed=4), tmp_path / "rows")
     (tmp_path / "refiner.toml").write_text(CONFIGURATION)
     return tmp_path
@@ -154,42 +150,40 @@ def test_differences_are_taken_within_a_seed_and_only_where_both_were_run():
 
 @pytest.mark.timeout(600)
 def test_a_few_steps_of_both_rewards_turn_evasion_into_edits_and_the_verdict_alone_does_not(tmp_path):
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    model, processor = tiny_policy(seed=0)
+    build_tiny_policy(tmp_path / "untrained", seed=0)
     items = list(draw_small_scenes(8, seed=4, misaligned=0.6))
+    save(iter(items), tmp_path / "rows")
     habits, generator = Habits(evasive_colours=0.6, evasive_shapes=0.6), random.Random(0)
-    pictures = [drawn(item.shown) for item in items] * 20
+    pictures = [tmp_path / "rows" / item.picture for item in items] * 20
     taught = zip(pictures, items * 20, strict=True)
     lessons = [Lesson(picture, item.prompt, teacher_reply(item, habits, generator)) for picture, item in taught]
-    imitate(model, processor, lessons, steps=80, learning_rate=2e-3, seed=0, batch=12, warm_up=10)
-    model.save_pretrained(tmp_path / "cold")
-    save(iter(items), tmp_path / "rows")
-    rows = [RefinerRow(str(item.idx), item.prompt, tmp_path / "rows" / item.picture, not item.findings) for item in items]
-    cold = evaluate_on_scenes(model, processor, items)
-    assert cold.s_ref == 1
-    assert cold.illusory > 0.5
-    settings = study.GRPO.model_copy(update={"steps": 12, "prompts": 4, "micro_batch": 32, "learning_rate": 3e-4})
+
+    def run(name, policy, **sections):
+        configuration = study._configuration(tmp_path / name, policy, 0, tmp_path / "rows")
+        return configuration.model_copy(update=sections)
+
+    def measured(policy):
+        loaded = load_model(ModelSection(name=str(policy), device="cpu"), learning=False)
+        return evaluate_on_scenes(loaded.model, loaded.processor, items)
+
+    section = SftSection(steps=80, learning_rate=2e-3, schedule="cosine", warmup_steps=10, batch=12, beta2=0.98)
+    cold = train_warm_up(run("cold", tmp_path / "untrained", sft=section), lessons, {}).model
+    before = measured(cold)
+    assert before.s_ref == 1
+    assert before.illusory > 0.5
+    settings = study.GRPO.model_copy(
+        update={"steps": 12, "prompts": 4, "micro_batch": 32, "learning_rate": 3e-4, "warmup_steps": 0}
+    )
     after = {}
     for arm, stages in ((Arm.HRM, {}), (Arm.REASON, {"stage_one": 1.0, "stage_two": 0.0})):
-        policy = AutoModelForImageTextToText.from_pretrained(tmp_path / "cold")
-        chosen = settings.model_copy(update=stages)
-        refine_policy(policy, processor, rows, chosen, output=tmp_path / arm, editor=DrawEditor())
-        after[arm] = evaluate_on_scenes(policy, processor, items)
-    assert after[Arm.HRM].s_rect > cold.s_rect + 0.3
+        after[arm] = measured(train_refiner(run(arm, cold, refine=settings.model_copy(update=stages)), {}).model)
+    assert after[Arm.HRM].s_rect > before.s_rect + 0.3
     assert after[Arm.HRM].illusory < 0.5
     assert after[Arm.REASON].illusory > 0.5
-    assert after[Arm.REASON].s_rect <= cold.s_rect + 0.1
+    assert after[Arm.REASON].s_rect <= before.s_rect + 0.1
 
 
-def test_a_divergence_from_a_policy_that_cannot_be_loaded_again_is_refused(tmp_path):
-    model, processor = tiny_policy(seed=0)
-    rows = [RefinerRow("0", "A red cross.", tmp_path / "no.png", True)]
-    with pytest.raises(InputError, match="loaded from somewhere"):
-        refine_policy(model, processor, rows, study.GRPO, output=tmp_path, editor=DrawEditor())
-
-
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3600)
 def test_the_hierarchical_reward_teaches_a_policy_to_mend_what_it_evaded(tmp_path: Path):
     cold, hrm = run_study(tmp_path, seeds=[0], arms=[Arm.HRM])

@@ -13,14 +13,14 @@ from salon_taxonomy.answers import R3Answer, render_r3
 from salon_taxonomy.cli import main
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.configuration.schema import MonitorsSection
-from salon_train.refining import RefinerRow, read_refiner_configuration, train_refiner
-from salon_train.refining.held_out import METRIC, HeldOutReplies
-from salon_train.trainers.degeneration import DegeneratedError
-from salon_train.trainers.events import TrainingEvent, read_log
-from salon_train.trainers.policy import SampledCompletion, SampledCompletions
-from salon_train.trainers.reading import read_refinement
-from salon_train.trainers.rollouts import RolloutRecorder
-from salon_train.trainers.watching import RunWatch, board_of
+from salon_train.refiner import RefinerRow, read_refiner_configuration, train_refiner
+from salon_train.refiner.held_out import METRIC, HeldOutReplies
+from salon_train.run.completion_parsing import read_refinement
+from salon_train.run.early_abort import DegeneratedError
+from salon_train.run.events import TrainingEvent, read_log
+from salon_train.run.monitor_hook import RunWatch, board_of
+from salon_train.run.rollouts import RolloutRecorder
+from salon_train.trl.grpo import SampledCompletion, SampledCompletions
 
 MATCHES = render_r3(R3Answer(True), "It is there.")
 

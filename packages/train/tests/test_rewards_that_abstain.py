@@ -49,8 +49,8 @@ def advantages(
     training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., list[float]]:
     """The advantages that TRL computes for one batch of eight groups of two, by the rewards' names."""
-    from salon_train.trainers import train_grpo
-    from salon_train.trainers.policy import PolicyTrainer
+    from salon_train.assessor import train_grpo
+    from salon_train.trl.grpo import PolicyTrainer
 
     (training_ground / "abstaining_rewards.py").write_text(OWN, encoding="utf-8")
     monkeypatch.syspath_prepend(str(training_ground))

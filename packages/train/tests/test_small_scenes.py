@@ -11,8 +11,8 @@ from salon_synthetic.scenes.reading import read_question
 from salon_taxonomy.answers import Parsed, parse_r3
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
-from salon_train.refining import Habits, draw_small_scenes, teacher_reply
-from salon_train.refining.scene_evaluation import evaluate_replies
+from salon_train.refiner import Habits, draw_small_scenes, teacher_reply
+from salon_train.refiner.scene_evaluation import evaluate_replies
 
 ITEMS = list(draw_small_scenes(200, seed=1))
 

@@ -1,5 +1,7 @@
 """What is wrong in a configuration is named with its line and what would be right; presets hold the published numbers."""
 
+import asyncio
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from salon_rewards import make_reward
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.testing import ReplayJudge
 from salon_taxonomy.training_example import MAIN_BUCKETS, NORMAL, TrainingExample
 from salon_train.configuration import launch, launch_names, preset, preset_names, read_configuration
 from salon_train.configuration.schema import (
@@ -22,8 +26,8 @@ from salon_train.configuration.schema import (
     StoreSection,
     VllmSection,
 )
-from salon_train.refining import RefinementSettings, read_refiner_configuration
-from salon_train.trainers.plan import prompt_plan
+from salon_train.refiner import RefinementSettings, read_refiner_configuration
+from salon_train.sampling.prompt_order import prompt_plan
 
 REFINERS = ("r3-refiner-7b", "r3-refiner-8b")
 WHOLE = '[run]\nfolder = "run"\n[model]\nname = "m"\n[data]\ntrain = ["t.jsonl"]\n'
@@ -154,7 +158,7 @@ def test_what_vllm_is_told_are_settings_of_trl(tmp_path):
     from trl import GRPOConfig
 
     from salon_train.configuration.schema import GrpoSection, VllmSection
-    from salon_train.trainers.arguments import _vllm
+    from salon_train.run.arguments import _vllm
 
     url = "http://127.0.0.1:8000"
     told = _vllm(GrpoSection(steps=1, rollouts="vllm", vllm=VllmSection(mode="server", url=url)))
@@ -260,6 +264,22 @@ def test_every_preset_of_a_paper_is_its_recipe_line_by_line(name: str) -> None:
             assert comment.startswith(("ours", "yours")), key
     assert recipe.keys() <= lines.keys()
     assert not [line for line in preset(name).splitlines() if line.startswith("# [")]  # nothing of it is commented out
+
+
+@pytest.mark.parametrize("name", ["magicmirror-7b", "magicmirror-7b-full"])
+def test_a_magicmirror_preset_names_the_gate_of_appendix_a4_as_a_line_that_runs(name: str, tmp_path: Path) -> None:
+    """With the line in place of its neighbour, and without the term, inconsistent reasoning earns nothing."""
+    (line,) = [line for line in preset(name).splitlines() if line.startswith("# options = ")]
+    before, term = preset(name).split('[[reward]]\nname = "consistency"')
+    replaced = re.sub(r"(?m)^options = .*$", line.removeprefix("# "), before) + term[term.index("[sft]") :]
+    (reward,) = read_configuration(written(tmp_path, replaced)).reward
+    assert (reward.name, reward.options["mode"]) == ("magicmirror", "gate")
+    normal = '{"Whether Normal": true}'
+    reply = f"<think>Six fingers on the left hand.</think>\\boxed{{{normal}}}"
+    for consistent, earned in (("true", 12.0), ("false", 0.0)):
+        judge = ReplayJudge([f'{{"consistent": {consistent}}}'])
+        gate = make_reward(reward.name, **{**reward.options, "judge": judge})
+        assert asyncio.run(gate([reply], truth=[normal])) == [earned]
 
 
 def test_the_defaults_of_a_refiner_are_those_of_table_11() -> None:

@@ -14,12 +14,12 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.configuration import read_configuration
 from salon_train.configuration.schema import MonitorsSection
-from salon_train.trainers.completions import CompletionsFile
-from salon_train.trainers.degeneration import DegeneratedError
-from salon_train.trainers.events import TrainingEvent, read_log
-from salon_train.trainers.policy import SampledCompletion, SampledCompletions
-from salon_train.trainers.reading import Reading
-from salon_train.trainers.watching import RunWatch, board_of
+from salon_train.run.completion_parsing import Reading
+from salon_train.run.completions_file import CompletionsFile
+from salon_train.run.early_abort import DegeneratedError
+from salon_train.run.events import TrainingEvent, read_log
+from salon_train.run.monitor_hook import RunWatch, board_of
+from salon_train.trl.grpo import SampledCompletion, SampledCompletions
 
 SETTINGS = """
 [grpo]
@@ -219,7 +219,7 @@ def test_a_gamed_run_ends_with_exit_code_1_goes_on_where_it_was_and_can_be_audit
 
 @pytest.mark.usefixtures("one_thread")
 def test_a_run_without_monitors_and_completions_is_left_alone(training_ground: Path, written: Callable[..., Path]) -> None:
-    from salon_train.trainers import train_grpo
+    from salon_train.assessor import train_grpo
 
     file = written("unwatched", more=SETTINGS.format(steps=1))
     train_grpo(read_configuration(file, changes={"monitors.on": False, "log.completions": 0}))

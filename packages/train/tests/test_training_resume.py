@@ -14,8 +14,8 @@ import pytest
 
 from salon_taxonomy.errors import InputError
 from salon_train.configuration import read_configuration
-from salon_train.trainers.events import read_log
-from salon_train.trainers.resuming import declare_whole, remove_unfinished, undamaged, whole_checkpoints
+from salon_train.run.checkpoints import declare_whole, remove_unfinished, undamaged, whole_checkpoints
+from salon_train.run.events import read_log
 
 # Completions are sampled for two optimizer steps and learned from twice, so checkpoint 2 and 3 lie between generations.
 SETTINGS = """
@@ -50,7 +50,7 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
 ) -> None:
     import torch
 
-    from salon_train.trainers import train_grpo
+    from salon_train.assessor import train_grpo
 
     monkeypatch.syspath_prepend(str(training_ground))
     whole, killed = (written(run, reward="own_rewards:varied", more=SETTINGS) for run in ("unbroken", "broken"))
@@ -149,7 +149,7 @@ def flipped(file: Path) -> None:
 def test_a_bit_flip_in_any_file_of_a_checkpoint_is_found_before_it_is_trained_from(
     training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from salon_train.trainers import train_grpo
+    from salon_train.assessor import train_grpo
 
     monkeypatch.syspath_prepend(str(training_ground))
     brief = {"run.threads": 1, "grpo.steps": 2}

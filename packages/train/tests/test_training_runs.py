@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_train.configuration import read_configuration
-from salon_train.trainers.events import TrainingEvent, read_log
+from salon_train.run.events import TrainingEvent, read_log
 
 STAGES = """
 [sft]
@@ -238,7 +238,7 @@ def test_a_run_whose_rewards_are_all_equal_ends_with_exit_code_1_and_keeps_its_c
 def test_a_reward_that_loses_one_completion_abstains_for_its_group_and_is_counted(
     training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from salon_train.trainers import stages
+    from salon_train.assessor import stages
 
     monkeypatch.syspath_prepend(str(training_ground))
     seen = []
@@ -280,7 +280,7 @@ def test_a_reward_that_loses_one_completion_abstains_for_its_group_and_is_counte
 def test_what_cannot_work_is_said_before_the_first_step(
     training_ground: Path, written: Callable[..., Path], changes: dict[str, object], said: str
 ) -> None:
-    from salon_train.trainers import train_grpo
+    from salon_train.assessor import train_grpo
 
     file = written("refused", more=GRPO_ALONE.format(steps=1, limits=""))
     run = f"refused-{next(iter(changes)).replace('.', '-')}-{abs(len(said))}"
@@ -351,7 +351,7 @@ def test_a_picture_that_cannot_be_read_ends_the_run_with_a_sentence(
 def test_a_full_disk_ends_the_run_with_a_sentence(
     training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
 ) -> None:
-    from salon_train.trainers import learning
+    from salon_train.trl import mixin as learning
 
     def full(*_: object, **__: object) -> None:
         raise kind("no space left")
@@ -378,8 +378,8 @@ def test_a_note_of_the_folder_that_was_cut_off_is_named(trained: Path, name: str
 
 
 def test_two_processes_do_not_train_in_one_folder(written: Callable[..., Path]) -> None:
-    from salon_train.trainers import train_grpo
-    from salon_train.trainers.run_folder import RunFolder
+    from salon_train.assessor import train_grpo
+    from salon_train.run.folder import RunFolder
 
     configuration = read_configuration(written("taken", more=GRPO_ALONE.format(steps=1, limits="")))
     with RunFolder.of(configuration, "grpo"), pytest.raises(InputError, match="another process is training here"):

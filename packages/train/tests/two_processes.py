@@ -52,10 +52,6 @@ def said(output: Path) -> str:
 def _served(runs: Sequence[Mapping[str, Any]]) -> None:
     import torch
 
-    import salon_train.trainers.imitation
-    import salon_train.trainers.policy
-    import salon_train.trainers.stages  # noqa: F401 - imported before the fork, as all of these
-
     torch.set_num_threads(1)
     sys.stdout.write(json.dumps([_run(run) for run in runs]) + "\n")
 
@@ -130,12 +126,12 @@ def _child(rank: int, port: int, run: Mapping[str, Any], output: Path) -> None:
 
 def _record(file: Path) -> None:
     """Write down which pictures the cold start is given."""
-    from salon_train.trainers.imitation import ImitationTrainer
+    from salon_train.trl.sft import WarmUpTrainer
 
-    set_up = ImitationTrainer.sampling
+    set_up = WarmUpTrainer.__init__
 
-    def sampling(self: Any, rows: Any) -> None:
-        set_up(self, rows)
+    def recorded(self: Any, *args: Any, **kwargs: Any) -> None:
+        set_up(self, *args, **kwargs)
         inner = self.data_collator
 
         def collate(batch: list[dict[str, Any]]) -> Any:
@@ -145,7 +141,7 @@ def _record(file: Path) -> None:
 
         self.data_collator = collate
 
-    ImitationTrainer.sampling = sampling  # type: ignore[method-assign]
+    WarmUpTrainer.__init__ = recorded  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

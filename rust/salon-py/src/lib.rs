@@ -7,6 +7,7 @@
 
 mod battles;
 mod door;
+mod duplicates;
 mod intervals;
 mod models;
 mod ratings;
@@ -53,5 +54,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(intervals::bootstrap_ties, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::bootstrap_contextual, module)?)?;
     module.add_function(wrap_pyfunction!(scheduling::schedule, module)?)?;
+    module.add_function(wrap_pyfunction!(duplicates::near_duplicates, module)?)?;
     Ok(())
 }

@@ -1,17 +1,16 @@
-"""Training of assessors and refiners on TRL: from annotated pictures to a judge that others load.
+"""Train assessors and refiners with TRL: from annotated pictures to a judge that others load.
 
     read_examples                        files of annotated pictures, as ``salon_taxonomy.training_example.TrainingExample``
-    MultiBucketPlan, MultiBucketSampler  which examples stand together in a batch
-    attach_multi_bucket                  the same in a trainer of one's own
+    MultiBucketPlan, PlannedSampler      which examples share a batch, in Salon's trainers or in one of your own
     build_tiny_model, load_model         a tiny model made on the spot; any that transformers loads
-    Configuration, read_configuration    what a run is told, from a TOML file
-    train_sft, train_grpo, Trained       the cold start and GRPO: killed and called again, they go on
-    TrainingEvent, TrainingWatcher       what happens meanwhile
-    DegeneratedError                     why a run was ended: nothing to learn, or its reward was gamed
-    diagnose                             whether this machine can train at all (``salon train doctor``)
+    Configuration, read_configuration    the settings of a run, from a TOML file
+    train_sft, train_grpo, Trained       SFT warm-up (cold start) and GRPO; killed and called again, they continue
+    TrainingEvent, TrainingWatcher       the events of a run, and the protocol of its observers
+    DegeneratedError                     raised when a run cannot improve any more, or games its reward
+    diagnose                             check whether this machine can train (``salon train doctor``)
 
-Rooms: ``data``, ``sampling``, ``models``, ``configuration``, ``trainers``, ``refining``. Nothing is imported before
-it is asked for (PEP 562), torch least of all.
+Rooms: ``configuration``, ``data``, ``models``, ``sampling``, ``run`` (the shell of every stage), ``trl``, ``assessor``,
+``refiner``, ``demo``, ``report``. Nothing is imported before its first use (PEP 562), torch least of all.
 """
 
 from typing import TYPE_CHECKING
@@ -19,25 +18,25 @@ from typing import TYPE_CHECKING
 from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from salon_train.assessor import train_grpo, train_sft
     from salon_train.configuration import Configuration, read_configuration
     from salon_train.data import read_examples
     from salon_train.doctor import Diagnosis, Requirement, TrainStep, diagnose
     from salon_train.models import build_tiny_model, load_model
-    from salon_train.sampling import MultiBucketPlan, MultiBucketSampler, attach_multi_bucket
-    from salon_train.trainers import DegeneratedError, Trained, TrainingEvent, TrainingWatcher, train_grpo, train_sft
+    from salon_train.run import DegeneratedError, Trained, TrainingEvent, TrainingWatcher
+    from salon_train.sampling import MultiBucketPlan, PlannedSampler
 
 __all__ = [
     "Configuration",
     "DegeneratedError",
     "Diagnosis",
     "MultiBucketPlan",
-    "MultiBucketSampler",
+    "PlannedSampler",
     "Requirement",
     "TrainStep",
     "Trained",
     "TrainingEvent",
     "TrainingWatcher",
-    "attach_multi_bucket",
     "build_tiny_model",
     "diagnose",
     "load_model",
@@ -52,8 +51,9 @@ _BY_MODULE = {
     "data": ["read_examples"],
     "doctor": ["Diagnosis", "Requirement", "TrainStep", "diagnose"],
     "models": ["build_tiny_model", "load_model"],
-    "sampling": ["MultiBucketPlan", "MultiBucketSampler", "attach_multi_bucket"],
-    "trainers": ["DegeneratedError", "Trained", "TrainingEvent", "TrainingWatcher", "train_grpo", "train_sft"],
+    "sampling": ["MultiBucketPlan", "PlannedSampler"],
+    "assessor": ["train_grpo", "train_sft"],
+    "run": ["DegeneratedError", "Trained", "TrainingEvent", "TrainingWatcher"],
 }
 
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

@@ -18,41 +18,41 @@ _COMMANDS = {
         "Annotated pictures in MagicData340K's schema: check them, count them, convert them for SFT and GRPO.",
     ),
     "demo": LazyCommand(
-        "salon_train.lab.cli:demo",
+        "salon_train.demo.cli:demo",
         "See a model learn: from random weights to an assessor of drawn pictures, on the processor, in minutes, offline.",
     ),
     "evaluate": LazyCommand(
-        "salon_train.trainers.cli:evaluate",
+        "salon_train.assessor.cli:evaluate",
         "Evaluate a model on the held-out pictures: F1 by label, macro, micro and artifact or not, with intervals.",
     ),
     "export": LazyCommand(
-        "salon_train.trainers.cli:export",
+        "salon_train.assessor.cli:export",
         "Write a trained model into FOLDER, whole: adapters merged, processor, and a card with what was measured.",
     ),
     "grpo": LazyCommand(
-        "salon_train.trainers.cli:grpo",
+        "salon_train.assessor.cli:grpo",
         "Let a model write answers and learn from their rewards (group relative policy optimization).",
     ),
     "preset": LazyCommand(
-        "salon_train.trainers.cli:preset",
+        "salon_train.assessor.cli:preset",
         "Print the preset NAME: a configuration with every published setting, to be completed with your paths.",
     ),
     "presets": LazyCommand(
-        "salon_train.trainers.cli:presets", "List the recipes that runs begin with, and the files for `accelerate launch`."
+        "salon_train.assessor.cli:presets", "List the recipes that runs begin with, and the files for `accelerate launch`."
     ),
     "refine": LazyCommand(
-        "salon_train.refining.cli:refine",
+        "salon_train.refiner.cli:refine",
         "Train a refiner: a policy that sees what is wrong with a picture and says how to mend it.",
     ),
     "refine-demo": LazyCommand(
-        "salon_train.refining.cli:refine_demo",
+        "salon_train.refiner.cli:refine_demo",
         "See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.",
     ),
     "report": LazyCommand(
         "salon_train.report.cli:report",
         "Write one self-contained page about a training run: how it went, its curves, its monitors, what the policy wrote.",
     ),
-    "sft": LazyCommand("salon_train.trainers.cli:sft", "Cold start: teach a model the form of answers, by imitation."),
+    "sft": LazyCommand("salon_train.assessor.cli:sft", "Cold start: teach a model the form of answers, by imitation."),
     "tiny": LazyCommand(
         "salon_train.models.cli:tiny",
         "Make a tiny model with random weights in the folder that [model] name of CONFIG.toml says.",

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from salon_bench.suites import Case, Judging, suite_named
+from salon_bench.suites import Case, RunContext, suite_named
 from salon_curate.asks.ask import PictureAsk
 from salon_curate.judging import Examination
 from salon_taxonomy.digest import digest
@@ -38,7 +38,7 @@ def suite(name: str, dimensions: Sequence[str], facts: Mapping[str, str] | None 
         prompt = Prompt(prompt_id=row["key"], suite=name, text=row["prompt"] or "-")
         known = {fact: column[1:] if column.startswith("=") else row[column] for fact, column in given.items()}
         case = Case(row["key"], name, "curate", prompt, facts=known)
-        case = replace(case, media=(image,), generation_ids=(row["key"],), judging=Judging("curate", "judge", "1"))
+        case = replace(case, media=(image,), generation_ids=(row["key"],), context=RunContext("curate", "judge", "1"))
         records = yield from found.examine(case)
         values: dict[str, Any] = {}
         for record in records:

@@ -1,30 +1,37 @@
-"""A configuration from a TOML file; what is wrong is named with its line, its section, and what would be right."""
+"""Read a configuration from a TOML file; an error names line, section, and what is allowed."""
 
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.toml_lines import TomlLines
-from salon_train.configuration.schema import Configuration
+from salon_train.configuration.schema import NEAR, Configuration, ModelSection, StageConfiguration
 
-_PATHS = (("run", "folder"), ("data", "pictures"), ("store", "folder"))
-_LISTS = (("data", "train"), ("data", "sft"), ("data", "held_out"))
+Settings = TypeVar("Settings", bound=StageConfiguration)
+_SECTIONS: Final = {
+    "rows": (
+        "a refiner",
+        "`salon train refine` takes it; what it made is loaded as it is: --judge transformers:FOLDER/refine/model.",
+    ),
+    "data": ("an assessor", "`salon train sft` and `salon train grpo` take it; a refiner's file has [rows]."),
+}
+"""The section that only one kind of configuration has."""
 
 
 def read_configuration(path: str | Path, *, changes: Mapping[str, object] | None = None) -> Configuration:
-    """Read a run's configuration; paths in it become absolute, from the file's own folder.
+    """Read an assessor's configuration; relative paths become absolute, from the file's own folder.
 
     Args:
         path: the TOML file.
         changes: settings in place of the file's, by dotted key: ``{"grpo.steps": 10}``.
 
     Raises:
-        InputError: for the first thing that is wrong.
+        InputError: for the first error, with its line.
 
     Example:
         >>> import tempfile
@@ -35,19 +42,33 @@ def read_configuration(path: str | Path, *, changes: Mapping[str, object] | None
         ...
         salon_taxonomy.errors.InputError: ...run.toml, line 7, key 'data.limits': unknown setting (allowed: train, sft, ...)
     """
+    return read_as(Configuration, path, changes=changes)
+
+
+def read_as(root: type[Settings], path: str | Path, *, changes: Mapping[str, object] | None = None) -> Settings:
+    """Read a configuration of any stage; see :func:`read_configuration`.
+
+    Args:
+        root: the schema of the file.
+        path: the TOML file.
+        changes: settings in place of the file's, by dotted key.
+
+    Raises:
+        InputError: for the first error, with its line.
+    """
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        hint = "`salon train preset NAME > run.toml` writes one to begin with."
+        hint = f"`salon train preset {root.preset} > {path.name}` writes one to begin with."
         raise InputError("there is no such file", source=path, hint=hint) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", source=path) from error
-    return parsed(text, source=path, changes=changes)
+    return parsed(text, source=path, root=root, changes=changes)
 
 
-def parsed(text: str, *, source: Path, changes: Mapping[str, object] | None = None) -> Configuration:
-    """The configuration that a TOML text holds; ``source`` is where it stands, for messages and relative paths.
+def parsed(text: str, *, source: Path, root: type[Settings], changes: Mapping[str, object] | None = None) -> Settings:
+    """Parse the TOML text of a configuration; ``source`` is named in messages and resolves relative paths.
 
     Raises:
         InputError: as :func:`read_configuration`.
@@ -58,14 +79,14 @@ def parsed(text: str, *, source: Path, changes: Mapping[str, object] | None = No
         raise InputError(f"is not TOML ({error})", source=source) from error
     for key, value in (changes or {}).items():
         put(values, key, value)
-    if "rows" in values and "data" not in values:
-        hint = "`salon train refine` takes it; what it made is loaded as it is: --judge transformers:FOLDER/refine/model."
-        raise InputError("is the configuration of a refiner", source=source, hint=hint)
+    for section, (whose, hint) in _SECTIONS.items():
+        if section in values and section not in root.model_fields and not values.keys() & (_SECTIONS.keys() - {section}):
+            raise InputError(f"is the configuration of {whose}", source=source, hint=hint)
     try:
-        configuration = Configuration.model_validate(values)
+        configuration = root.model_validate(values)
     except ValidationError as error:
-        raise explained(error, text, source, changes=changes) from error
-    return _absolute(configuration, source.absolute().parent)
+        raise explained(error, text, source, root, changes=changes) from error
+    return root.model_validate(_absolute(configuration, source.absolute().parent))
 
 
 def put(values: dict[str, Any], key: str, value: object) -> None:
@@ -78,17 +99,20 @@ def put(values: dict[str, Any], key: str, value: object) -> None:
     values[name] = value
 
 
-def _absolute(configuration: Configuration, folder: Path) -> Configuration:
-    values = configuration.model_dump()
-    for section, key in _PATHS:
-        if values[section][key] is not None:
-            values[section][key] = str(folder / values[section][key])
-    for section, key in _LISTS:
-        values[section][key] = tuple(str(folder / each) for each in values[section][key])
-    near = folder / values["model"]["name"]
-    if near.is_dir():
-        values["model"]["name"] = str(near)
-    return Configuration.model_validate(values)
+def _absolute(section: BaseModel, folder: Path) -> dict[str, Any]:
+    """The values of a configuration, with paths (``NearPath``) absolute; so is a model's name where it is a folder."""
+    values: dict[str, Any] = {}
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        if isinstance(value, BaseModel):
+            values[name] = _absolute(value, folder)
+        elif NEAR in field.metadata and value is not None:
+            values[name] = str(folder / value) if isinstance(value, str) else tuple(str(folder / each) for each in value)
+        elif name in section.model_fields_set:
+            values[name] = value
+    if isinstance(section, ModelSection) and (folder / section.name).is_dir():
+        values["name"] = str(folder / section.name)
+    return values
 
 
 def explained(

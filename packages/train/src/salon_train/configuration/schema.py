@@ -7,7 +7,7 @@ Defaults are those of a small run on one machine; the published recipes stand in
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
@@ -19,6 +19,8 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Whole = Annotated[int, Field(ge=1)]
 Counted = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
+NEAR: Final = "relative to the file"
+"""Marks a setting that holds a path, or several: a relative one is looked up from the configuration's own folder."""
 
 PAPER_RATIO = {NORMAL: 4, **{bucket: 1 for bucket in MAIN_BUCKETS if bucket != NORMAL}}
 """4:1:1:1:1 (paper 000, section 3.1)."""
@@ -39,7 +41,7 @@ class RunSection(Section):
         threads: of torch on the processor; None leaves them as they are.
     """
 
-    folder: Text
+    folder: Annotated[Text, NEAR]
     seed: Counted = 0
     threads: Whole | None = None
 
@@ -115,10 +117,10 @@ class DataSection(Section):
         limit: so many rows of ``train``; None: all.
     """
 
-    train: Annotated[tuple[str, ...], Field(min_length=1)]
-    sft: tuple[str, ...] = ()
-    held_out: tuple[str, ...] = ()
-    pictures: str | None = None
+    train: Annotated[tuple[str, ...], Field(min_length=1), NEAR]
+    sft: Annotated[tuple[str, ...], NEAR] = ()
+    held_out: Annotated[tuple[str, ...], NEAR] = ()
+    pictures: Annotated[str | None, NEAR] = None
     question: str | None = None
     reasoning: bool = True
     limit: Whole | None = None
@@ -388,7 +390,7 @@ class StoreSection(Section):
         completions: of each generation batch, drawn evenly; None: all.
     """
 
-    folder: str | None = None
+    folder: Annotated[str | None, NEAR] = None
     completions: Whole | None = 16
 
     @model_validator(mode="after")
@@ -410,6 +412,8 @@ class StageConfiguration(Section):
         monitors: who looks for a policy that games its reward.
         store: where completions are kept.
     """
+
+    preset: ClassVar[str] = "NAME"
 
     run: RunSection
     model: ModelSection

@@ -1,12 +1,17 @@
-"""Hold prompts against a limit of tokens before training: TRL has none for GRPO, and cuts nothing either."""
+"""Check prompts against a limit of tokens before training: TRL has no such limit for GRPO, and cuts nothing."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from salon_taxonomy.errors import InputError
 
+if TYPE_CHECKING:
+    from datasets import Dataset
+
 _MOST_KEPT = 20
+MOST_COUNTED: Final = 64
+"""Rows whose tokens are counted before training, spread evenly; counting all would open every picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +85,25 @@ def count_tokens(row: dict[str, Any], processor: Any) -> int:
         made = processor.apply_chat_template(messages, **options)
     tokens = made["input_ids"]
     return len(tokens[0]) if tokens and hasattr(tokens[0], "__len__") else len(tokens)
+
+
+def check_lengths(processor: Any, rows: "Dataset", limit: int | None) -> int:
+    """Check :data:`MOST_COUNTED` rows against a limit of tokens, pictures included; rows are never cut.
+
+    Returns:
+        The longest.
+
+    Raises:
+        InputError: for the first row that is longer, or whose picture cannot be read.
+    """
+    places = range(0, len(rows), max(1, -(-len(rows) // MOST_COUNTED)))
+    return token_lengths((_row(rows, place) for place in places), processor, limit=limit, strict=True).longest
+
+
+def _row(rows: "Dataset", place: int) -> dict[str, Any]:
+    try:
+        row: dict[str, Any] = rows[place]
+    except (OSError, ValueError) as error:  # what PIL raises for a broken file
+        name = rows.select_columns("example_id")[place]["example_id"] if "example_id" in rows.column_names else None
+        raise InputError(f"the picture cannot be read ({error}):", row=place + 1, column="images", value=name) from error
+    return row

@@ -40,7 +40,7 @@ def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool,
 
     from salon_train.configuration import read_configuration
     from salon_train.models.shapes import KNOWN
-    from salon_train.trainers.display import said
+    from salon_train.run.display import said
 
     console = Console(stderr=True)
     configuration = read_configuration(file)
@@ -54,7 +54,7 @@ def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool,
         raise InputError("a model stands there", source=file, key="model.name", value=str(folder), hint="--again replaces it.")
     with said(console, "loading PyTorch and transformers"):
         from salon_train.models.tiny import Architecture, TinyShape, build_tiny_model
-        from salon_train.trainers.callbacks import quiet
+        from salon_train.run.callbacks import quiet
     with said(console, "reading the configured rows"):
         texts = _texts(configuration)
     with quiet(), said(console, f"learning a tokenizer from {len(texts):,} texts, writing the model"):
@@ -70,9 +70,9 @@ def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool,
 
 def _texts(configuration: "Configuration") -> list[str]:
     """Every different question and answer of the configured examples, in order."""
+    from salon_train.assessor.rows import rows_of
     from salon_train.data.messages import answered, asked
     from salon_train.data.question import Wording
-    from salon_train.trainers.learning_data import rows_of
 
     data = configuration.data
     texts: dict[str, None] = {}

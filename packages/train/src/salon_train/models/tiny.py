@@ -1,4 +1,4 @@
-"""A vision-language model small enough to train on a CPU in minutes, made on the spot without a network.
+"""Build a vision-language model that is small enough to train on a CPU in minutes, without a network.
 
 The architecture is a real one (LLaVA: a CLIP tower and a Llama; or Qwen2.5-VL), the weights are random, the tokenizer is a
 byte-level BPE trained on the answers of the task itself. The folder is like any other checkpoint: ``AutoProcessor`` and
@@ -31,8 +31,13 @@ _MESSAGES = (
 )
 _CONTENT = (
     "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
-    "{% if part['type'] == 'image' %}IMAGE{% elif part['type'] == 'text' %}{{ part['text'] }}{% endif %}"
+    "{% if part['type'] == 'image' %}IMAGE{% elif part['type'] == 'text' %}TEXT{% endif %}"
     "{% endfor %}{% endif %}"
+)
+_WHOLE_TEXT = "{{ part['text'] }}"
+_DATA_ALONE = (
+    "{% if '<data>\\n' in part['text'] %}{{ part['text'].split('<data>\\n')[1].split('\\n</data>')[0] }}"
+    "{% else %}{{ part['text'] }}{% endif %}"
 )
 # Think tags with their line breaks; a JSON string with what leads to it; a word with the space before it; the rest.
 _PIECE = r"""\n?</?think>\n?|(?:\\boxed\{|true|false|[:,{}\[\] ])*"[^"\n]*"|(?:true|false|[:,{}\[\]])*[}\]]+| ?[^\s"]+|\s|\""""
@@ -121,6 +126,8 @@ def build_tiny_model(
     seed: int,
     architecture: Architecture = Architecture.LLAVA,
     shape: TinyShape = TinyShape(),
+    pieces: str = _PIECE,
+    only_data: bool = False,
 ) -> TinyModel:
     """Write a tiny vision-language model with random weights into a folder.
 
@@ -131,6 +138,9 @@ def build_tiny_model(
         seed: of the weights; equal arguments give equal files.
         architecture: which family.
         shape: how large.
+        pieces: regular expression; each match becomes one token at best.
+        only_data: of a question, the model reads only what is between the markers ``<data>`` and ``</data>``: the rest is the
+            same for every example, and a small model has few tokens to spend.
 
     Raises:
         InputError: for an empty list of texts, an unknown architecture, or a Qwen2.5-VL whose picture does not divide
@@ -154,27 +164,41 @@ def build_tiny_model(
 
     import torch
 
-    folder.mkdir(parents=True, exist_ok=True)
     # The caller's own draws are not disturbed, and do not disturb ours.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if architecture is Architecture.LLAVA:
-            model, processor = _llava(texts, shape)
-        else:
-            model, processor = _qwen(texts, shape)
+        made = _Words(texts, pieces, only_data)
+        model, processor = _llava(made, shape) if architecture is Architecture.LLAVA else _qwen(made, shape)
+    folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     return TinyModel(folder, architecture, shape, seed, parameters, len(processor.tokenizer))
 
 
-def train_tokenizer(texts: Iterable[str], *, marks: Sequence[str], shape: TinyShape) -> "PreTrainedTokenizerBase":
-    """A byte-level BPE tokenizer that spends at best one token on a word of prose and one on a string of JSON.
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What tokenizer and chat template are made from; see :func:`build_tiny_model`."""
+
+    texts: Sequence[str]
+    pieces: str
+    only_data: bool
+
+    def chat_template(self, image: str) -> str:
+        text = _DATA_ALONE if self.only_data else _WHOLE_TEXT
+        return _MESSAGES.replace("CONTENT", _CONTENT.replace("TEXT", text).replace("IMAGE", image))
+
+
+def train_tokenizer(
+    texts: Iterable[str], *, marks: Sequence[str], shape: TinyShape, pieces: str = _PIECE
+) -> "PreTrainedTokenizerBase":
+    """Train a byte-level BPE tokenizer that spends at best one token on a word of prose and one on a string of JSON.
 
     Args:
-        texts: what to learn from.
+        texts: to learn from.
         marks: special tokens, which are never split and left out of decoded text.
         shape: gives ``vocabulary``.
+        pieces: regular expression; each match becomes one token at best.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -182,7 +206,7 @@ def train_tokenizer(texts: Iterable[str], *, marks: Sequence[str], shape: TinySh
     # Not the usual split at spaces: a label is a choice of its own, and should cost a token, not five.
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(_PIECE), behavior="isolated"),
+            pre_tokenizers.Split(Regex(pieces), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
@@ -205,12 +229,12 @@ def train_tokenizer(texts: Iterable[str], *, marks: Sequence[str], shape: TinySh
     return made
 
 
-def _llava(texts: Sequence[str], shape: TinyShape) -> "tuple[PreTrainedModel, ProcessorMixin]":
+def _llava(words: _Words, shape: TinyShape) -> "tuple[PreTrainedModel, ProcessorMixin]":
     from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 
     library = _transformers()
     image = "<image>"
-    tokenizer = train_tokenizer(texts, marks=(PAD, END, USER, ASSISTANT, SYSTEM, image), shape=shape)
+    tokenizer = train_tokenizer(words.texts, marks=(PAD, END, USER, ASSISTANT, SYSTEM, image), shape=shape, pieces=words.pieces)
     side = {"height": shape.image_size, "width": shape.image_size}
     processor = library.LlavaProcessor(
         image_processor=CLIPImageProcessorPil(size=side, do_center_crop=False, crop_size=side),
@@ -220,7 +244,7 @@ def _llava(texts: Sequence[str], shape: TinyShape) -> "tuple[PreTrainedModel, Pr
         vision_feature_select_strategy="default",
         num_additional_image_tokens=1,
         image_token=image,
-        chat_template=_chat_template(image),
+        chat_template=words.chat_template(image),
     )
     patches = (shape.image_size // shape.patch_size) ** 2
     config = library.LlavaConfig(
@@ -256,10 +280,12 @@ def _llava(texts: Sequence[str], shape: TinyShape) -> "tuple[PreTrainedModel, Pr
     return _started(library.LlavaForConditionalGeneration(config), tokenizer, image), processor
 
 
-def _qwen(texts: Sequence[str], shape: TinyShape) -> "tuple[PreTrainedModel, ProcessorMixin]":
+def _qwen(words: _Words, shape: TinyShape) -> "tuple[PreTrainedModel, ProcessorMixin]":
     library = _transformers()
     image, video, start, end = "<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>"
-    tokenizer = train_tokenizer(texts, marks=(PAD, END, USER, ASSISTANT, SYSTEM, image, video, start, end), shape=shape)
+    tokenizer = train_tokenizer(
+        words.texts, marks=(PAD, END, USER, ASSISTANT, SYSTEM, image, video, start, end), shape=shape, pieces=words.pieces
+    )
     pixels = shape.image_size**2
     patches = {"patch_size": shape.patch_size, "merge_size": 2, "temporal_patch_size": 2}
     size = {"shortest_edge": pixels, "longest_edge": pixels}
@@ -267,7 +293,7 @@ def _qwen(texts: Sequence[str], shape: TinyShape) -> "tuple[PreTrainedModel, Pro
         image_processor=library.Qwen2VLImageProcessor(size=size, **patches),
         tokenizer=tokenizer,
         video_processor=library.Qwen2VLVideoProcessor(size=size, **patches),
-        chat_template=_chat_template(start + image + end),
+        chat_template=words.chat_template(start + image + end),
     )
     head = shape.text_width // shape.heads
     ids = {name: tokenizer.convert_tokens_to_ids(mark) for name, mark in
@@ -316,10 +342,6 @@ def _transformers() -> Any:
     import transformers
 
     return transformers
-
-
-def _chat_template(image: str) -> str:
-    return _MESSAGES.replace("CONTENT", _CONTENT.replace("IMAGE", image))
 
 
 def _started(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", image: str) -> "PreTrainedModel":

@@ -84,7 +84,7 @@ def _all(stage: StageRun) -> dict[str, object]:
 def _usual() -> Mapping[str, object]:
     """The schema's own values; keys that every file has to give are left out."""
     from salon_train.configuration.schema import Configuration
-    from salon_train.refining.settings import RefinerConfiguration
+    from salon_train.refiner.settings import RefinerConfiguration
 
     given: dict[str, Any] = {"run": {"folder": "-"}, "model": {"name": "-"}}
     assessor = {**given, "data": {"train": ["-"]}, "sft": {"steps": 1}, "grpo": {"steps": 1}}

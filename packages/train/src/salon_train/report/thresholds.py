@@ -11,7 +11,7 @@ from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import MonitorsSection
 from salon_train.report.folders import StageRun
 from salon_train.report.history import MONITOR
-from salon_train.trainers.watching import board_of
+from salon_train.run.monitor_hook import board_of
 
 _PREFIX = "monitors.thresholds."
 FACTOR_MONITORS = frozenset({"length_drift"})

@@ -1,12 +1,10 @@
-"""Which examples stand together in a batch: multi-bucket sampling and positive resampling (paper 000, section 3.1).
+"""Which examples share a batch: multi-bucket sampling and positive resampling (MagicMirror, section 3.1).
 
-    Ratio, DEFAULT_RATIO     how many of each bucket; 4:1:1:1:1
-    MultiBucketPlan          examples, ratio and chunk size, checked; its chunks are a pure function of seed, epoch, position
-    bucketed_indices         the same as one function
-    Resampling               how often hard positives are shown
-    BatchShape, RatioScope   what a trainer calls a batch, and where in it the ratio holds
-    MultiBucketSampler       the plan as a torch sampler that keeps TRL's repetition
-    attach_multi_bucket      puts it into a GRPO or SFT trainer
+    Ratio, DEFAULT_RATIO           how many examples of each bucket; 4:1:1:1:1
+    MultiBucketPlan                examples, ratio and chunk size, checked; its chunks depend on seed, epoch and position alone
+    bucketed_indices               the same as one function
+    Resampling                     how often hard positives are shown
+    prompt_plan, PlannedSampler    the examples of a whole run, and the torch sampler that repeats them as TRL expects
 
 Only the last two import torch, when they are first used.
 """
@@ -16,32 +14,18 @@ from typing import TYPE_CHECKING
 from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from salon_train.sampling.attaching import attach_multi_bucket
-    from salon_train.sampling.batch_shape import BatchShape, RatioScope
     from salon_train.sampling.buckets import MultiBucketPlan, bucketed_indices
+    from salon_train.sampling.draws import Resampling
+    from salon_train.sampling.prompt_order import PlannedSampler, prompt_plan
     from salon_train.sampling.ratio import DEFAULT_RATIO, Ratio
-    from salon_train.sampling.resampling import Resampling
-    from salon_train.sampling.sampler import MultiBucketSampler
 
-__all__ = [
-    "DEFAULT_RATIO",
-    "BatchShape",
-    "MultiBucketPlan",
-    "MultiBucketSampler",
-    "Ratio",
-    "RatioScope",
-    "Resampling",
-    "attach_multi_bucket",
-    "bucketed_indices",
-]
+__all__ = ["DEFAULT_RATIO", "MultiBucketPlan", "PlannedSampler", "Ratio", "Resampling", "bucketed_indices", "prompt_plan"]
 
 _BY_MODULE = {
-    "attaching": ["attach_multi_bucket"],
-    "batch_shape": ["BatchShape", "RatioScope"],
     "buckets": ["MultiBucketPlan", "bucketed_indices"],
+    "draws": ["Resampling"],
+    "prompt_order": ["PlannedSampler", "prompt_plan"],
     "ratio": ["DEFAULT_RATIO", "Ratio"],
-    "resampling": ["Resampling"],
-    "sampler": ["MultiBucketSampler"],
 }
 
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from salon_taxonomy.errors import InputError
-from salon_train.sampling.draws import ChunkStream, Draws
+from salon_train.sampling.draws import ChunkStream, Draws, Resampling
 from salon_train.sampling.ratio import DEFAULT_RATIO, Ratio
-from salon_train.sampling.resampling import Resampling
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,72 @@
 """Shuffled pools that are drawn to their end before they begin again, and chunks that take no example twice."""
 
 from collections import deque
-from collections.abc import Collection, Mapping
-from copy import copy
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from math import gcd
 from random import Random
 
 from salon_taxonomy.errors import InputError
-from salon_train.sampling.resampling import Resampling
 
 _LONGEST_WAIT = 4
-"""Cycles that a queue may hold; only pools that share nearly all their examples come there."""
+"""Cycles that a queue may hold; only pools that share nearly all their examples reach it."""
+_LARGEST_FACTOR = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How often a hard positive is drawn for each time that another normal picture is.
+
+    Hard positives are normal pictures of what generators often fail at, drawn right. Without them an assessor learns that
+    whatever has hands is an artifact (MagicMirror, section 3.1; ablation in Tables 4 and 6). The paper gives no factor.
+
+    Attributes:
+        factor: at least 1, which is no resampling; exact for fractions: 2.5 is two and three times in turn.
+
+    Raises:
+        InputError: below 1, above 1,000, or not a number.
+
+    Example:
+        >>> [Resampling(2.5).copies(cycle) for cycle in range(4)]
+        [2, 3, 2, 3]
+        >>> round(Resampling(3).share([True, False, False, False]), 3)
+        0.5
+    """
+
+    factor: Fraction | float | int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.factor, int | float | Fraction) or not 1 <= self.factor <= _LARGEST_FACTOR:
+            raise InputError(f"must lie between 1 and {_LARGEST_FACTOR:,}", column="positive_factor", value=self.factor)
+
+    @property
+    def exact(self) -> Fraction:
+        """The factor as a fraction, read from its shortest decimal form: 1.1 is 11/10."""
+        return self.factor if isinstance(self.factor, Fraction) else Fraction(str(self.factor))
+
+    def copies(self, cycle: int) -> int:
+        """How often cycle number ``cycle`` (from 0) contains a hard positive; the first n cycles contain ⌊n·factor⌋."""
+        return int((cycle + 1) * self.exact) - int(cycle * self.exact)
+
+    def share(self, hard: Sequence[bool]) -> float:
+        """Return the share of hard positives among the normal pictures that are drawn, in the long run, from 0 to 1.
+
+        Args:
+            hard: of every normal picture, whether it is one.
+
+        Returns:
+            NaN without pictures.
+        """
+        weight = self.exact * sum(hard)
+        total = weight + len(hard) - sum(hard)
+        return float(weight / total) if total else float("nan")
 
 
 class Draws:
     """One pool: its examples in random order, again and again.
 
-    An example that already stands in the chunk waits for the next one, at the front.
+    An example that the chunk already contains waits for the next chunk, at the front.
 
     Args:
         bucket: the name; a part of the seed.
@@ -38,12 +88,6 @@ class Draws:
         self._resampling = resampling
         self._cycle = 0
         self._queue: deque[int] = deque()
-
-    def copied(self) -> "Draws":
-        """One that goes on from here, independent of this one."""
-        twin = copy(self)
-        twin._queue = self._queue.copy()
-        return twin
 
     def take(self, taken: Collection[int]) -> int | None:
         """The next example that is not taken; None when all are."""
@@ -74,9 +118,7 @@ class Draws:
         if self._resampling is not None and self._hard:
             again = self._resampling.copies(self._cycle) - 1
             cycle += [index for index in self._hard for _ in range(again)]
-        if len(self._queue) > _LONGEST_WAIT * len(
-            cycle
-        ):  # other pools take an example in every chunk: it waits once, not for ever
+        if len(self._queue) > _LONGEST_WAIT * len(cycle):  # other pools take an example in every chunk: it waits once
             waiting = set(self._queue)
             cycle = [index for index in cycle if index not in waiting]
         self._queue.extend(shuffled(cycle, f"pool/{self._seed}/{self._bucket}/{self._cycle}"))
@@ -96,13 +138,6 @@ class ChunkStream:
         self._seed = seed
         self._random = Random(f"order within chunks/{seed}")  # noqa: S311 - no secret
         self.position = 0
-
-    def copied(self) -> "ChunkStream":
-        """One that goes on from here, independent of this one."""
-        twin = ChunkStream({bucket: draws.copied() for bucket, draws in self._pools.items()}, self._seed)
-        twin._random.setstate(self._random.getstate())
-        twin.position = self.position
-        return twin
 
     def draw(self, quotas: Mapping[str, int]) -> dict[int, str]:
         """The examples of the next chunk with the bucket that each was drawn for, in the order of drawing.

@@ -21,7 +21,7 @@ from salon_bench.media import PicturePolicy, Prepared, prepare_bytes
 from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
 from salon_rewards.abstaining import Abstention, Paid, abstention_of
-from salon_rewards.asking import check_judge, check_limits, in_time
+from salon_rewards.asking import check_judge, check_limits, in_time, parse_reply
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.pictures import picture
@@ -35,7 +35,7 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 @dataclass(frozen=True)
 class SuiteReward(AskingReward):
-    """What a suite scores one picture, or one completion, brought to 0 … 1: the mean of its rows of scores.
+    """Pay a suite's score of one picture or completion, scaled to 0 … 1: the mean of its rows of scores.
 
     Columns: ``prompt_id`` (the suite's prompt that the picture was made for, or its question) and for pictures ``images``; then
     the completions themselves are not looked at. Range: 0 to 1.
@@ -118,7 +118,7 @@ class SuiteReward(AskingReward):
 
         async def examined(case: Case, text: str) -> Paid:
             if reward.answers:
-                return self._answered(case, text)
+                return await self._answered(case, text)
             taken = case if reward.take is None else reward.take(case, text)
             if taken is None:
                 return 0.0
@@ -127,13 +127,13 @@ class SuiteReward(AskingReward):
 
         return list(await asyncio.gather(*(examined(case, text) for case, text in zip(cases, batch.texts, strict=True))))
 
-    def _answered(self, case: Case, text: str) -> Paid:
+    async def _answered(self, case: Case, text: str) -> Paid:
         """What a completion is worth that answers the suite's questions itself."""
         examination = self.suite.examine(case)
         try:
             inquiry = next(examination)
             while True:
-                outcome = inquiry.parse(text)
+                outcome = await parse_reply(inquiry.parse, text)
                 if isinstance(outcome, Unparsed):
                     return 0.0
                 inquiry = examination.send(Scored(outcome.answer))
@@ -184,7 +184,7 @@ class SuiteReward(AskingReward):
         problem = reply.problem()
         if problem is not None:
             return problem
-        outcome = inquiry.parse(reply.text)
+        outcome = await parse_reply(inquiry.parse, reply.text)
         return outcome.unscored(reply.text) if isinstance(outcome, Unparsed) else Scored(outcome.answer)
 
     def _value(self, records: Sequence[Record]) -> Paid:

@@ -89,7 +89,7 @@ class Case:
         generation_ids: set by the runner: of the pictures, in the same order.
         problem: why the pictures cannot be judged (missing, damaged); then every inquiry is answered with it, unasked.
             A suite sets it for a missing generation, the runner for a file that is no picture.
-        judging: set by the runner.
+        context: set by the runner.
     """
 
     case_id: str

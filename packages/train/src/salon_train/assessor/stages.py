@@ -1,0 +1,199 @@
+"""The stages of an assessor's training run: a cold start by imitation (``sft``) and GRPO (``grpo``).
+
+configuration ──► examples ──► trainer ──► the frame of every stage (``frame.py``) ──► FOLDER/<stage>/model
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from salon_rewards.monitors import Grammar
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.training_example import TrainingExample
+from salon_train.assessor import rows as data_rows
+from salon_train.assessor.evaluation import HeldOut, held_out_answers
+from salon_train.assessor.rewards import open_rewards
+from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
+from salon_train.run.completion_parsing import read_assessment
+from salon_train.run.events import NOBODY, TrainingWatcher
+from salon_train.run.folder import RunFolder
+from salon_train.run.processes import Processes
+from salon_train.run.recorders import look_on, watch_of
+from salon_train.run.stage import Measure, Setting, Trained, run_stage
+from salon_train.sampling.prompt_order import prompt_plan
+
+if TYPE_CHECKING:
+    from salon_train.trl.mixin import Learning
+
+METRIC: Final = "f1_macro"
+"""Of an assessor's evaluation, what the monitors hold against its reward."""
+
+
+def train_sft(
+    configuration: Configuration,
+    *,
+    watcher: TrainingWatcher = NOBODY,
+    environment: Mapping[str, str] | None = None,
+    again: bool = False,
+) -> Trained:
+    """The cold start: learn answers by imitation.
+
+    Args:
+        configuration: of the run.
+        watcher: told what happens, beside the log file; of several processes the first one's is.
+        environment: how many processes train together (``WORLD_SIZE``, ``RANK``); a command line passes ``os.environ``.
+        again: remove what the stage has done before, and begin anew.
+
+    Raises:
+        InputError: for anything in the configuration or data that cannot work, before the first step.
+        DegeneratedError: when loss or gradient became no number.
+        IncompleteError: memory or disk are full, or a picture cannot be read any more.
+    """
+    section = configuration.sft
+    if section is None:
+        raise InputError("the configuration has no section [sft]", key="sft")
+    return run_stage(
+        configuration,
+        "sft",
+        watcher,
+        rows=lambda: data_rows.stage_rows(configuration, "sft"),
+        make=lambda setting: _sft_trainer(setting, configuration, section),
+        measure=partial(_measure, configuration),
+        environment=environment,
+        again=again,
+    )
+
+
+def train_grpo(
+    configuration: Configuration,
+    *,
+    watcher: TrainingWatcher = NOBODY,
+    environment: Mapping[str, str] | None = None,
+    again: bool = False,
+) -> Trained:
+    """GRPO: learn from rewards.
+
+    Args:
+        configuration: of the run.
+        watcher: told what happens, beside the log file; of several processes the first one's is.
+        environment: where judges find their secrets, and how many processes train together; a command line passes
+            ``os.environ``.
+        again: remove what the stage has done before, and begin anew.
+
+    Raises:
+        InputError: for anything in the configuration or data that cannot work, before the first step.
+        DegeneratedError: when nothing good can come of it any more (:class:`DegenerationMonitor`).
+        IncompleteError: as :func:`train_sft`.
+    """
+    section = configuration.grpo
+    if section is None:
+        raise InputError("the configuration has no section [grpo]", key="grpo")
+    return run_stage(
+        configuration,
+        "grpo",
+        watcher,
+        rows=lambda: data_rows.stage_rows(configuration, "grpo"),
+        make=lambda setting: _grpo_trainer(setting, configuration, section),
+        start=lambda: start_of(configuration),
+        measure=partial(_measure, configuration),
+        environment=environment,
+        again=again,
+    )
+
+
+def start_of(configuration: Configuration) -> Path | None:
+    """Whose weights GRPO begins with; None: the model's own.
+
+    Raises:
+        InputError: the cold start is wanted and has not been finished.
+    """
+    if configuration.grpo is None or configuration.grpo.start == "model":
+        return None
+    cold = RunFolder.of(configuration, "sft")
+    if cold.finished is None:
+        hint = 'Run `salon train sft` with the same file first, or set grpo.start to "model".'
+        raise InputError("the cold start has not been finished", source=cold.path, key="grpo.start", value="sft", hint=hint)
+    return cold.model
+
+
+def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
+    """Optimizer steps of a stage: as given, or as many as its epochs take.
+
+    Example:
+        >>> steps_of(SftSection(epochs=2, batch=32), 100), steps_of(GrpoSection(epochs=1, batch=12, generations=6), 100)
+        (7, 50)
+    """
+    if section.steps is not None:
+        return section.steps
+    if isinstance(section, SftSection):
+        return max(1, -int(-(section.epochs or 0) * examples // section.batch))
+    sequences = Fraction(str(section.epochs or 0)) * examples * section.generations * section.iterations
+    return max(1, -int(-sequences // section.batch))
+
+
+def _sft_trainer(setting: Setting[TrainingExample], configuration: Configuration, section: SftSection) -> "Learning":
+    from salon_train.trl.sft import warm_up_trainer
+
+    examples, sampling = setting.rows, configuration.sampling
+    if not sampling.sft:
+        sampling = sampling.model_copy(update={"strategy": "shuffled", "hard_positives": 1.0})
+    steps = steps_of(section, len(examples))
+    plan = prompt_plan(examples, sampling, chunk=section.batch, chunks=steps, seed=configuration.run.seed)
+    return warm_up_trainer(setting, section, data_rows.warm_up_dataset(examples, configuration.data), plan)
+
+
+def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuration, section: GrpoSection) -> "Learning":
+    from salon_train.trl.grpo import policy_trainer
+
+    examples, data = setting.rows, configuration.data
+    rewards = open_rewards(configuration.reward, setting.environment, reasoning=data.reasoning)
+    steps = steps_of(section, len(examples))
+    watch = watch_of(setting, Grammar.MAGICMIRROR, steps=steps, metric=METRIC)
+    made = section.generation_batch or section.batch
+    lasts = made // section.batch * section.iterations
+    plan = prompt_plan(
+        examples,
+        configuration.sampling,
+        chunk=made // section.generations,
+        chunks=-(-steps // lasts),
+        seed=configuration.run.seed,
+    )
+    look_on(setting, watch, metric=METRIC)
+    return policy_trainer(
+        setting,
+        section.model_copy(update={"steps": steps, "epochs": None}),
+        data_rows.policy_dataset(examples, data),
+        plan,
+        rewards=rewards,
+        weights=[reward.weight for reward in configuration.reward],
+        read=read_assessment,
+        watch=watch,
+    )
+
+
+def _measure(configuration: Configuration, notes: list[str]) -> Measure | None:
+    """What is measured during training; None without held-out pictures."""
+    rows = data_rows.held_out_rows(configuration)
+    held_out = rows.examples
+    notes += rows.notes
+    settings = configuration.evaluation
+
+    def measured(
+        model: Any, processor: Any, compute: Callable[[], AbstractContextManager[Any]], processes: Processes
+    ) -> HeldOut:
+        own = held_out_answers(
+            model,
+            processor,
+            processes.share(held_out),
+            data=configuration.data,
+            batch=settings.batch,
+            longest=settings.longest,
+            compute=compute,
+        )
+        pairs = processes.collected(list(zip(own.texts, own.tokens, strict=True)), len(held_out))
+        return HeldOut(tuple(held_out), tuple(text for text, _ in pairs), tuple(tokens for _, tokens in pairs))
+
+    return measured if held_out else None

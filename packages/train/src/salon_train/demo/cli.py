@@ -1,0 +1,153 @@
+"""``salon train demo``: a tiny model learns to assess drawn pictures before one's eyes, and the ablations of the paper."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import rich_click as click
+
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.file_options import InputPath
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+    from rich.progress import TaskID
+
+    from salon_train.demo.experiment import Measured, Progress
+
+
+@click.command()
+@click.argument("folder", type=InputPath(file_okay=False), default=Path("salon-demo"))
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Experiments, each from end to end.")
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
+@click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="Seeds that run at once.")
+@click.option("--ablations", is_flag=True, help="Run the paper's ablations as well; takes about twice as long.")
+@click.option(
+    "--even", is_flag=True, help="Also GRPO after the best cold start from pictures whose subjects are wrong equally often."
+)
+@click.option("--again", is_flag=True, help="Remove what these seeds have done in FOLDER before, and begin anew.")
+@click.option("--quick", is_flag=True, help="A minute, one seed: to see that everything works; it shows nothing.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+def demo(
+    folder: Path,
+    seeds: int,
+    first_seed: int,
+    processes: int,
+    ablations: bool,
+    even: bool,
+    again: bool,
+    quick: bool,
+    form: str,
+) -> None:
+    """See a model learn: from random weights to an assessor of drawn pictures, on the processor, in minutes, offline.
+
+    Each seed draws pictures, makes a tiny vision-language model, teaches it to answer by imitation and improves it by
+    GRPO with MagicMirror's reward. Pictures, weights and logs stay in FOLDER; its report.html has the curves. A second
+    call with the same FOLDER goes on after the last finished stage.
+
+    \b
+    salon train demo
+    salon train demo experiments --seeds 1
+    salon train demo experiments --ablations
+    salon train demo experiments --even
+    """
+    _check_report()
+    from rich.console import Console
+
+    from salon_train.demo.experiment import Arm
+    from salon_train.demo.page import study_page
+    from salon_train.demo.recipe import QUICK, Recipe
+    from salon_train.demo.study import ABLATIONS, DEMO, run_study
+
+    recipe = QUICK if quick else Recipe()
+    wanted = {*DEMO, *(ABLATIONS if ablations else ()), *([Arm.IMPROVE_EVEN] if even else ())}
+    arms = tuple(arm for arm in Arm if arm in wanted)
+    numbers = range(first_seed, first_seed + (1 if quick else seeds))
+    err = Console(stderr=True)
+    try:
+        with _Bars(err) as bars:
+            measured = run_study(folder, recipe, seeds=numbers, arms=arms, processes=processes, again=again, tell=bars)
+        page = study_page(measured, recipe, title="A model learns to assess pictures")
+        (folder / "report.html").write_text(page, encoding="utf-8")
+    except InputError as error:
+        raise click.ClickException(str(error)) from error
+    if form == "json":
+        click.echo(json.dumps([asdict(each) for each in measured], ensure_ascii=False))
+        return
+    _print(measured)
+    click.echo(f"curves: {folder / 'report.html'}")
+
+
+class _Bars:
+    """A bar for the stage that each seed is at, on a terminal, and a line for each that begins."""
+
+    def __init__(self, console: "Console") -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._console = console
+        self._tasks: dict[int, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, told: "str | Progress") -> None:
+        if isinstance(told, str):
+            self._console.print(told, highlight=False)
+            return
+        task = self._tasks.get(told.seed)
+        if task is None:
+            task = self._tasks[told.seed] = self._bar.add_task("")
+        self._bar.update(task, description=f"seed {told.seed}: {told.doing}", completed=told.step, total=told.steps)
+
+
+def _check_report() -> None:
+    """Before minutes are spent: whether the page can be made at the end."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("salon_ranking", "altair", "jinja2", "vl_convert")):
+        raise click.ClickException("the report needs more libraries: pip install 'salon-train[report]'")
+
+
+def _print(measured: "Sequence[Measured]") -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from salon_train.demo import page, summary
+    from salon_train.demo.experiment import Arm
+
+    console = Console()
+    table = Table("GRPO", "macro F1 before", "after", "rise within seeds", "seeds")
+    for arm in Arm:
+        risen = summary.rise(measured, arm)
+        if risen.seeds:
+            before = summary.Estimate.of(list(summary.starts(measured, arm, "f1_macro").values()))
+            table.add_row(arm, str(before), str(summary.end(measured, arm, "f1_macro")), str(risen), str(risen.seeds))
+    console.print(table)
+    longer = summary.end(measured, Arm.SFT_MORE, "f1_macro")
+    if longer.seeds:
+        console.print(f"{Arm.SFT_MORE}: macro F1 {longer}", highlight=False)
+    rows = page.ablation_rows(measured)
+    if len(rows) > 4:
+        console.print(page.ABLATIONS_SAY, highlight=False)
+        ablations = Table(*page.SHORT_ABLATION_COLUMNS, box=box.SIMPLE)
+        ablations.columns[0].min_width = 18  # else it is what gives way in a terminal of 80 columns
+        for row in rows:
+            ablations.add_row(*row[: len(page.SHORT_ABLATION_COLUMNS)])
+        console.print(ablations)
+        moved = Table(*page.DIRECTION_COLUMNS, box=box.SIMPLE)
+        moved.columns[3].no_wrap = True  # an interval is one thing
+        for row in page.direction_rows(summary.directions(measured)):
+            moved.add_row(*row)
+        console.print(moved)

@@ -1,0 +1,283 @@
+"""One experiment of one seed, from nothing to numbers: pictures, a tiny model, its cold start, GRPO, and what was measured.
+
+pictures ──► random weights ──► SFT ──► clean cold start ──► GRPO "improve"
+                                  └──► SFT on a teacher who misses artifacts ──► biased cold start ──► GRPO, one run per arm
+
+Everything goes through the public trainers; here are only their configurations, and the reading of their logs.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from salon_train.configuration import Configuration
+from salon_train.demo.consistency import supports
+from salon_train.demo.pictures import Pictures, draw_pictures
+from salon_train.demo.recipe import QUESTION, Recipe
+from salon_train.run.events import TrainingEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a stage of one seed has come.
+
+    Attributes:
+        seed: which.
+        doing: the stage, in words.
+        step: optimizer steps that are done.
+        steps: of the whole stage.
+    """
+
+    seed: int
+    doing: str
+    step: int
+    steps: int
+
+
+Tell = Callable[["str | Progress"], object]
+"""Called with a line about what begins, and with the progress of each stage."""
+
+
+class Arm(StrEnum):
+    """What is left out of GRPO, after the biased cold start (paper 000, Tables 4 and 6)."""
+
+    FULL = "full"
+    NO_BUCKETS = "without multi-bucket sampling"
+    NO_RESAMPLING = "without positive resampling"
+    NO_CONSISTENCY = "without consistency reward"
+    SFT = "SFT only"
+    IMPROVE = "from the clean cold start"
+    """Not an ablation: GRPO in full, from the best weights that SFT found on the same pictures."""
+    IMPROVE_EVEN = "from the clean cold start, subjects even"
+    """The same in larger steps, from pictures of which no subject is wrong more often than another."""
+    SFT_MORE = "SFT for longer, from the clean cold start"
+    """Its control: so many steps of imitation as take about the same time (four for one of GRPO)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The numbers of one arm and seed at one moment.
+
+    Attributes:
+        arm: which.
+        seed: of pictures, weights, SFT and GRPO.
+        stage: ``cold start`` (before GRPO), ``grpo``, or ``sft``.
+        step: optimizer steps of the stage.
+        last: nothing of this stage comes after it.
+        numbers: on held-out pictures: ``f1_macro``, ``f1_binary``, ``normal``, ``invalid``, ``f1/…``; with ``last`` also
+            ``precision/…`` and ``recall/…`` of each label, macro and micro, and ``consistent``, the share of answers that
+            their reasoning supports. None where one is undefined.
+        learned: means of the trainer's own log since the measurement before, such as ``reward``.
+        cpu_s: processor seconds of the stage; with ``last`` only, and None when an earlier call had finished it.
+        wall_s: seconds on the clock since the stage began.
+    """
+
+    arm: Arm
+    seed: int
+    stage: str
+    step: int
+    last: bool
+    numbers: Mapping[str, float | None]
+    learned: Mapping[str, float] = field(default_factory=dict)
+    cpu_s: float | None = None
+    wall_s: float | None = None
+
+    def as_json(self) -> str:
+        """One line."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+def run_seed(
+    folder: Path,
+    recipe: Recipe,
+    *,
+    seed: int,
+    arms: tuple[Arm, ...],
+    tell: Tell = lambda _: None,
+    reward: str = "magicmirror",
+) -> Iterator[Measured]:
+    """All wanted arms of one seed; the cold starts are shared, as they do not depend on the arm.
+
+    Args:
+        folder: for pictures, weights and logs; empty or new.
+        recipe: sizes.
+        seed: of everything.
+        arms: which, in this order.
+        tell: told what begins.
+        reward: name of the reward for the labels, as configurations have it; for controls that must not learn.
+    """
+    from salon_train.models import build_tiny_model
+
+    tell(f"seed {seed}: drawing {recipe.pictures + recipe.held_out} pictures")
+    pictures = draw_pictures(folder / "data", recipe, seed=seed)
+    model = build_tiny_model(folder / "tiny", [QUESTION, *pictures.answers], seed=seed, shape=recipe.shape)
+    tell(f"seed {seed}: cold start of {model.parameters:,} random weights")
+    clean = _Run(folder / "clean", recipe, pictures, seed, reward, tell)
+    yield from clean.sft(model.folder, pictures.reasoned, recipe.sft_steps, recipe.sft_rate, arm=Arm.IMPROVE)
+    start = clean.folder / "sft" / "model"
+    from_bias = [arm for arm in arms if arm not in (Arm.IMPROVE, Arm.IMPROVE_EVEN, Arm.SFT_MORE)]
+    if from_bias:
+        tell(f"seed {seed}: imitating a teacher who misses {recipe.teacher_misses:.0%} of all artifacts")
+        biased = _Run(folder / "biased", recipe, pictures, seed, reward, tell)
+        yield from biased.sft(start, pictures.biased, recipe.bias_steps, recipe.bias_rate, arm=Arm.SFT)
+        for arm in from_bias:
+            if arm is not Arm.SFT:
+                tell(f"seed {seed}: GRPO, {arm}")
+                run = _Run(folder / arm.name.lower(), recipe, pictures, seed, reward, tell)
+                yield from run.grpo(biased.folder / "sft" / "model", arm)
+    for unbiased in (Arm.IMPROVE, Arm.IMPROVE_EVEN):
+        if unbiased in arms:
+            tell(f"seed {seed}: GRPO, {unbiased}")
+            yield from _Run(folder / unbiased.name.lower(), recipe, pictures, seed, reward, tell).grpo(start, unbiased)
+    if Arm.SFT_MORE in arms:
+        tell(f"seed {seed}: {Arm.SFT_MORE}")
+        run = _Run(folder / "sft_more", recipe, pictures, seed, reward, tell)
+        yield from run.sft(start, pictures.reasoned, 4 * recipe.grpo_steps, recipe.sft_rate / 2, arm=Arm.SFT_MORE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    folder: Path
+    recipe: Recipe
+    pictures: Pictures
+    seed: int
+    reward: str
+    tell: Tell = lambda _: None
+
+    def happened(self, event: TrainingEvent) -> None:
+        """Pass the progress on; a run is the watcher of its own stages."""
+        if event.what in ("started", "learned", "finished"):
+            self.tell(Progress(self.seed, self.folder.name.replace("_", " "), event.step, event.steps))
+
+    def sft(self, model: Path, data: Path, steps: int, rate: float, *, arm: Arm) -> Iterator[Measured]:
+        """Imitation of one file's answers."""
+        from salon_train.assessor import train_sft
+
+        section = {
+            "steps": steps,
+            "batch": 32,
+            "learning_rate": rate,
+            "schedule": "linear",
+            "warmup_steps": min(30, steps // 10),
+            "beta2": 0.98,
+            "weight_decay": 0.01,
+        }
+        configuration = self._configuration(model, sft=section, data=data, steps=steps)
+        began = time.process_time()
+        trained = train_sft(configuration, watcher=self)
+        yield from self._measured("sft", arm, None if trained.already else time.process_time() - began)
+
+    def grpo(self, model: Path, arm: Arm) -> Iterator[Measured]:
+        """Learning from rewards, with what the arm leaves out."""
+        from salon_train.assessor import train_grpo
+
+        recipe = self.recipe
+        rewards: list[dict[str, Any]] = [{"name": self.reward}]
+        if arm is not Arm.NO_CONSISTENCY:
+            name = f"{supports.__module__}:RuleConsistency"
+            rewards.append({"name": name, "weight": recipe.consistency})
+        section: dict[str, Any] = {
+            "steps": recipe.grpo_steps,
+            "batch": recipe.prompts * recipe.group,
+            "generations": recipe.group,
+            "learning_rate": recipe.grpo_rate,
+            "longest": 24,
+            "top_p": 0.95,
+        }
+        sampling = {
+            "strategy": "shuffled" if arm is Arm.NO_BUCKETS else "multi_bucket",
+            "hard_positives": 1.0 if arm in (Arm.NO_RESAMPLING, Arm.IMPROVE_EVEN) else recipe.resampled,
+        }
+        data = self.pictures.train
+        if arm is Arm.IMPROVE_EVEN:
+            data = self.pictures.even
+            section |= {
+                "steps": recipe.even_steps,
+                "batch": recipe.even_prompts * recipe.group,
+                "learning_rate": recipe.even_rate,
+                "warmup_steps": recipe.even_steps // 12,
+            }
+        configuration = self._configuration(
+            model, grpo=section, data=data, steps=section["steps"], sampling=sampling, reward=rewards
+        )
+        began = time.process_time()
+        trained = train_grpo(configuration, watcher=self)
+        yield from self._measured("grpo", arm, None if trained.already else time.process_time() - began)
+
+    def _configuration(self, model: Path, *, data: Path, steps: int, **sections: Any) -> Configuration:
+        recipe = self.recipe
+        return Configuration.model_validate(
+            {
+                "run": {"folder": str(self.folder), "seed": self.seed, "threads": 1},
+                "model": {"name": str(model), "device": "cpu"},
+                "data": {"train": [str(data)], "held_out": [str(self.pictures.held_out)], "question": QUESTION},
+                "evaluation": {"every": max(recipe.every, steps // 8), "batch": 100, "longest": 24},
+                "checkpoints": {"every": 10 * steps, "keep": 1},
+                "monitors": {"on_stop": "log"},  # an arm that goes wrong is what the experiment is there to show
+                "log": {"every": max(1, min(5, steps // 6))},
+                **sections,
+            }
+        )
+
+    def _measured(self, stage: str, arm: Arm, cpu_s: float | None) -> Iterator[Measured]:
+        """What stands in the log of a finished stage."""
+        from salon_train.run.events import read_log
+
+        since: list[Mapping[str, Any]] = []
+        rows = read_log(self.folder / stage / "log.jsonl")
+        # A stage that was killed began anew: what it had measured before does not count.
+        begun = max(place for place, row in enumerate(rows) if row["what"] == "started")
+        evaluated = [row for row in rows[begun:] if row["what"] in ("learned", "evaluated")]
+        last = max(place for place, row in enumerate(evaluated) if row["what"] == "evaluated")
+        for place, row in enumerate(evaluated):
+            if row["what"] == "learned":
+                since.append(row)
+                continue
+            numbers = {name: _number(value) for name, value in row.items() if name not in _NO_NUMBERS}
+            if place == last:
+                numbers |= self._in_detail(stage)
+            learned = {
+                name: sum(float(each[name]) for each in since) / len(since)
+                for name in (since[0] if since else {})
+                if name in _LEARNED and all(isinstance(each.get(name), int | float) for each in since)
+            }
+            since = []
+            yield Measured(
+                arm,
+                self.seed,
+                stage,
+                int(_number(row["step"]) or 0),
+                place == last,
+                numbers,
+                learned,
+                round(cpu_s, 1) if place == last and cpu_s is not None else None,
+                _number(row["seconds"]),
+            )
+
+    def _in_detail(self, stage: str) -> dict[str, float | None]:
+        """Precision, recall and F1 of every main label from the answers that the last measurement kept."""
+        from salon_bench.suites.assessors import evaluate
+        from salon_taxonomy.answers import parse_magicmirror
+        from salon_train.data import read_examples
+
+        truth = {each.example_id: each.truth for each in read_examples([self.pictures.held_out]).examples}
+        rows = [json.loads(line) for line in (self.folder / stage / "held_out.jsonl").read_text(encoding="utf-8").splitlines()]
+        table = evaluate([truth[row["id"]] for row in rows], [parse_magicmirror(row["response"]) for row in rows]).table
+        detail: dict[str, float | None] = {}
+        for row in table.to_dicts():
+            if row["level"] in ("L2", "artifact"):
+                detail |= {f"{metric}/{row['label']}": row[metric] for metric in ("precision", "recall", "f1")}
+        detail["consistent"] = sum(supports(row["response"]) for row in rows) / len(rows)
+        return detail
+
+
+_NO_NUMBERS = ("what", "step", "steps", "at", "seconds")
+_LEARNED = ("loss", "reward", "entropy", "frac_reward_zero_std", "rewards/magicmirror/mean", "rewards/consistency/mean")
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

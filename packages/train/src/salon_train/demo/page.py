@@ -1,0 +1,235 @@
+"""A study as one HTML page that works without a network: what rose, the curves, and the paper's ablations beside ours."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from salon_train.demo.experiment import Arm, Measured
+from salon_train.demo.recipe import Recipe
+from salon_train.demo.summary import LABELS, PAPER, Direction, Estimate, directions, end, rise
+
+if TYPE_CHECKING:
+    from salon_ranking.report.page import Figure, Section, Table
+
+CURVES: Final[Mapping[str, str]] = {
+    "f1_macro": "Macro F1 of the four labels, held-out pictures",
+    "f1_binary": "F1 of artifact or not, held-out pictures",
+    "normal": "Share of answers that say normal",
+    "invalid": "Share of answers that cannot be read",
+    "rewards/magicmirror/mean": "Mean reward for the labels while learning",
+}
+"""What is drawn against steps."""
+
+_SHORT: Final[Mapping[str, str]] = dict(zip(LABELS, ("Interaction", "Human", "Animal", "Object"), strict=True))
+"""The labels in a word each."""
+
+
+def study_page(measured: Sequence[Measured], recipe: Recipe, *, title: str) -> str:
+    """The page.
+
+    Args:
+        measured: of one study; arms that were not run are left out.
+        recipe: that it was run with.
+        title: its heading.
+    """
+    from salon_ranking.report.page import Section, render_page
+
+    seeds = sorted({each.seed for each in measured})
+    arms = [arm for arm in Arm if any(each.arm is arm and each.stage == "grpo" for each in measured)]
+    facts = [
+        ("Seeds", ", ".join(map(str, seeds))),
+        ("Pictures", f"{recipe.pictures:,} to learn from, {recipe.held_out:,} held out, {recipe.shape.image_size} pixels"),
+        ("Cold start", f"{recipe.sft_steps} steps of imitation, then {recipe.bias_steps} of a teacher who misses "
+                       f"{recipe.teacher_misses:.0%} of all artifacts"),
+        ("GRPO", f"{recipe.grpo_steps} steps, {recipe.prompts} pictures with {recipe.group} answers each"),
+        ("Processor time", _minutes(measured)),
+    ]  # fmt: skip
+    sections = [
+        *_kinds(measured, arms),
+        Section("Curves", tuple(_curve(measured, name, words) for name, words in CURVES.items() if _points(measured, name))),
+    ]
+    if sum(arm in PAPER for arm in arms) > 1:
+        sections.append(Section("Ablations", tuple(_ablations(measured, arms))))
+    sections.append(Section("Recipe", (_recipe(recipe),)))
+    lead = (
+        "A vision-language model with random weights learns to assess drawn pictures: first by imitation, then from "
+        "rewards (GRPO). A rising reward proves nothing, so what counts here is F1 on pictures that it never learned from. "
+        "Each seed draws its own pictures, weights and answers; intervals are 95 % over seeds (Student's t)."
+    )
+    return render_page(title, lead=lead, facts=facts, sections=sections)
+
+
+def ablation_rows(measured: Sequence[Measured]) -> list[list[str]]:
+    """The table of ablations: macro F1, binary F1 and the labels' recalls, ours and then the paper's."""
+    rows = []
+    for arm in (Arm.FULL, Arm.NO_BUCKETS, Arm.NO_RESAMPLING, Arm.NO_CONSISTENCY, Arm.SFT):
+        if not end(measured, arm, "f1/macro").seeds:
+            continue
+        metrics = ("f1/macro", "f1/artifact", *(f"recall/{label}" for label in LABELS))
+        ours = [_short(end(measured, arm, metric)) for metric in metrics]
+        rows.append([arm, "here", *ours, _short(end(measured, arm, "consistent"))])
+        rows.append(["", "paper", *(f"{PAPER[arm][metric]:.3f}" for metric in metrics), "–"])
+    return rows
+
+
+ABLATION_COLUMNS = ("GRPO", "", "Macro F1", "Binary F1", *_SHORT.values(), "Consistent")
+"""Headings of :func:`ablation_rows`; the four in the middle are recalls."""
+SHORT_ABLATION_COLUMNS = ("GRPO", "", "Macro", "Binary", "Inter.", "Human", "Animal", "Object")
+"""The same for a terminal of 80 columns; the last one finds no room."""
+ABLATIONS_SAY = "Ablations: macro and binary F1, and the recalls of the four labels"
+"""What stands in those columns."""
+
+
+def direction_rows(found: Sequence[Direction]) -> list[list[str]]:
+    """What leaving something out did, here and in the paper."""
+    rows = []
+    for place, each in enumerate(found):
+        again = place and found[place - 1].arm is each.arm
+        numbers = (f"{each.paper:+.3f}", _signed(each.ours), each.verdict)
+        rows.append(["" if again else str(each.arm), _words(each.metric), *numbers])
+    return rows
+
+
+DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "Direction")
+"""Headings of :func:`direction_rows`."""
+
+
+def _kinds(measured: Sequence[Measured], arms: Sequence[Arm]) -> "list[Section]":
+    from salon_ranking.report.page import Section
+
+    told = {
+        Arm.FULL: (
+            "GRPO undoes a biased cold start",
+            "The cold start was taught last by somebody who calls most artifacts normal. The model can tell more than it says; "
+            "rewards bring it out. Nothing new is learned to be seen.",
+        ),
+        Arm.IMPROVE: (
+            "GRPO after the best cold start",
+            "The cold start is as good as imitation made it on the same pictures, without any bias. What GRPO adds here it "
+            "adds beyond imitation; whether it does is an open question, and this is the answer of these seeds.",
+        ),
+        Arm.IMPROVE_EVEN: (
+            "The same, where no subject tells",
+            "Right and wrong pictures show every subject equally often, so that its rate is nothing to learn, and every step "
+            "sees more pictures.",
+        ),
+    }
+    sections = []
+    for arm, (heading, words) in told.items():
+        if arm in arms:
+            control = _control(measured) if arm is Arm.IMPROVE else ()
+            sections.append(Section(heading, (words, _rises(measured, arm), *control)))
+    return sections
+
+
+def _control(measured: Sequence[Measured]) -> tuple[str, ...]:
+    """What imitation made of the same cold start in about the same time."""
+    longer = end(measured, Arm.SFT_MORE, "f1_macro")
+    if not longer.seeds:
+        return ()
+    return (f"The control, imitation for about as long from the same cold start: macro F1 {longer}.",)
+
+
+def _rises(measured: Sequence[Measured], arm: Arm) -> "Table":
+    from salon_ranking.report.page import Table
+    from salon_train.demo.summary import starts
+
+    rows = []
+    metrics = {"f1_macro": "Macro F1", "f1_binary": "Binary F1", "normal": "Says normal", "invalid": "Cannot be read"}
+    for metric, words in metrics.items():
+        before = Estimate.of(list(starts(measured, arm, metric).values()))
+        rows.append([words, str(before), str(end(measured, arm, metric)), _signed(rise(measured, arm, metric))])
+    columns = ("Held-out", "Cold start", "After GRPO", "Rise within seeds")
+    return Table(columns, rows, frozenset(columns[1:]), "Means over seeds with 95 % intervals.")
+
+
+def _points(measured: Sequence[Measured], name: str) -> list[dict[str, Any]]:
+    points = []
+    for each in measured:
+        if each.stage != "grpo":
+            continue
+        value = each.learned.get(name) if name.startswith("rewards/") else each.numbers.get(name)
+        if value is not None:
+            points.append({"arm": str(each.arm), "seed": str(each.seed), "step": each.step, "value": round(value, 4)})
+    return points
+
+
+def _curve(measured: Sequence[Measured], name: str, words: str) -> "Figure":
+    import altair as alt
+    import polars as pl
+
+    from salon_ranking.report.page import Figure, Table
+
+    points = pl.DataFrame(_points(measured, name))
+    arms = points["arm"].unique(maintain_order=True).to_list()
+    legend = alt.Legend(orient="top", direction="vertical", title=None, labelLimit=300, symbolOpacity=1)
+    # Everything but rewards is a share: its axis is whole, also where all values are the same.
+    scale = alt.Scale(zero=False) if name.startswith("rewards/") else alt.Scale(domain=[0, 1])
+    base = alt.Chart(points).encode(
+        x=alt.X("step:Q", title="Steps of GRPO"), color=alt.Color("arm:N", sort=arms, legend=legend)
+    )
+    told = [alt.Tooltip("arm:N", title="GRPO"), alt.Tooltip("step:Q", title="Step")]
+    thin = base.mark_line(strokeWidth=1, opacity=0.45).encode(y=alt.Y("value:Q", title=words, scale=scale), detail="seed:N")
+    thick = base.mark_line(strokeWidth=3, point=True).encode(
+        y=alt.Y("mean(value):Q", title=words, scale=scale),
+        tooltip=[*told, alt.Tooltip("mean(value):Q", title="Mean", format=".3f")],
+    )
+    chart = alt.layer(thin, thick).properties(width="container", height=260, description=f"{words} against steps of GRPO")
+    with alt.data_transformers.disable_max_rows():
+        specification = chart.to_dict()
+    table = points.group_by("arm", "step", maintain_order=True).agg(pl.col("value").mean().round(3), pl.len().alias("seeds"))
+    rows = [[str(cell) for cell in row] for row in table.rows()]
+    numbers = Table(("GRPO", "Step", "Mean", "Seeds"), rows, frozenset({"Step", "Mean", "Seeds"}))
+    caption = f"{words}: thin lines are seeds, thick ones their mean."
+    if name.startswith("rewards/"):
+        caption += " Samplers show other pictures, so their rewards cannot be held against each other."
+    return Figure(specification, caption, numbers)
+
+
+def _ablations(measured: Sequence[Measured], arms: Sequence[Arm]) -> "list[str | Table]":
+    from salon_ranking.report.page import Table
+
+    blocks: list[str | Table] = [
+        "Each row leaves one thing out of GRPO after the biased cold start. The paper's model has seven billion weights and "
+        "photographs; only directions can be compared. Columns of labels are recalls.",
+        Table(ABLATION_COLUMNS, ablation_rows(measured), frozenset(ABLATION_COLUMNS[2:]), "Paper: 000, Tables 4 and 6."),
+    ]
+    found = directions(measured)
+    if found:
+        caption = "Differences to the full recipe; unclear: our interval holds 0."
+        blocks.append(Table(DIRECTION_COLUMNS, direction_rows(found), frozenset({"Paper", "Here"}), caption))
+    return blocks
+
+
+def _recipe(recipe: Recipe) -> "Table":
+    from salon_ranking.report.page import Table
+
+    values = {name: value for name, value in asdict(recipe).items() if name != "shape"}
+    values |= {f"shape.{name}": value for name, value in asdict(recipe.shape).items()}
+    return Table(("Setting", "Value"), [[name, f"{value:g}"] for name, value in values.items()], frozenset({"Value"}))
+
+
+def _minutes(measured: Sequence[Measured]) -> str:
+    spent = [each.cpu_s for each in measured if each.cpu_s is not None]
+    return f"{sum(spent) / 60:.1f} minutes of training" if spent else "not measured"
+
+
+def _words(metric: str) -> str:
+    """A number's name as one says it: ``recall/L2: Abnormal Human Anatomy`` is the recall of Human."""
+    kind, _, of = metric.partition("/")
+    if of in LABELS:
+        return f"{kind.capitalize()}, {_SHORT[of]}"
+    return {"f1/macro": "Macro F1", "f1/artifact": "Binary F1"}.get(metric, f"{kind.capitalize()}, {of} or not")
+
+
+def _short(estimate: Estimate) -> str:
+    return f"{estimate.mean:.3f}" if estimate.seeds else "–"
+
+
+def _signed(estimate: Estimate) -> str:
+    if not estimate.seeds:
+        return "–"
+    if math.isnan(estimate.low):
+        return f"{estimate.mean:+.3f}"
+    return f"{estimate.mean:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"

@@ -1,0 +1,163 @@
+"""The pictures of an experiment, drawn to files that every trainer reads: what is learned from, imitated, and measured with.
+
+FOLDER/train.jsonl      all pictures to learn from, imbalanced like MagicData340K's labels, right hands rare
+FOLDER/reasoned.jsonl   the first of them, with reasoning
+FOLDER/biased.jsonl     the same as an under-reporting teacher describes them
+FOLDER/even.jsonl       those of train.jsonl in which every subject is wrong as often as right, drawn 4 : 1 : 1 : 1 : 1
+FOLDER/held_out.jsonl   other pictures, the four labels equally often
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from salon_synthetic.artifacts import BALANCES, KINDS, SOUND, Balance, Difficulty, Subject, draw_examples
+from salon_taxonomy.answers import MagicMirrorAnswer, magicmirror_json, render_magicmirror
+from salon_taxonomy.training_example import MAIN_BUCKETS, TrainingExample
+from salon_train.demo.recipe import Recipe
+
+_IMAGES = dict(zip(MAIN_BUCKETS[1:], (61994, 104289, 23464, 37085), strict=True))
+"""Images that carry each main L2 label (paper 000, Table 5)."""
+_HUMAN = ("extra-finger", "missing-finger", "extra-eye", "missing-eye", "extra-leg", "missing-leg", "missing-arm")
+"""Kinds of human artifacts. With fingers alone the label hung on one all-or-nothing guess about hands."""
+_BY_REASON = {kind.reason: kind for kind in KINDS.values()}
+_SUBJECT = {kind.reason: kind.subject for kind in KINDS.values()} | {words: subject for subject, words in SOUND.items()}
+"""What a picture shows, by the sentence that stands for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The files of one experiment.
+
+    Attributes:
+        train, reasoned, biased, even, held_out: JSON Lines in MagicData340K's schema.
+        answers: every different answer to learn, rendered; for the tokenizer.
+        counts: pictures to learn from, by bucket.
+    """
+
+    train: Path
+    reasoned: Path
+    biased: Path
+    even: Path
+    held_out: Path
+    answers: tuple[str, ...]
+    counts: dict[str, int]
+
+
+def draw_pictures(folder: Path, recipe: Recipe, *, seed: int) -> Pictures:
+    """Draw all pictures of one experiment into a folder; equal arguments give equal files."""
+    even = _even()
+    natural = {name: weight * _IMAGES[KINDS[name].artifact.l2] for name, weight in even.items()}
+    difficulty = Difficulty.level(recipe.difficulty)
+    train = list(
+        draw_examples(
+            recipe.pictures,
+            seed=2 * seed,
+            size=recipe.shape.image_size,
+            difficulty=difficulty,
+            balance=Balance(natural, hard_positives=recipe.right_hands),
+        )
+    )
+    held_out = list(
+        draw_examples(
+            recipe.held_out, seed=2 * seed + 1, size=recipe.shape.image_size, difficulty=difficulty, balance=Balance(even)
+        )
+    )
+    reasoned = train[: recipe.reasoned]
+    luck = random.Random(f"{seed} under-reporting teacher")  # noqa: S311 - no secret
+    biased = [example if luck.random() >= recipe.teacher_misses else missed(example) for example in reasoned]
+    pictures = folder / "pictures"
+    pictures.mkdir(parents=True, exist_ok=True)
+    for example in (*train, *held_out):
+        if not isinstance(example.image, bytes):  # pragma: no cover - the drawn world gives bytes
+            raise TypeError(example.example_id)
+        (pictures / f"{example.example_id}.png").write_bytes(example.image)
+    files = {"train": train, "reasoned": reasoned, "biased": biased, "even": evenly_wrong(train), "held_out": held_out}
+    for name, examples in files.items():
+        _write(folder / f"{name}.jsonl", examples)
+    answers = {render_magicmirror(example.truth, example.reasoning) for example in (*train, *biased)}
+    counts = {bucket: sum(example.buckets[0] == bucket for example in train) for bucket in MAIN_BUCKETS}
+    written = {name: folder / f"{name}.jsonl" for name in files}
+    return Pictures(**written, answers=tuple(sorted(answers)), counts=counts)
+
+
+def missed(example: TrainingExample) -> TrainingExample:
+    """An example as somebody describes it who sees no artifact.
+
+    Example:
+        >>> from salon_synthetic.artifacts import draw_examples
+        >>> example = missed(next(draw_examples(1, seed=7, balance="even")))
+        >>> example.truth.normal, example.reasoning
+        (True, 'The things stand right.')
+    """
+    if example.truth.normal or example.reasoning not in _BY_REASON:
+        return example
+    return replace(example, truth=MagicMirrorAnswer(normal=True), reasoning=SOUND[_BY_REASON[example.reasoning].subject])
+
+
+def evenly_wrong(examples: Sequence[TrainingExample]) -> list[TrainingExample]:
+    """All pictures that are wrong, and so many of the right ones that no subject tells whether something is wrong.
+
+    Drawn 4 : 1 : 1 : 1 : 1, a batch shows every label equally often, whatever the pictures are. The right ones among them
+    must then show each subject as often as the wrong ones do, or its rate is learned instead of what is seen.
+
+    Args:
+        examples: drawn ones, one figure each, with reasoning; the first ones are taken.
+
+    Returns:
+        In their order; all where some label never occurs.
+    """
+    wrong: dict[str, Counter[Subject]] = {}
+    right: Counter[Subject] = Counter()
+    for example in examples:
+        subject = _SUBJECT[example.reasoning or ""]
+        if example.truth.normal:
+            right[subject] += 1
+        else:
+            wrong.setdefault(example.buckets[0], Counter())[subject] += 1
+    if len(wrong) < len(MAIN_BUCKETS) - 1:
+        return list(examples)
+    share = {subject: count / subjects.total() for subjects in wrong.values() for subject, count in subjects.items()}
+    room = min(right[subject] / part for subject, part in share.items())
+    left = {subject: int(room * part) for subject, part in share.items()}
+    kept = []
+    for example in examples:
+        subject = _SUBJECT[example.reasoning or ""]
+        if example.truth.normal:
+            left[subject] = left.get(subject, 0) - 1
+        if not example.truth.normal or left[subject] >= 0:
+            kept.append(example)
+    return kept
+
+
+def _even() -> dict[str, float]:
+    """How often each kind is planted, so that the four labels come equally often: the world's clearest, people more varied."""
+    clear = {
+        name: weight
+        for name, weight in BALANCES["core"].weights.items()
+        if KINDS[name].artifact.l2 != KINDS[_HUMAN[0]].artifact.l2
+    }
+    return clear | dict.fromkeys(_HUMAN, 1 / len(_HUMAN))
+
+
+def _write(path: Path, examples: Iterable[TrainingExample]) -> Sequence[str]:
+    rows = [
+        json.dumps(
+            {
+                "images": f"pictures/{example.example_id}.png",
+                "prompt": example.prompt,
+                "response": render_magicmirror(example.truth, example.reasoning)
+                if example.reasoning
+                else magicmirror_json(example.truth),
+                "example_id": example.example_id,
+                "hard_positive": example.hard_positive,
+            },
+            ensure_ascii=False,
+        )
+        for example in examples
+    ]
+    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return rows

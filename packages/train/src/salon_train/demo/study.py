@@ -1,0 +1,98 @@
+"""Several seeds beside each other, each in a process of its own; what they measure is on disk as it comes.
+
+FOLDER/seed-0/measured.jsonl    one line per measurement
+FOLDER/seed-0/…                 pictures, weights and logs; a second call goes on after the last finished stage
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from salon_taxonomy.errors import InputError
+from salon_train.demo.experiment import Arm, Measured, Progress, Tell, run_seed
+from salon_train.demo.recipe import Recipe
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import Queue
+
+DEMO: tuple[Arm, ...] = (Arm.SFT, Arm.FULL, Arm.IMPROVE, Arm.SFT_MORE)
+"""What `salon train demo` shows: GRPO undoing a biased cold start; GRPO after the best cold start, and its control."""
+ABLATIONS: tuple[Arm, ...] = (Arm.SFT, Arm.FULL, Arm.NO_BUCKETS, Arm.NO_RESAMPLING, Arm.NO_CONSISTENCY)
+"""The rows of the paper's Table 4."""
+
+
+def run_study(
+    folder: Path,
+    recipe: Recipe,
+    *,
+    seeds: Sequence[int],
+    arms: tuple[Arm, ...],
+    processes: int = 1,
+    again: bool = False,
+    tell: Tell = lambda _: None,
+) -> list[Measured]:
+    """Run all seeds; what comes out does not depend on the number of processes.
+
+    Args:
+        folder: for everything; kept.
+        recipe: sizes.
+        seeds: each another set of pictures, weights and draws.
+        arms: of each seed.
+        processes: seeds that run at once, each on one thread.
+        again: remove what these seeds have done before, and begin anew.
+        tell: called with what begins and how far it has come.
+
+    Raises:
+        InputError: for no seeds, one seed twice, or a number of processes below 1.
+    """
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise InputError("must be one or more different numbers", column="seeds", value=list(seeds))
+    if processes < 1:
+        raise InputError("must be at least 1", column="processes", value=processes)
+    for seed in seeds if again else ():
+        shutil.rmtree(folder / f"seed-{seed}", ignore_errors=True)
+    if processes == 1 or len(seeds) == 1:
+        return [measured for seed in seeds for measured in _one(folder, recipe, seed, arms, tell)]
+    context = get_context("spawn")
+    results: dict[int, list[Measured]] = {}
+    with context.Manager() as manager:
+        said: Queue[str | Progress] = manager.Queue()  # type: ignore[assignment]  # a proxy of one
+        with ProcessPoolExecutor(min(processes, len(seeds)), mp_context=context) as pool:
+            work = {pool.submit(_in_process, folder, recipe, seed, arms, said): seed for seed in seeds}
+            waiting = set(work)
+            while waiting:
+                for future in [each for each in waiting if each.done()]:
+                    results[work[future]] = future.result()
+                    waiting.remove(future)
+                for line in _heard(said):
+                    tell(line)
+    return [measured for seed in seeds for measured in results[seed]]
+
+
+def _in_process(folder: Path, recipe: Recipe, seed: int, arms: tuple[Arm, ...], said: Any) -> list[Measured]:
+    return list(_one(folder, recipe, seed, arms, said.put))
+
+
+def _one(folder: Path, recipe: Recipe, seed: int, arms: tuple[Arm, ...], tell: Tell) -> Iterator[Measured]:
+    own = folder / f"seed-{seed}"
+    own.mkdir(parents=True, exist_ok=True)
+    with (own / "measured.jsonl").open("w", encoding="utf-8") as file:
+        for measured in run_seed(own, recipe, seed=seed, arms=arms, tell=tell):
+            file.write(measured.as_json() + "\n")
+            file.flush()
+            yield measured
+
+
+def _heard(said: Any) -> "Iterator[str | Progress]":
+    """What was said so far; waits a moment for the first word."""
+    from queue import Empty
+
+    try:
+        yield said.get(timeout=0.2)
+        while True:
+            yield said.get_nowait()
+    except Empty:
+        return

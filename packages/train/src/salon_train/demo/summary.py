@@ -1,0 +1,161 @@
+"""What a study came to: means over seeds with intervals, rises within seeds, and the paper's ablations beside ours."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean, stdev
+from types import MappingProxyType
+from typing import Final
+
+from salon_taxonomy.training_example import MAIN_BUCKETS
+from salon_train.demo.experiment import Arm, Measured
+
+LABELS: Final = MAIN_BUCKETS[1:]
+"""The four main L2 labels."""
+_STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""97.5 % points of Student's t with 1, 2, … degrees of freedom."""
+_NORMAL: Final = 1.96
+
+
+def _paper(f1: float, artifact: tuple[float, float, float], recalls: tuple[float, ...]) -> Mapping[str, float]:
+    numbers = {"f1/macro": f1} | {f"recall/{label}": value for label, value in zip(LABELS, recalls, strict=True)}
+    kinds = ("precision/artifact", "recall/artifact", "f1/artifact")
+    return MappingProxyType(numbers | dict(zip(kinds, artifact, strict=True)))
+
+
+PAPER: Mapping[Arm, Mapping[str, float]] = MappingProxyType(
+    {
+        Arm.FULL: _paper(0.5261, (0.7756, 0.6381, 0.7001), (0.4621, 0.6177, 0.6563, 0.3616)),
+        Arm.NO_BUCKETS: _paper(0.4177, (0.5337, 0.9652, 0.6874), (0.0097, 0.8955, 0.9071, 0.5233)),
+        Arm.NO_RESAMPLING: _paper(0.5153, (0.7725, 0.5937, 0.6714), (0.4917, 0.5624, 0.6322, 0.3529)),
+        Arm.NO_CONSISTENCY: _paper(0.5120, (0.7448, 0.6026, 0.6662), (0.5523, 0.5488, 0.6579, 0.3735)),
+        Arm.SFT: _paper(0.4306, (0.7205, 0.6936, 0.7068), (0.4567, 0.7382, 0.4615, 0.0798)),
+    }
+)
+"""Table 4 (macro F1 of the labels; precision, recall and F1 of artifact or not) and Table 6 (recalls) of paper 000."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over seeds.
+
+    Attributes:
+        mean: NaN without any seed.
+        low, high: 95 % interval by Student's t, as wide as so few seeds make it; NaN for one seed.
+        seeds: how many had a number.
+    """
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Estimate":
+        """From one value per seed.
+
+        Example:
+            >>> estimate = Estimate.of([0.2, 0.3, 0.4])
+            >>> round(estimate.mean, 3), round(estimate.low, 3), round(estimate.high, 3)
+            (0.3, 0.052, 0.548)
+        """
+        if not values:
+            return cls(math.nan, math.nan, math.nan, 0)
+        middle = mean(values)
+        if len(values) == 1:
+            return cls(middle, math.nan, math.nan, 1)
+        freedom = len(values) - 1
+        point = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else _NORMAL
+        room = point * stdev(values) / math.sqrt(len(values))
+        return cls(middle, middle - room, middle + room, len(values))
+
+    def __str__(self) -> str:
+        """As tables print it."""
+        if not self.seeds:
+            return "–"
+        if math.isnan(self.low):
+            return f"{self.mean:.3f}"
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def ends(measured: Iterable[Measured], arm: Arm, metric: str) -> dict[int, float]:
+    """The last number of an arm, by seed; a seed without one is left out."""
+    return {
+        each.seed: value
+        for each in measured
+        if each.arm is arm and each.last and _is_end(each) and (value := each.numbers.get(metric)) is not None
+    }
+
+
+def starts(measured: Iterable[Measured], arm: Arm, metric: str) -> dict[int, float]:
+    """What an arm of GRPO began with, by seed: its cold start."""
+    return {
+        each.seed: value
+        for each in measured
+        if each.arm is arm and each.stage == "grpo" and each.step == 0 and (value := each.numbers.get(metric)) is not None
+    }
+
+
+def rise(measured: Sequence[Measured], arm: Arm, metric: str = "f1_macro") -> Estimate:
+    """How much a metric rose over the cold start, within seeds."""
+    before, after = starts(measured, arm, metric), ends(measured, arm, metric)
+    return Estimate.of([after[seed] - before[seed] for seed in sorted(before.keys() & after.keys())])
+
+
+def difference(measured: Sequence[Measured], arm: Arm, metric: str, *, to: Arm = Arm.FULL) -> Estimate:
+    """How much an arm's last number differs from another's, within seeds."""
+    one, other = ends(measured, arm, metric), ends(measured, to, metric)
+    return Estimate.of([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
+
+
+def end(measured: Sequence[Measured], arm: Arm, metric: str) -> Estimate:
+    """The last number of an arm, over seeds."""
+    return Estimate.of(list(ends(measured, arm, metric).values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Whether leaving something out moved a number the way the paper's did.
+
+    Attributes:
+        arm: what was left out.
+        metric: which number.
+        paper: the paper's difference to its full recipe.
+        ours: ours, within seeds.
+    """
+
+    arm: Arm
+    metric: str
+    paper: float
+    ours: Estimate
+
+    @property
+    def verdict(self) -> str:
+        """``same``, ``other``, or ``unclear`` when our interval holds 0."""
+        if not self.ours.seeds or self.ours.low <= 0 <= self.ours.high or math.isnan(self.ours.low):
+            return "unclear"
+        return "same" if (self.ours.mean > 0) == (self.paper > 0) else "other"
+
+
+def directions(measured: Sequence[Measured]) -> list[Direction]:
+    """Every number that the paper's text makes something of."""
+    wanted = [
+        (Arm.NO_BUCKETS, "f1/macro"),
+        *((Arm.NO_BUCKETS, f"recall/{label}") for label in LABELS),
+        (Arm.NO_RESAMPLING, "f1/macro"),
+        (Arm.NO_RESAMPLING, "precision/artifact"),
+        (Arm.NO_CONSISTENCY, "f1/macro"),
+        (Arm.NO_CONSISTENCY, "f1/artifact"),
+        (Arm.SFT, "f1/macro"),
+        (Arm.SFT, "f1/artifact"),
+    ]
+    return [
+        Direction(arm, metric, PAPER[arm][metric] - PAPER[Arm.FULL][metric], difference(measured, arm, metric))
+        for arm, metric in wanted
+        if ends(measured, arm, metric)
+    ]
+
+
+def _is_end(each: Measured) -> bool:
+    """Whether a stage is its arm's last: the clean cold start is the beginning of another arm's story, not its end."""
+    return each.stage == "grpo" or each.arm in (Arm.SFT, Arm.SFT_MORE)

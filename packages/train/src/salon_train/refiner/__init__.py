@@ -1,0 +1,92 @@
+"""R³-Refiner: a policy learns to see what is wrong with a picture and to say how to mend it (R³-Bench, section 3.1).
+
+    train_refiner, read_refiner_configuration     ``salon train refine CONFIG.toml``
+    train_warm_up, Lesson                         SFT on a teacher's replies before it
+    PolicyVerifier, verdict_probabilities         the policy's certainty that a picture matches, for R_rect
+    QuestionVerifier, CachingEditor               the alternative by questions; an editor that cannot end a run
+    run_study, Arm                                ``salon train refine-demo``: Table 4 in small
+
+Nothing is imported before its first use (PEP 562).
+"""
+
+from typing import TYPE_CHECKING
+
+from salon_taxonomy.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from salon_train.refiner.rewards import CachingEditor, EditCounts
+    from salon_train.refiner.rows import Lesson, RefinerRow
+    from salon_train.refiner.scene_evaluation import SceneEvaluation, evaluate_on_scenes
+    from salon_train.refiner.settings import RefinementSettings, RefinerConfiguration, read_refiner_configuration
+    from salon_train.refiner.small_scenes import draw_small_scenes
+    from salon_train.refiner.stage import train_refiner, train_warm_up
+    from salon_train.refiner.study import Arm, ArmResult, StudySettings, run_study
+    from salon_train.refiner.teacher import Habits, build_tiny_policy, teacher_reply
+    from salon_train.refiner.verifiers import PolicyVerifier, QuestionVerifier, verdict_probabilities
+
+__all__ = [
+    "Arm",
+    "ArmResult",
+    "CachingEditor",
+    "EditCounts",
+    "Habits",
+    "Lesson",
+    "PolicyVerifier",
+    "QuestionVerifier",
+    "RefinementSettings",
+    "RefinerConfiguration",
+    "RefinerRow",
+    "SceneEvaluation",
+    "StudySettings",
+    "build_tiny_policy",
+    "draw_small_scenes",
+    "evaluate_on_scenes",
+    "read_refiner_configuration",
+    "run_study",
+    "teacher_reply",
+    "train_refiner",
+    "train_warm_up",
+    "verdict_probabilities",
+]
+
+_BY_MODULE = {
+    "rewards": (
+        "CachingEditor",
+        "EditCounts",
+    ),
+    "rows": (
+        "Lesson",
+        "RefinerRow",
+    ),
+    "scene_evaluation": (
+        "SceneEvaluation",
+        "evaluate_on_scenes",
+    ),
+    "settings": (
+        "RefinementSettings",
+        "RefinerConfiguration",
+        "read_refiner_configuration",
+    ),
+    "small_scenes": ("draw_small_scenes",),
+    "stage": (
+        "train_refiner",
+        "train_warm_up",
+    ),
+    "study": (
+        "Arm",
+        "ArmResult",
+        "StudySettings",
+        "run_study",
+    ),
+    "teacher": (
+        "Habits",
+        "build_tiny_policy",
+        "teacher_reply",
+    ),
+    "verifiers": (
+        "PolicyVerifier",
+        "QuestionVerifier",
+        "verdict_probabilities",
+    ),
+}
+__getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

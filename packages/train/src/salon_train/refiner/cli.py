@@ -1,0 +1,129 @@
+"""``salon train refine`` and ``refine-demo``: train a refiner, and the small study of its rewards. Parse, one call, print."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from salon_taxonomy.file_options import InputPath
+
+if TYPE_CHECKING:
+    from salon_train.refiner.study import ArmResult, MeanOverSeeds
+
+_FORMAT = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+_ARMS = ["reason", "questions", "hrm", "hrm-ungated", "hrm-guarded"]
+
+
+@click.command()
+@click.argument("file", metavar="CONFIG.toml", type=InputPath())
+@click.option(
+    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="A setting in place of the file's: refine.steps=10. Repeat."
+)
+@click.option("--again", is_flag=True, help="Remove what an earlier run left, and begin anew.")
+@click.option("--dry-run", is_flag=True, help="Check everything, print the plan, and train nothing.")
+@_FORMAT
+def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form: str) -> None:
+    """Train a refiner: a policy that sees what is wrong with a picture and says how to mend it.
+
+    GRPO on two rewards: the verdict, and how sure the policy itself is of the picture that an editor made of its
+    instruction. Instructions that rewrite the prompt earn nothing; when the editor fails, the group abstains.
+
+    A second call goes on from the last checkpoint. A run that degenerates (all rewards equal, no reply readable, no edit any
+    more, a number that is none) or games its reward (it rewrites the prompt, passes every picture, …) is ended with exit code
+    1 and the reason. The result stands in FOLDER/refine/model, which `salon refine --judge transformers:FOLDER/refine/model`
+    takes.
+
+    \b
+    Example:
+      salon bench scenes generate --output drawn --per-category 50
+      salon train preset r3-refiner-7b > refiner.toml
+      salon train refine refiner.toml --dry-run
+      salon train refine refiner.toml
+    """
+    from salon_train.assessor.cli import changes_of, train_and_show
+    from salon_train.refiner.settings import read_refiner_configuration
+
+    configuration = read_refiner_configuration(file, changes=changes_of(changes))
+    train_and_show(configuration, "refine", again=again, dry_run=dry_run, form=form)
+
+
+@click.command("refine-demo")
+@click.argument("folder", type=InputPath(file_okay=False))
+@click.option("--seeds", type=click.IntRange(1, 10), default=3, show_default=True, help="Runs from random weights to the end.")
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
+@click.option(
+    "--arm", "arms", multiple=True, type=click.Choice(_ARMS), help="A reward to compare; repeat. Default: all of them."
+)
+@click.option("--steps", type=click.IntRange(min=1), help="Of GRPO. Default: the study's own.")
+@_FORMAT
+def refine_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
+    """See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.
+
+    A tiny policy learns from a teacher with bad habits and then from each reward, on drawn scenes with the draw editor. The
+    table stands beside paper 002's Table 4. Every policy is kept below FOLDER; the same command goes on where it was stopped.
+
+    \b
+    Example:
+      salon train refine-demo study
+      salon train refine-demo quick --seeds 1 --arm hrm
+      salon train refine-demo fresh --seeds 5 --first-seed 10
+    """
+    from salon_train.refiner.study import Arm, StudySettings, run_study
+
+    settings = StudySettings()
+    if steps is not None:
+        settings = StudySettings(grpo=settings.grpo.model_copy(update={"steps": steps}))
+    results = run_study(
+        folder,
+        seeds=range(first_seed, first_seed + seeds),
+        arms=[Arm(each) for each in arms or _ARMS],
+        settings=settings,
+        told=lambda line: click.echo(line, err=True),
+    )
+    if form == "json":
+        click.echo(json.dumps([asdict(each) for each in results], indent=2))
+    else:
+        _print(results, folder)
+
+
+def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from salon_train.refiner.study import PUBLISHED, Arm, over_seeds, paired
+
+    table = Table("reward", "S_ref", "S_rect", "verdict", "illusory", "002: S_ref", "002: S_rect")
+    for arm in Arm:
+        mine = [each.evaluation for each in results if each.arm is arm]
+        if not mine:
+            continue
+        cells = [[each.s_ref for each in mine], [each.s_rect for each in mine], [each.verdict for each in mine]]
+        evasive = [each.illusory for each in mine if each.illusory is not None]
+        shown = [_figure(over_seeds(values)) if values else "none" for values in (*cells, evasive)]
+        table.add_row(arm, *shown, *(f"{value:.2f}" for value in PUBLISHED.get(arm, ())))
+    differences = Table("difference, paired by seed", "S_ref", "S_rect")
+    pairs = [
+        *((arm, Arm.COLD_START) for arm in Arm if arm is not Arm.COLD_START),
+        (Arm.HRM, Arm.REASON),
+        (Arm.HRM, Arm.HRM_GUARDED),
+    ]
+    for arm, other in pairs:
+        found = paired(results, arm, other)
+        if found:
+            s_ref, s_rect = zip(*found.values(), strict=True)
+            differences.add_row(f"{arm} − {other}", _figure(over_seeds(s_ref), "+.3f"), _figure(over_seeds(s_rect), "+.3f"))
+    console = Console(width=110)
+    console.print(table)
+    console.print(differences)
+    seeds = len({each.seed for each in results})
+    click.echo(f"{seeds} {'seed' if seeds == 1 else 'seeds'}; 95 % intervals over seeds. Policies: {folder}")
+
+
+def _figure(value: "MeanOverSeeds", form: str = ".3f") -> str:
+    mean = format(value.mean, form)
+    return mean if value.half_width is None else f"{mean} ± {value.half_width:.3f}"

@@ -1,0 +1,88 @@
+"""What a run sampled, as JSON Lines that ``salon reward audit`` reads: ``FOLDER/grpo/completions.jsonl``.
+
+One line per kept completion: ``step``, ``group_id``, ``example_id``, ``bucket``, ``completion``, ``truth``, ``reward`` (the
+weighted sum), ``rewards`` (by name, and their terms as ``NAME/TERM``), ``completion_tokens``. One line per evaluation: ``step``
+and ``held_out``, the metric that the monitors hold against the reward.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from salon_rewards.json_lines import file_lines, json_lines
+from salon_taxonomy.errors import InputError
+from salon_train.run.events import TrainingEvent
+from salon_train.run.rollouts import evenly
+
+if TYPE_CHECKING:
+    from salon_train.run.completion_parsing import SampledCompletions
+
+
+class CompletionsFile:
+    """Appends to the file; a listener of a trainer (:meth:`keep`) and a watcher of events (:meth:`happened`) at once.
+
+    What a killed run had written after its last checkpoint is removed first: it is sampled again.
+
+    Args:
+        path: of the file.
+        most: completions of each generation batch, evenly over its groups.
+        metric: of an evaluation, by name.
+        resumed: the step of the checkpoint that the run goes on from; None: it begins, and so does the file.
+    """
+
+    def __init__(self, path: Path, *, most: int, metric: str, resumed: int | None) -> None:
+        self._path = path
+        self._most = most
+        self._metric = metric
+        _cut(path, resumed)
+
+    def keep(self, sampled: "SampledCompletions") -> None:
+        """Write some completions of a generation batch."""
+        rows = []
+        for place in evenly(len(sampled.completions), self._most):
+            each = sampled.completions[place]
+            row: dict[str, Any] = {"step": sampled.step, "group_id": f"{sampled.step}/{each.group}"}
+            row |= {"example_id": each.example_id or None, "bucket": each.bucket or None}
+            row |= {"completion": each.text, "truth": each.truth, "reward": each.total}
+            row |= {"rewards": {**each.rewards, **each.terms}}
+            rows.append(row | {"completion_tokens": each.tokens})
+        self._append(rows)
+
+    def happened(self, event: TrainingEvent) -> None:
+        """Write the metric of an evaluation; an undefined one is no line."""
+        value = event.facts.get(self._metric) if event.what == "evaluated" else None
+        if value is not None:
+            self._append([{"step": event.step, "held_out": value}])
+
+    def _append(self, rows: list[dict[str, Any]]) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+
+
+def _cut(path: Path, resumed: int | None) -> None:
+    """Leave what stood in the file when the checkpoint was written.
+
+    Raises:
+        InputError: for a line that this file never wrote, unless it is the last one and a kill cut it off.
+    """
+    if resumed is None:
+        path.unlink(missing_ok=True)
+        return
+    if not path.is_file():
+        return
+    *whole, _ = file_lines(path)  # behind the last line's end stands nothing, or what a kill cut off
+    rows = json_lines(whole, path)
+    kept = [whole[number - 1] + b"\n" for number, row in rows if _stands(row, resumed, path, number)]
+    part = path.with_suffix(".part")
+    part.write_bytes(b"".join(kept))
+    part.replace(path)
+
+
+def _stands(row: Mapping[str, Any], resumed: int, path: Path, line: int) -> bool:
+    """A checkpoint is written after the evaluation of its step, and before the step's completions are sampled."""
+    step = row.get("step")
+    if not isinstance(step, int):
+        hint = "Remove the file, or the line, to go on without it."
+        raise InputError("must be a whole number", source=path, line=line, column="step", value=step, hint=hint)
+    return step < resumed or (step == resumed and "held_out" in row)

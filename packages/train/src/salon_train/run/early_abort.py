@@ -1,0 +1,151 @@
+"""When a run has stopped making sense: no reward differs, no answer can be read, or a number is none.
+
+Such a run burns hours and ends with weights that are worth nothing, so it is ended with a message and exit code 1. What was
+saved before stays.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from salon_taxonomy.errors import IncompleteError
+from salon_train.configuration.schema import DegenerationSection
+
+
+class DegeneratedError(IncompleteError):
+    """A training run was ended because nothing good could come of it any more.
+
+    Attributes:
+        reason: ``equal_rewards``, ``invalid_answers``, ``unscored``, ``reward``, ``loss``, ``gradient`` or ``monitor NAME``.
+        step: optimizer steps that had been done.
+    """
+
+    def __init__(self, reason: str, step: int, text: str) -> None:
+        self.reason = reason
+        self.step = step
+        super().__init__(text)
+
+
+@dataclass(frozen=True, slots=True)
+class SampledBatch:
+    """What the monitor needs to know of one generation batch.
+
+    Attributes:
+        groups: the sums of rewards of each group's completions; NaN for a completion that no reward scored.
+        readable: how many completions follow the grammar of answers.
+    """
+
+    groups: Sequence[Sequence[float]]
+    readable: int
+
+    @property
+    def unscored(self) -> int:
+        """Completions that no reward scored."""
+        return sum(math.isnan(value) for group in self.groups for value in group)
+
+    @property
+    def completions(self) -> int:
+        """All of them."""
+        return sum(len(group) for group in self.groups)
+
+    @property
+    def equal(self) -> int:
+        """Groups in which nothing can be learned: all their scored completions earned the same."""
+        return sum(len({value for value in group if not math.isnan(value)}) < 2 for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What to do about each way to degenerate, in the words of the command that ran."""
+
+    invalid_answers: str
+    unscored: str
+    equal_rewards: str
+
+
+ASSESSOR_HINTS: Final = Hints(
+    "Train longer with `salon train sft` first, or allow longer completions (grpo.longest).",
+    "Look at the judge that the rewards ask; log.jsonl counts what they abstained from.",
+    "Raise grpo.temperature or grpo.generations, or begin with a model that errs in more than one way.",
+)
+
+
+class DegenerationMonitor:
+    """Counts bad generation batches in a row.
+
+    Args:
+        limits: how many are too many.
+        hints: that stand in the message.
+
+    Example:
+        >>> monitor = DegenerationMonitor(DegenerationSection(equal_rewards=2))
+        >>> monitor.sampled(SampledBatch([[1.0, 1.0], [0.0, 0.0]], readable=4), step=7)
+        >>> monitor.sampled(SampledBatch([[2.0, 2.0], [1.0, 1.0]], readable=4), step=8)
+        Traceback (most recent call last):
+        ...
+        salon_train.run.early_abort.DegeneratedError: ended at step 8: for 2 generation batches in a row ...
+    """
+
+    def __init__(self, limits: DegenerationSection, hints: Hints = ASSESSOR_HINTS) -> None:
+        self._limits = limits
+        self._hints = hints
+        self._equal = 0
+        self._invalid = 0
+        self._unscored = 0
+
+    def sampled(self, batch: SampledBatch, *, step: int) -> None:
+        """Look at one generation batch.
+
+        Raises:
+            DegeneratedError: when it is one bad batch too many.
+        """
+        all_unscored = batch.unscored == batch.completions
+        self._unscored = self._unscored + 1 if all_unscored else 0
+        self._equal = self._equal + 1 if not all_unscored and batch.equal == len(batch.groups) else 0
+        self._invalid = self._invalid + 1 if not batch.readable else 0
+        limits = self._limits
+        if limits.invalid_answers and self._invalid >= limits.invalid_answers:
+            raise degenerated(
+                "invalid_answers", step, self._invalid, "no completion could be read as an answer",
+                self._hints.invalid_answers,
+            )  # fmt: skip
+        if limits.unscored and self._unscored >= limits.unscored:
+            raise degenerated(
+                "unscored", step, self._unscored, "no reward scored any completion",
+                self._hints.unscored,
+            )  # fmt: skip
+        if limits.equal_rewards and self._equal >= limits.equal_rewards:
+            raise degenerated(
+                "equal_rewards", step, self._equal, "the completions of every group earned the same, so nothing is learned",
+                self._hints.equal_rewards,
+            )  # fmt: skip
+
+    def loss(self, value: float, *, step: int) -> None:
+        """Look at a loss.
+
+        Raises:
+            DegeneratedError: when it is not finite.
+        """
+        _finite("loss", value, step)
+
+    def gradient(self, norm: float, *, step: int) -> None:
+        """Look at the norm of a gradient, before the weights are changed by it.
+
+        Raises:
+            DegeneratedError: when it is not finite.
+        """
+        _finite("gradient", norm, step)
+
+
+def _finite(what: str, value: float, step: int) -> None:
+    if not math.isfinite(value):
+        raise DegeneratedError(
+            what, step, f"ended at step {step}: the {what} is {value}; the weights were not changed by it.\n"
+            "Lower the learning rate, or compute in float32 (model.compute); the last checkpoint is from before.",
+        )  # fmt: skip
+
+
+def degenerated(reason: str, step: int, batches: int, what: str, hint: str) -> DegeneratedError:
+    """The error of a run in which, for so many generation batches in a row, something went wrong."""
+    return DegeneratedError(reason, step, f"ended at step {step}: for {batches} generation batches in a row {what}.\n{hint}")

@@ -1,0 +1,228 @@
+"""Where the files of one stage of a run lie, and who may write there.
+
+FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
+  configuration.json   what the stage was told; a second call with another one is refused
+  begun.json           when it was begun: which run this is, in a store
+  changeable.json      what the latest call was told besides: it may be another thing in the next
+  examples.json        how many examples it learns from, and their digest; a second call with others is refused
+  log.jsonl            what happened, one line each
+  completions.jsonl    some of what the policy wrote, as `salon reward audit` reads it
+  checkpoint-N/        what a killed run goes on from
+  model/               the result: weights or adapters, and the processor
+  finished.json        written last
+"""
+
+import fcntl
+import hashlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar
+
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.schema import StageConfiguration
+from salon_train.run.checkpoints import Checkpoint, whole_checkpoints
+
+Stage: TypeAlias = Literal["sft", "grpo", "refine"]
+Row = TypeVar("Row")
+_FREE: Final = ("log", "store", "evaluation", "checkpoints", "degeneration", "monitors")
+"""Sections that do not change which weights come out, and may be changed between two calls."""
+_BEGUN: Final = "begun.json"
+_OTHER_STAGES: Final = {"sft": ("grpo", "refine", "editor"), "grpo": ("sft",), "refine": ("sft",)}
+"""Sections of other stages, which may change between two calls of this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Generic[Row]):
+    """The rows of a stage.
+
+    Attributes:
+        examples: to learn from, or to evaluate on.
+        notes: what was left out, one sentence each.
+        identity: the values of a row that a resumed run must find again, as JSON can write them.
+    """
+
+    examples: tuple[Row, ...]
+    notes: tuple[str, ...]
+    identity: Callable[[Row], Sequence[object]]
+
+
+@dataclass(slots=True)
+class RunFolder:
+    """The folder of one stage; use it as a context manager, so that nobody else writes there.
+
+    Attributes:
+        path: of the stage.
+        stage: its name.
+    """
+
+    path: Path
+    stage: Stage
+    _lock: int | None = None
+    _notes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, configuration: StageConfiguration, stage: Stage) -> Self:
+        """The folder of a stage of a configured run; nothing is written."""
+        return cls(Path(configuration.run.folder) / stage, stage)
+
+    @property
+    def model(self) -> Path:
+        """The result."""
+        return self.path / "model"
+
+    @property
+    def log(self) -> Path:
+        """What happened."""
+        return self.path / "log.jsonl"
+
+    @property
+    def _note(self) -> Path:
+        return self.path / "configuration.json"
+
+    @property
+    def finished(self) -> Mapping[str, Any] | None:
+        """What the stage ended with; None while it has not."""
+        path = self.path / "finished.json"
+        return _noted(path) if path.is_file() else None
+
+    def finish(self, facts: Mapping[str, Any]) -> None:
+        """Say that the stage is done."""
+        _write(self.path / "finished.json", facts)
+
+    def last_checkpoint(self) -> Checkpoint | None:
+        """What a killed run goes on from."""
+        return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
+
+    def hold_against(self, configuration: StageConfiguration) -> None:
+        """Hold what shapes the weights against what the stage was begun with.
+
+        Raises:
+            InputError: when a setting that shapes the weights is another one now.
+        """
+        self._notes[_BEGUN] = {"at": datetime.now(UTC).isoformat()}
+        if not self._note.is_file():
+            return
+        told = _told(configuration, self.stage)
+        before = _noted(self._note)
+        key = next((key for key in sorted(told.keys() | before.keys()) if told.get(key) != before.get(key)), None)
+        if key is not None:
+            raise InputError(
+                f"this run was begun with {before.get(key)!r}, and is now told", source=self.path, key=key,
+                value=told.get(key), hint="Choose another run.folder, or begin anew with --again.",
+            )  # fmt: skip
+
+    def learn_from(self, rows: Rows[Any]) -> None:
+        """Compare the rows of the stage with those that it began with; :meth:`begin` writes their number and digest.
+
+        Raises:
+            InputError: the rows changed: a resumed run would continue with other prompts.
+        """
+        seen = hashlib.sha256()
+        for each in rows.examples:
+            seen.update(json.dumps(rows.identity(each)).encode())
+        path = self.path / "examples.json"
+        self._notes[path.name] = now = {"examples": len(rows.examples), "sha256": seen.hexdigest()}
+        if path.is_file() and (before := _noted(path)) != now:
+            problem = f"this run was begun with other rows ({before.get('examples')} of them), and now finds"
+            hint = "Give it the old files again, choose another run.folder, or begin anew with --again."
+            raise InputError(problem, source=self.path, key="data", value=len(rows.examples), hint=hint)
+
+    def begin(self, configuration: StageConfiguration) -> None:
+        """Note what the stage is told and what it learns from, once all of it is there and the first step is next."""
+        for name, value in {self._note.name: _told(configuration, self.stage), **self._notes}.items():
+            if name == _BEGUN and self.last_checkpoint() is not None:
+                continue  # begun by a version that did not note it
+            if not (self.path / name).is_file():
+                _write(self.path / name, value)
+        _write(self.path / "changeable.json", _flat(_told_besides(configuration)))
+
+    @property
+    def begun(self) -> str | None:
+        """When the stage was begun, anew or for the first time; None where that was not noted."""
+        path = self.path / _BEGUN
+        found = _noted(path) if path.is_file() else {} if self.last_checkpoint() else self._notes.get(_BEGUN, {})
+        return found.get("at")
+
+    def clear(self) -> None:
+        """Remove everything of this stage."""
+        for each in list(self.path.iterdir()) if self.path.is_dir() else ():
+            if each.name != "lock":
+                shutil.rmtree(each) if each.is_dir() else each.unlink()
+
+    def __enter__(self) -> Self:
+        """Take the folder.
+
+        Raises:
+            InputError: when another process trains in it, or it cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise InputError(f"cannot be written ({error.strerror})", source=self.path) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            self._lock = None
+            raise InputError("another process is training here", source=self.path) from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Leave it to others."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _noted(path: Path) -> dict[str, Any]:
+    """What stands in one of the folder's own files.
+
+    Raises:
+        InputError: it is cut off, or was changed by hand.
+    """
+    try:
+        noted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(
+            "cannot be read: it is cut off or was changed", source=path, hint="Begin anew with --again."
+        ) from error
+    return noted
+
+
+def _told(configuration: StageConfiguration, stage: Stage) -> dict[str, Any]:
+    """What shapes the weights of a stage, by dotted key."""
+    sections = configuration.model_dump(mode="json")
+    kept = {name: value for name, value in sections.items() if name not in (*_FREE, *_OTHER_STAGES[stage], "run")}
+    return {"stage": stage, **_flat({**kept, "run": {"seed": configuration.run.seed}})}
+
+
+def _told_besides(configuration: StageConfiguration) -> dict[str, Any]:
+    """The sections that shape no weights; JSON has no infinity, so a threshold that is never reached is written as ``inf``."""
+    sections = configuration.model_dump(mode="json", include=set(_FREE))
+    for name, pair in sections.get("monitors", {}).get("thresholds", {}).items():
+        sections["monitors"]["thresholds"][name] = [value if math.isfinite(value) else "inf" for value in pair]
+    return sections
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _write(path: Path, value: Mapping[str, Any]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
+    part.replace(path)

@@ -1,0 +1,173 @@
+"""Is the policy gaming its reward? The monitors of ``salon_rewards``, shown every generation batch while GRPO trains.
+
+completions ──► RunWatch ──► MonitorBoard ──► ``watched`` in log.jsonl; ``warned`` when a monitor begins to; a stop ends the run
+evaluation  ──►    ┘ the held-out metric, for its divergence from the reward
+
+``watched`` holds ``verdict`` (the gravest), ``completions``, ``unreadable`` and ``readings``, one object for each monitor,
+made for SQL (docs/monitors.md): ``monitor``, ``value`` and ``verdict`` (null where there is none), ``threshold`` (null: none),
+``samples`` and ``detail``.
+"""
+
+import math
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from salon_rewards.monitors import MONITORS, Alarm, Grammar, Monitor, MonitorBoard, Reading, Watched
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.schema import MonitorsSection
+from salon_train.run.early_abort import DegeneratedError
+from salon_train.run.events import TrainingEvent, TrainingWatcher
+
+if TYPE_CHECKING:
+    from salon_train.run.completion_parsing import SampledCompletions
+
+_STATE: Final = "monitors.pickle"
+_ELSEWHERE: Final[Mapping[str, Mapping[str, float]]] = {"unreadable": {"stop": math.inf}}
+"""A policy that cannot write answers yet games nothing; ``[degeneration] invalid_answers`` gives it up in time."""
+
+
+def board_of(section: MonitorsSection, grammar: Grammar) -> MonitorBoard | None:
+    """The monitors that a configuration asks for; None: none.
+
+    Args:
+        section: of the configuration.
+        grammar: how the completions are written.
+
+    Raises:
+        InputError: for a monitor that does not exist, or thresholds that are none.
+
+    Example:
+        >>> board = board_of(MonitorsSection(which=("length_drift",), thresholds={"length_drift": (2, 5)}), Grammar.MAGICMIRROR)
+        >>> board.monitors[0].thresholds
+        Thresholds(warn=2.0, stop=5.0)
+    """
+    if not section.on:
+        return None
+    builders = {build.name: build for build in MONITORS[grammar]}  # type: ignore[attr-defined]
+    for key, names in (("which", section.which or ()), ("thresholds", section.thresholds)):
+        for name in names:
+            if name not in builders:
+                raise InputError("unknown monitor", key=f"monitors.{key}", value=name, allowed=builders)
+    monitors: list[Monitor] = []
+    for name in section.which or builders:
+        options = dict(_ELSEWHERE.get(name, {}))
+        if name in section.thresholds:
+            options = dict(zip(("warn", "stop"), section.thresholds[name], strict=True))
+        try:
+            monitors.append(builders[name](**options))
+        except InputError as error:
+            key = f"monitors.thresholds.{name}"
+            raise InputError(f"{error.problem}:", key=key, value=section.thresholds.get(name)) from None
+    return MonitorBoard(monitors, grammar=grammar)
+
+
+class RunWatch:
+    """Shows a board what a run samples and how it does on held-out pictures; runs on the main process only.
+
+    A listener of :class:`~salon_train.trl.grpo.PolicyTrainer` (:meth:`sampled`) and a watcher of events
+    (:meth:`happened`, for evaluations) at once.
+
+    Args:
+        board: the monitors.
+        section: what follows from a warning and from a stop.
+        watcher: told what the monitors say.
+        steps: optimizer steps of the whole run.
+        metric: what of an evaluation is held against the reward, by name.
+    """
+
+    def __init__(
+        self, board: MonitorBoard, section: MonitorsSection, watcher: TrainingWatcher, *, steps: int, metric: str
+    ) -> None:
+        self._metric = metric
+        self._board = board
+        self._section = section
+        self._watcher = watcher
+        self._steps = steps
+        self._evaluated: list[tuple[int, float]] = []
+        self._loud: dict[str, Alarm | None] = {}
+
+    def sampled(self, sampled: "SampledCompletions") -> None:
+        """Look at one generation batch.
+
+        Raises:
+            DegeneratedError: a monitor says stop, or warns where the configuration wants no warning.
+        """
+        evaluated, self._evaluated = dict(self._evaluated), []
+        held_out = evaluated.pop(sampled.step, None)
+        for step, value in evaluated.items():  # at which nothing was sampled
+            self._heard(self._board.look([], step=step, reward=[], held_out=value))
+        rows = sampled.completions
+        seen = self._board.look(
+            [each.text for each in rows],
+            step=sampled.step,
+            truth=None if all(each.truth is None for each in rows) else [each.truth for each in rows],
+            reward=[each.total for each in rows],
+            example_id=[each.example_id or f"group {each.group}" for each in rows],
+            completion_tokens=[each.tokens for each in rows],
+            held_out=held_out,
+        )
+        self._heard(seen)
+
+    def happened(self, event: TrainingEvent) -> None:
+        """Keep the metric of an evaluation until the next completions are sampled, by the same weights where it can be."""
+        value = event.facts.get(self._metric) if event.what == "evaluated" else None
+        if isinstance(value, int | float):
+            self._evaluated.append((event.step, float(value)))
+
+    def save(self, folder: Path) -> None:
+        """Keep what the monitors have seen beside a checkpoint."""
+        (folder / _STATE).write_bytes(pickle.dumps((self._board, self._evaluated, self._loud)))
+
+    def load(self, folder: Path) -> None:
+        """Go on where a checkpoint was written, with the thresholds of now; monitors that it does not know begin anew."""
+        path = folder / _STATE
+        if not path.is_file():
+            return
+        board, self._evaluated, self._loud = pickle.loads(path.read_bytes())  # noqa: S301 - of this run, like its weights
+        fresh, self._board = self._board, board
+        known: dict[str, Any] = {monitor.name: monitor for monitor in board.monitors}
+        configured: list[Any] = list(fresh.monitors)
+        for monitor in configured:
+            if monitor.name in known:
+                known[monitor.name].thresholds = monitor.thresholds
+        board.monitors = tuple(known.get(monitor.name, monitor) for monitor in configured)
+
+    def _heard(self, seen: Watched) -> None:
+        """Tell what the monitors say, and end the run where the configuration wants that."""
+        counted = {"verdict": str(seen.verdict), "completions": seen.completions, "unreadable": seen.unreadable}
+        self._tell("watched", seen.step, {**counted, "readings": [_told(item) for item in seen.readings]})
+        acts = {Alarm.WARN: self._section.on_warn, Alarm.STOP: self._section.on_stop}
+        for alarm in seen.alarms:
+            if alarm.verdict in acts and acts[alarm.verdict] == "stop":
+                raise DegeneratedError(f"monitor {alarm.name}", seen.step, _sentence(alarm))
+            if self._loud.get(alarm.name) is not alarm.verdict:
+                facts = {"monitor": alarm.name, "verdict": str(alarm.verdict), "value": alarm.value}
+                self._tell("warned", seen.step, {**facts, "threshold": alarm.threshold, "detail": alarm.detail})
+        self._loud = {alarm.name: alarm.verdict for alarm in seen.alarms}
+
+    def _tell(self, what: str, step: int, facts: Mapping[str, object]) -> None:
+        self._watcher.happened(TrainingEvent(what, step, self._steps, facts))  # type: ignore[arg-type]  # plain values
+
+
+def _told(item: Reading) -> dict[str, object]:
+    """A reading as it stands in the log; an infinite threshold, which JSON does not know, is null."""
+    return {
+        "monitor": item.name,
+        "value": item.value,
+        "verdict": None if item.verdict is None else str(item.verdict),
+        "threshold": item.threshold if math.isfinite(item.threshold) else None,
+        "samples": item.samples,
+        "detail": item.detail,
+    }
+
+
+def _sentence(alarm: Reading) -> str:
+    crossed = "below" if alarm.downwards else "at or above"
+    return (
+        f"ended at step {alarm.step}: the monitor {alarm.name} says {alarm.verdict}: {alarm.value:.4g} is {crossed} "
+        f"{alarm.threshold:.4g} ({alarm.detail}).\n"
+        f"The policy games its reward: look at completions (completions.jsonl), and change the reward. To go on all the same, "
+        f'set monitors.on_{alarm.verdict} = "log" or monitors.thresholds.'
+    )

@@ -1,0 +1,1 @@
+"""Subclasses of TRL's trainers: whole checkpoints, planned prompts, groups that abstain together, early abort."""
