@@ -13,7 +13,7 @@ from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.presets import PRESETS, preset_text
 from salon_curate.running import run, status
 from salon_curate.selection import select
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import ReplayJudge
 

@@ -108,8 +108,8 @@ class Term:
                 found = _numbers(one, source)
                 if found is None:
                     raise CovariateError("must hold numbers, as in the fit", source=source, column=one.name)
-                has.append(found / self.scale)
-        return has[0] if len(has) == 1 else has[0] - has[1]
+                has.append(found)
+        return (has[0] if len(has) == 1 else has[0] - has[1]) / self.scale
 
 
 def terms_of(frame: pl.DataFrame, covariate: Covariate, source: str, standardize: bool) -> list[Term]:
