@@ -1,8 +1,6 @@
 //! Models beyond plain Bradley-Terry, on their way out: tie models, covariates, online Elo, leagues that grow.
 
-use numpy::{
-    IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use salon_core::bradley_terry::{Likelihood, Settings};

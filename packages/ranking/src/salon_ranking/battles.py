@@ -1,4 +1,4 @@
-"""Battles: who met whom, and who won; from a frame, a file, or a result store."""
+"""Battles, the pairwise comparisons with their winners: from a frame, a file, or a result store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,9 +41,9 @@ class Battles:
         weight: the column with each battle's weight; None: every battle weighs 1.
         cells: the counts, for the numeric core.
         frame: the battles that count, with the columns that were given; without anchors.
-        everything: the same with anchors, for checks of raters; None: there are none.
+        everything: the same with anchors, for checks of raters; None without anchors.
         remarks: what a header says of how the battles were read: anchors left out, names that are nearly the same.
-        both_bad: battles that were taken out because they were judged both-bad; None: none were.
+        both_bad: battles that were left out because they were judged both-bad; None: all are counted.
     """
 
     source: str
@@ -274,7 +274,7 @@ class Battles:
 
     @property
     def rows(self) -> pl.LazyFrame:
-        """The rows of ``frame`` that count, those of weight 0 left out, with the number of each from 1 in ``__row``."""
+        """The rows of ``frame`` with a weight other than 0, with the number of each from 1 in ``__row``."""
         return counting(numbered(self.frame), self.weight)
 
     @cached_property
@@ -306,7 +306,7 @@ class Battles:
 
     @property
     def unrated_note(self) -> tuple[str, ...]:
-        """A sentence that names the models of :attr:`unrated`; none when there are none."""
+        """A sentence that names the models of :attr:`unrated`, if it has any."""
         names = self.unrated["model"].to_list()
         if not names:
             return ()
@@ -315,7 +315,7 @@ class Battles:
 
 
 def _counts(name: str, table: ArrayLike | None, models: int, source: str) -> NDArray[np.int64]:
-    """Return a square table of counts; zeros where there is none.
+    """Return a square table of counts; zeros without a table.
 
     Raises:
         BattleError: it is not a square of whole numbers of 0 or more with 0 on the diagonal.

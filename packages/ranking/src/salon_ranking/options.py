@@ -271,7 +271,7 @@ def _number(name: str, value: object, *, whole: bool) -> object:
 
 
 def workers(threads: int | None) -> int:
-    """Return the number of threads to use: as many as asked for, by default all processors that this process may use.
+    """Return the number of threads to use; by default all processors that this process may use.
 
     Raises:
         OptionError: ``threads`` is not a whole number within its range.

@@ -45,7 +45,7 @@ class GoodnessOfFit:
 
 @dataclass(frozen=True, eq=False)
 class CycleReport:
-    """Triads a > b > c > a, by who won more than half of their battles (ties as half wins).
+    """Cycles of majorities a > b > c > a; a majority is more than half of the battles, a tie half a win.
 
     Attributes:
         triads: triples of models of which all three pairs met and have a majority.
@@ -174,7 +174,7 @@ def _comparable(totals: PairTotals, ratings: Ratings) -> PairTotals:
 
 
 def _chances(ratings: Ratings, totals: PairTotals) -> Floats:
-    """The fitted probability of each outcome, shape (2 or 3, pairs): of a tie, too, where a tie model has seen one."""
+    """Return the fitted probability of each outcome, shape (2, pairs), or (3, pairs) with ties of a tie model."""
     if _has_ties(ratings, totals):
         won, tied, lost = chances_of(ratings, totals.first, totals.second)
         return np.stack([won, lost, tied])
@@ -183,7 +183,7 @@ def _chances(ratings: Ratings, totals: PairTotals) -> Floats:
 
 
 def _has_ties(ratings: Ratings, totals: PairTotals) -> bool:
-    """Return whether ties are an outcome of their own; a tie model of battles without any has no parameter for them."""
+    """Return whether a tie model has seen ties."""
     return ratings.options.ties != "half" and bool(totals.outcomes[2].any())
 
 

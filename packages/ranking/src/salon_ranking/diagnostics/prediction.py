@@ -1,4 +1,4 @@
-"""Predictions of battles by a fit, and how good they are: the log-loss of battles that the fit has not seen."""
+"""Predictions of battles by a fit, and their log-loss."""
 
 from dataclasses import dataclass
 

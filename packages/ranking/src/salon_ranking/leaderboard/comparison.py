@@ -83,7 +83,7 @@ class VoteComparison:
             ``other_rating`` and ``other_rank`` by the second, ``change`` (places gained from the second to the first),
             ``difference`` (rating less other rating, Elo points), ``ci_low``, ``ci_high``, ``p_value``, ``p_holm`` (corrected
             over all rows); the last four are null where no interval is known.
-        header: how it was made, and why there is no interval where there is none.
+        header: how it was made, and why intervals are missing.
     """
 
     table: pl.DataFrame

@@ -53,7 +53,7 @@ def match_effects(ratings: Ratings) -> Floats:
 
 
 def _changes(league: FittedLeague, inverse: Floats) -> Floats:
-    """Return the largest change of θ_i - θ_base by one more match of i with j, over its outcomes; shape (n, n)."""
+    """Return the largest change of θ_i - θ_base by one more match of i with j, shape (n, n)."""
     theta, base = league.log_strengths, league.base
     models = len(theta)
     own = np.diag(inverse)[:models]

@@ -68,7 +68,7 @@ def rank(
     The rating is the fit to all battles, never an average of replicates. Every replicate resamples battles (or, with
     ``cluster``, whole clusters) with replacement and is fitted again; its uncertainty includes that of the baseline.
     A model that no chain of battles joins to the baseline in a replicate has no value in it (``replicates_used``): a prior
-    compares nobody. A replicate without a finite estimate has none at all (``degenerate``). Such replicates count beyond both
+    joins no models. A replicate without a finite estimate has none at all (``degenerate``). Such replicates count beyond both
     ends of an interval; where they are more than one tail, the interval is null (few battles of a model), or all are sandwiches
     (degenerate replicates), and ``Leaderboard.warnings`` says so. The same seed gives the same intervals, bit for bit, on any
     number of threads. Ctrl-C stops at once.

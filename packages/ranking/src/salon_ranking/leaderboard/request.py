@@ -83,8 +83,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Request:
-    """The options of ``salon rank``, each as its help says; ``choice`` has those that choose a model, ``votes`` those of
-    :meth:`salon_ranking.Battles.read`."""
+    """The options of ``salon rank``.
+
+    ``choice`` has those that choose a model, ``votes`` those of :meth:`salon_ranking.Battles.read`.
+    """
 
     battles: Path
     choice: Choice
@@ -166,7 +168,7 @@ def check_request(request: Request) -> None:
         problem = "contributions of prompts are for plain Bradley-Terry by maximum likelihood"
         raise OptionError(problem, hint=hint)
     if request.raters is not None and not (request.exclude_flagged or request.wants_page):
-        hint = "Add --exclude-flagged to leave out whom it flags, or --output board.html to show it."
+        hint = "Add --exclude-flagged to leave out flagged raters, or --output board.html to show them."
         raise OptionError("nothing was asked for that uses the table of", value="--raters", hint=hint)
 
 

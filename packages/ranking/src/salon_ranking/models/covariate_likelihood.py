@@ -134,7 +134,7 @@ class CovariateLikelihood:
                 raise CovariateCollinearityError("the two sides never differ in", source=self.source, value=term.name)
         for term, share in zip(self.terms, _core.unexplained(self.cells.models, self.rows), strict=True):
             if not share > _UNEXPLAINED:
-                hint = "Leave it out: its effect cannot be told from the models' strengths or from the covariates before it."
+                hint = "Leave it out: its effect is confounded with the models' strengths or with the covariates before it."
                 problem = "is determined by what else is fitted:"
                 raise CovariateCollinearityError(problem, source=self.source, value=term.name, hint=hint)
 

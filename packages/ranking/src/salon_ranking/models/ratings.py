@@ -83,7 +83,7 @@ class Ratings:
         ratings: Elo points, at equal covariates; NaN where θ is.
         component: number of each model's strongly connected component, 0 the largest. Ratings of different components
             cannot be compared. All 0 unless ``components="separate"`` was needed. By Firth's estimator, components are
-            connected by battles, whoever won them.
+            connected by battles, won or lost.
         baselines: per component, the model whose rating is ``baseline_rating``.
         converged: whether the last step changed no parameter or difference of log-strengths by more than the tolerance.
         iterations: Newton steps (the most that any component took).
@@ -217,7 +217,7 @@ def fit(
     Raises:
         BattleError: there are no battles.
         UnratableError: some models won all or lost all of their battles against the rest, or never met it; by Firth's
-            estimator only the last. With a tie model also when nobody ever won, or no cycle of models has more wins than
+            estimator only the last. With a tie model also when every battle is a tie, or no cycle of models has more wins than
             ties, so that a tie parameter without bound fits best.
         CovariateError: a column is missing or incomplete; :class:`CovariateCollinearityError`: a covariate is determined
             by the models that met or by other covariates; :class:`CovariateSeparationError`: no finite coefficients exist.
