@@ -151,11 +151,11 @@ def correction(units: float, parameters: float) -> float:
 
 
 def free_parameters(bread: Floats, prior: Floats, models: int) -> float:
-    """Return how many parameters a fit has: without a prior one less, as strengths are known up to a constant.
+    """Return how many parameters a fit has: of strengths without a prior one less, as they are known up to a constant.
 
     With a prior, the effective number, the trace of H⁻¹(H - Λ) (Hastie & Tibshirani 1990, section 3.5).
     """
-    known = len(bread) - (0.0 if prior[:models].any() else 1.0)
+    known = len(bread) - (1.0 if models and not prior[:models].any() else 0.0)
     return known - float(np.diag(bread) @ prior)
 
 
@@ -184,7 +184,7 @@ def assembled(
         products: of the same shape, one per grouping; one without.
         counts: groups of each grouping; empty without.
         prior: Λ, shape (n + k,).
-        models: n.
+        models: n; 0 for a model without strengths.
         battles: how many there are.
     """
     from_prior = (bread * prior) @ bread
