@@ -23,7 +23,7 @@ from salon_arena.database import ASSIGNMENTS
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, seen_among
-from salon_bench.suites.generations import Generated
+from salon_bench.suites.contract.generations import Generated
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 

@@ -21,7 +21,7 @@ from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, seen_among
-from salon_bench.suites.generations import Generated
+from salon_bench.suites.contract.generations import Generated
 from salon_ranking.agreement import UndefinedError, fleiss_kappa
 from salon_taxonomy.taxonomy import Taxonomy
 

@@ -1,7 +1,7 @@
 """Simulated raters of known quality vote over HTTP; what the arena concludes is compared with what is true.
 
-Good raters answer by planted strengths. Careless ones answer fast and at random. Malicious ones always favour one model. All run
-through the pages' own requests, the scheduler, the anchors and the live checks.
+Good raters answer by planted strengths. Careless ones answer fast and at random. Malicious ones always favour one model. All
+run through the pages' own requests, the scheduler, the anchors and the live checks.
 """
 
 import asyncio

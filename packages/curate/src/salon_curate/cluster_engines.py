@@ -43,7 +43,7 @@ def daft(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
 
     @library.cls(use_process=True, max_concurrency=workers)
     class Worker:
-        @library.method(return_dtype=library.DataType.string())
+        @library.method(return_dtype=library.DataType.string())  # type: ignore[untyped-decorator, unused-ignore]
         def answer(self, task: str) -> str:
             return _answer(task)
 

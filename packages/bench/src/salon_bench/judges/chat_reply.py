@@ -1,4 +1,4 @@
-"""Read the JSON of a chat completion; no reply of a server raises."""
+"""Read a chat completion; no content of a reply raises."""
 
 import json
 import math
@@ -33,7 +33,7 @@ class Completion:
         finish: why it ended; ``FILTERED`` for a refusal.
         prompt_tokens: None where the server does not say.
         completion_tokens: None where the server does not say.
-        tokens: log-probabilities, if asked for and sent by the server.
+        tokens: log-probabilities, when they were requested and sent.
     """
 
     text: str
@@ -50,7 +50,7 @@ class NoCompletion:
     Attributes:
         problem: the server's own error message, else the body; as long as the server wrote it. Hide secrets in it
             first, then shorten it with :func:`one_line`.
-        code: the code of the server's error as a text; empty where there is none.
+        code: the code of the server's error as a text; empty without one.
     """
 
     problem: str
@@ -100,7 +100,7 @@ def read_error(body: bytes) -> NoCompletion:
 
 
 def one_line(text: str) -> str:
-    """Return a server's message as one printable line of at most 300 characters, without opaque runs."""
+    """Return a server's message as one safe line of at most 300 characters, without long opaque words."""
     line = visible(" ".join(without_opaque(text)[: 2 * _LONGEST_MESSAGE].split()))
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 

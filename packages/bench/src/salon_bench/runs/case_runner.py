@@ -14,6 +14,7 @@ from salon_bench.judges.extraction_check import RULE as FAITHFUL
 from salon_bench.judges.extraction_check import faithful
 from salon_bench.judges.routing import judge_for
 from salon_bench.runs.session import RunSession
+from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RunContext
 from salon_bench.suites.contract.templates import foreign
 from salon_rewards.asking import parse_reply
@@ -47,12 +48,12 @@ class AskPolicy:
     """How often a run asks, and which judge.
 
     Attributes:
-        judge: answers the questions.
+        judge: the judge.
         judging: under whose name rows are written.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read; None does without. A restatement that says
             what the reply does not is not taken (``judges/faithful.py``).
-        replay_of: the run whose stored replies are read again, without a call; None asks the judge.
+        replay_of: the run whose stored replies are read instead of asking; None asks.
         decoding_seed: sent with every question in place of its own seed, for an independent draw; None keeps its own.
     """
 
@@ -81,7 +82,7 @@ class AskPolicy:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The rows of a case, and the questions without a reply (they are asked again on resume)."""
+    """The rows of a case, and its questions without a reply, which a resume asks again."""
 
     case: Case
     records: Sequence[Record]
@@ -118,28 +119,19 @@ class CaseRunner:
             StoreError: when replies cannot be written down.
         """
         case = replace(case, context=self._policy.context)
-        examination = self._suite.examine(case)
-        steps: set[str] = set()
         lost: list[Unscored] = []
         verdicts: list[Verdict[Any]] = []
-        try:
-            inquiry = next(examination)
-            while True:
-                if inquiry.step in steps:
-                    raise InputError(
-                        "a suite gave two questions of one case the same name", source=case.suite, value=inquiry.step
-                    )
-                steps.add(inquiry.step)
-                verdict = case.problem if case.problem is not None else await self._verdict(case, inquiry, lost)
-                verdicts.append(verdict)
-                inquiry = examination.send(verdict)
-        except StopIteration as end:
-            return CaseResult(case, tuple(end.value or ()), tuple(lost), tuple(verdicts))
-        finally:
-            examination.close()
+
+        async def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
+            verdict = case.problem if case.problem is not None else await self._verdict(case, inquiry, lost)
+            verdicts.append(verdict)
+            return verdict
+
+        records = await drive_async(self._suite.examine(case), answer)
+        return CaseResult(case, records, tuple(lost), tuple(verdicts))
 
     async def _verdict(self, case: Case, inquiry: Inquiry[Any], lost: list[Unscored]) -> Verdict[Any]:
-        question, unread = inquiry.question, Unparsed(Reason.ABSTAINED, "nobody was asked")
+        question, unread = inquiry.question, Unparsed(Reason.ABSTAINED, "no judge was asked")
         reply = Reply("")
         judge = judge_for(self._policy.judge, inquiry.step)
         for ask in range(1, self._policy.re_asks + 2):
@@ -172,7 +164,7 @@ class CaseRunner:
     async def _ask(
         self, judge: Judge, case: Case, step: str, ask: int, question: Question, inquiry: Inquiry[Any]
     ) -> tuple[Reply, Parsed[Any] | Unparsed | Unscored]:
-        """The reply to one question, stored or new, and what it says; a new one is written down before it counts."""
+        """Return the stored or new reply to a question, parsed; a new one is written before it counts."""
         if (seed := self._policy.decoding_seed) is not None:
             question = replace(question, decoding=replace(question.decoding, seed=seed))
         request = question.request_sha256()
@@ -244,12 +236,13 @@ class CaseRunner:
 
 
 async def _read(reply: Reply, inquiry: Inquiry[Any]) -> Parsed[Any] | Unparsed | Unscored:
-    """What a reply says."""
-    return reply.problem() or await parse_reply(inquiry.parse, reply.text)
+    """Return the parsed reply, or why there is none."""
+    problem = reply.problem()
+    return await parse_reply(inquiry.parse, reply.text) if problem is None else problem
 
 
 def _plain(reply: Reply) -> Reply:
-    """The reply as it can be stored, so that a stored reply reads as the live one did: no lone surrogates, no absurd counts."""
+    """Return the reply as it can be stored: without lone surrogates and impossible counts."""
     if reply.earlier:
         reply = replace(reply, earlier=tuple(_plain(each) for each in reply.earlier))
     if not reply.text.isascii() and _SURROGATES.search(reply.text):
