@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 from curate_world import drawn, made, tree
 
-from salon_bench.testing.mock_server import Script, serving
 from salon_bench.runs.limits import Limits
+from salon_bench.testing.mock_server import Script, serving
 from salon_curate import asks
 from salon_curate.asks.ask import reads
 from salon_curate.asks.pictures import _Quality, _Score
