@@ -146,7 +146,7 @@ def test_no_acknowledged_row_is_lost_and_none_is_doubled(tmp_path: Path) -> None
     study(str(tmp_path / "results"), tmp_path, {}, kills=6, seed=0, longest=0.4)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_no_acknowledged_row_is_lost_and_none_is_doubled_in_a_bucket(
     tmp_path: Path, bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,7 @@ def test_the_lease_of_a_process_that_died_runs_out(store: ResultStore, log: Delt
     assert store.verify().sound
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_run_in_a_bucket_is_worked_on_by_one_machine(
     bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -42,7 +42,7 @@ _POLL_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """What is known of one question: how many attempts were made, the reply if there is one, else the last failure."""
+    """The stored state of one question: its attempts, and the reply or the last failure."""
 
     attempts: int
     reply: Reply
@@ -125,7 +125,7 @@ class Checkpoint:
         """Let go of the run and fold what was recorded. A second call does nothing.
 
         Raises:
-            StoreError: when folding failed; the rows are kept and folded by whoever opens the store next.
+            StoreError: when folding failed; the rows are kept and folded when the store is opened next.
         """
         if self._control.closed:
             return
@@ -160,7 +160,7 @@ class Checkpoint:
 
 
 def stored_replies(store: Path, run_id: str) -> dict[str, StoredReply]:
-    """Every question of a run that stands in the store's parts, by ``call_id``.
+    """Return every question of a run in the store, by ``call_id``.
 
     Nothing is loaded to find out that a new run has none.
     """
