@@ -1,4 +1,6 @@
-"""Which labels a video gets, from several people: three, two more where they differ, then two experts (Artifact-Bench, section 3.3).
+"""Decide a video's labels from several annotators: three, two more where they differ, then two experts.
+
+Source: Artifact-Bench, section 3.3.
 
 Works on rows of ``assessments``: ``judge`` is the annotator, ``present`` what he or she says of ``label``. An annotator who has
 any row about a video has labelled it; labels without a row of theirs do not hold.
