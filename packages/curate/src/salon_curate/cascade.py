@@ -1,4 +1,6 @@
-"""Cascades: how much a cheap judge loses that the dear judge would keep, as an upper bound from the explored random share."""
+"""Bound the share of pictures that a cheap judge rejects and the expensive judge would keep.
+
+The upper bound comes from the explored random share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -94,7 +94,10 @@ def _measured(data: bytes | None, problem: str | None) -> dict[str, Any]:
 
 
 def _grey(data: bytes) -> tuple[Any, int, int] | str:
-    """The grey picture with its stored size, or why there is none. A plain JPEG is decoded without its colours."""
+    """Return the grey picture with its stored size, or the reason why it is missing.
+
+    A plain JPEG is decoded without its colours.
+    """
     from PIL import Image
 
     if data[:3] == b"\xff\xd8\xff":

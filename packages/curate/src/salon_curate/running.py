@@ -53,7 +53,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run did: parts made, parts that existed, rows with a problem, and shards that were set aside with the reason."""
+    """The result of a run: new and existing parts, rows with a problem, and quarantined shards."""
 
     made: int
     kept: int

@@ -15,8 +15,8 @@ from salon_ranking.report.page import Code, Figure, Section, Table, render_page
 _LEAD = (
     "Image generators ranked by what five papers published about them. Every benchmark, track and judge counts as one rater "
     "who compares each pair of its models once; the ratings come from all these comparisons together. No votes were "
-    "cast: the comparisons are derived from printed scores. A wide gap means that benchmarks agree on the better model, not that "
-    "the pictures differ much."
+    "cast: the comparisons are derived from printed scores. A wide gap means that benchmarks agree on the better model, not "
+    "that the pictures differ much."
 )
 _HOW_TO_READ = (
     "Points are Elo ratings, bars their intervals. The bars come from leaving whole benchmarks in or out, so the bar of a "

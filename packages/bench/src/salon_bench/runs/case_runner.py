@@ -236,7 +236,7 @@ class CaseRunner:
 
 
 async def _read(reply: Reply, inquiry: Inquiry[Any]) -> Parsed[Any] | Unparsed | Unscored:
-    """Return the parsed reply, or why there is none."""
+    """Return the parsed reply, or the reason why it is missing."""
     problem = reply.problem()
     return await parse_reply(inquiry.parse, reply.text) if problem is None else problem
 

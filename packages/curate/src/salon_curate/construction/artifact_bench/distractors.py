@@ -22,7 +22,7 @@ class Offer:
     Attributes:
         leaves: ids of labels, in the order of their letters.
         answer: the letters of the right ones: ``B,E,F``.
-        near: how many of the wrong ones stand in a family of a right one.
+        near: how many of the wrong ones belong to a family of a right one.
     """
 
     leaves: tuple[str, ...]

@@ -34,7 +34,7 @@ class ComposedPrompt:
 
     Attributes:
         prompt_id: sub-category, number and digest of the text: the same text has the same id's ending on every machine.
-        text: what the generator is told; ends with the demand for the complete subject.
+        text: the generator's prompt; ends with the demand for the complete subject.
         subject: what must be complete.
         category: the sub-category.
     """

@@ -29,7 +29,7 @@ _LONGEST_SUBJECT: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A prompt that could not be had: where it would have stood, and why the last reply was no good."""
+    """A missing prompt: its place, and the reason why the last reply was refused."""
 
     category: SubCategory
     number: int

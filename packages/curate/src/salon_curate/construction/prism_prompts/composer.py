@@ -25,7 +25,7 @@ class ComposedPrompt:
 
     Attributes:
         prompt_id: track, number and digest of the English text; a translation's has the same and ends in ``-zh``.
-        text: what the generator is told.
+        text: the generator's prompt.
         track: whose prompt it is.
         language: of the text.
     """
