@@ -9,6 +9,7 @@ import uuid
 from pathlib import Path
 
 import httpx
+import pytest
 from click.testing import CliRunner
 from small_arena import write_material
 
@@ -65,6 +66,7 @@ def test_what_cannot_be_served_is_refused_by_name_before_anything_is_written(tmp
     taken.close()
 
 
+@pytest.mark.slow
 def test_the_demonstration_ranks_its_models_as_planted(tmp_path: Path) -> None:
     folder, store = str(tmp_path / "demo"), str(tmp_path / "store")
     assert called("demo", folder, "--votes", "500", "--no-serve")[0] == 0

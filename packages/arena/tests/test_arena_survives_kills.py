@@ -59,12 +59,13 @@ def killed(folder: Path, times: int) -> tuple[int, int]:
     return len(acknowledged), check_everything(folder, acknowledged)
 
 
+@pytest.mark.slow
 def test_three_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     acknowledged, battles = killed(tmp_path, 3)
     assert acknowledged >= 3 and battles >= 1
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3600)
 def test_three_hundred_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     acknowledged, battles = killed(tmp_path, 300)

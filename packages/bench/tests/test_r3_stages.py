@@ -257,6 +257,7 @@ def test_instructions_that_rewrite_the_prompt_are_counted_and_change_no_picture(
     assert found["s_rect", None]["value"] is None
 
 
+@pytest.mark.slow
 def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_path):
     runner = CliRunner()
     drawn, store = tmp_path / "drawn", tmp_path / "results"

@@ -61,6 +61,7 @@ def survived(store: Path, script: Script, prompts: int, kills: int, seed: int, l
     return server
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_asks_again_only_what_was_in_flight_and_doubles_no_row(tmp_path: Path) -> None:
     prompts, kills = 150, 2
     script = Script(rule=number, latency=Latency.fixed(5))
@@ -75,8 +76,9 @@ def test_a_run_that_was_killed_asks_again_only_what_was_in_flight_and_doubles_no
     assert ResultStore.open(tmp_path / "results", read_only=True).journals_waiting() == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("prompts", "kills"), [pytest.param(60, 1), pytest.param(500, 3, marks=pytest.mark.slow)], ids=["small", "large"]
+    ("prompts", "kills"), [pytest.param(60, 1), pytest.param(500, 3, marks=pytest.mark.study)], ids=["small", "large"]
 )
 def test_faults_of_every_kind_and_kills_change_no_score_and_pay_nothing_twice(tmp_path: Path, prompts: int, kills: int) -> None:
     with serving(Script(rule=number)) as server:

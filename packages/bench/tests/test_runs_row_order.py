@@ -1,5 +1,6 @@
 """The rows of a run are read in an order that has nothing to do with when its replies came."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)  # each makes a store
 @given(order=st.permutations(ROWS), cut=st.integers(0, len(ROWS)))
 def test_whatever_came_first_a_reader_gets_the_same_table(tmp_path_factory, order, cut):

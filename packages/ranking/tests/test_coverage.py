@@ -1,6 +1,6 @@
 """Do 95 % intervals of Bradley-Terry ratings hold the truth in 95 % of simulated leagues?
 
-The study (1,000 leagues per world) runs with ``-m slow``; add ``-s`` to see its table. A short version always runs.
+The study (1,000 leagues per world) runs with ``-m study``; add ``-s`` to see its table. A short version always runs.
 """
 
 import sys
@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
+from ranked import critical_value, spread_of
 
 from salon_ranking import Battles, differences, fit, rank
-from salon_ranking.ranking import Options, spreads
-from salon_ranking.spread import certain as simultaneous
+from salon_ranking.uncertainty.simultaneous import certain as simultaneous
 
 LEAGUES, MODELS, REPLICATES = 1000, 8, 1000
 TRUTH = np.linspace(0.9, -0.9, MODELS)
@@ -105,7 +105,7 @@ def printed() -> Iterator[Callable[[str, float], None]]:
         sys.stdout.write("\n".join(["", *lines, ""]))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_leagues(
@@ -116,7 +116,7 @@ def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_leagues(
         assert 0.93 <= share <= 0.97, (kind, share)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("interval", TWO_WAY)
 def test_intervals_of_differences_one_by_one_and_at_once_cover_in_93_to_97_percent_of_leagues(
@@ -126,9 +126,8 @@ def test_intervals_of_differences_one_by_one_and_at_once_cover_in_93_to_97_perce
     gaps, place = TRUTH[:, None] - TRUTH[None, :], np.arange(1, MODELS + 1)
     for number in range(LEAGUES):
         battles = BATTLES.league(rng)
-        options = Options(REPLICATES, number, 0.95, False, 0.0, "refuse", "rust", 1e-9, 100, interval)
-        (spread,) = spreads(battles, fit(battles), options, None, None)
-        reach = spread.critical_value(0.95, REPLICATES, number) * spread.difference_errors()
+        (spread,) = spread_of(battles, interval, REPLICATES, number)
+        reach = critical_value(spread, 0.95, REPLICATES, number) * spread.difference_errors()
         measured = spread.estimate[:, None] - spread.estimate[None, :]
         at_once += (np.abs(measured - gaps) <= reach + 1e-12).all()
         (certain,) = simultaneous([spread], 0.95, REPLICATES, number)
@@ -152,7 +151,7 @@ def test_intervals_of_differences_one_by_one_and_at_once_cover_in_93_to_97_perce
     assert widths[1] < widths[0]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("interval", TWO_WAY)
 @pytest.mark.parametrize("models_apart", [0.0, 0.9], ids=["all equal", "two groups of equals"])
@@ -164,8 +163,7 @@ def test_rank_intervals_and_holm_claim_something_false_in_at_most_7_percent_of_l
     strength = dict(zip(NAMES, truth, strict=True))
     for number in range(LEAGUES):
         battles = BATTLES.league(rng, truth)
-        options = Options(REPLICATES, number, 0.95, False, 0.0, "refuse", "rust", 1e-9, 100, interval)
-        (spread,) = spreads(battles, fit(battles), options, None, None)
+        (spread,) = spread_of(battles, interval, REPLICATES, number)
         by_ranks += (simultaneous([spread], 0.95, REPLICATES, number)[0] & (truth[:, None] <= truth[None, :])).any()
         found = differences(battles, interval=interval, replicates=REPLICATES, seed=number).table.filter("significant")
         by_holm += any(strength[a] <= strength[b] for a, b in found.select("model_a", "model_b").iter_rows())
@@ -176,7 +174,7 @@ def test_rank_intervals_and_holm_claim_something_false_in_at_most_7_percent_of_l
     assert by_holm / LEAGUES <= 0.07
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("interval", TWO_WAY)
 @pytest.mark.parametrize("cluster", [False, True], ids=["battles", "shared prompts"])
@@ -193,8 +191,7 @@ def test_rank_intervals_of_six_components_of_equals_hold_over_the_whole_table(
             columns = {"model_a": names[a], "model_b": names[b], "winner": rng.choice(["model_a", "model_b"], 400)}
             frames.append(pl.DataFrame({**columns, "prompt": rng.integers(0, 80, 400)}))
         battles = Battles.from_frame(pl.concat(frames), cluster_by="prompt")
-        options = Options(REPLICATES, number, 0.95, cluster, 0.0, "separate", "rust", 1e-9, 100, interval)
-        found = list(spreads(battles, fit(battles, components="separate"), options, None, None))
+        found = spread_of(battles, interval, REPLICATES, number, cluster=cluster, components="separate")
         together += any(one.any() for one in simultaneous(found, 0.95, REPLICATES, number))
         one_by_one += any(simultaneous([spread], 0.95, REPLICATES, number)[0].any() for spread in found)
     printed(f"{interval}: no false rank in six components of equals", 1 - together / leagues)
@@ -203,12 +200,14 @@ def test_rank_intervals_of_six_components_of_equals_hold_over_the_whole_table(
     assert one_by_one / leagues > 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["percentile", "bca", "sandwich"])
 @pytest.mark.parametrize("world", WORLDS[:2], ids=lambda world: world.name)
 def test_intervals_of_a_few_leagues_hold_the_truth_about_as_often_as_they_say(kind: str, world: World):
     assert 0.89 <= coverage(world, (kind,), 120, 200)[kind] <= 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TWO_WAY)
 def test_two_way_intervals_do_not_hold_the_truth_always_where_neither_column_has_an_effect(kind: str):
     assert 0.90 <= coverage(WORLDS[3], (kind,), 40, 200)[kind] <= 0.99

@@ -1,6 +1,6 @@
 """Do 95 % intervals of tie models and of coefficients hold the truth in 95 % of simulated leagues?
 
-The study (1,000 leagues per world) runs with ``-m slow``; add ``-s`` to see its table. A short version always runs.
+The study (1,000 leagues per world) runs with ``-m study``; add ``-s`` to see its table. A short version always runs.
 """
 
 import sys
@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
+from ranked import contextual, tied
 
 from salon_ranking import Battles
-from salon_ranking.pairwise import fit_contextual, fit_ties
-from salon_ranking.pairwise.ties import outcome_chances
+from salon_ranking.models.ties import outcome_chances
 
 LEAGUES, MODELS, REPLICATES = 1000, 5, 400
 TRUTH = np.linspace(0.6, -0.6, MODELS)
@@ -68,13 +68,13 @@ class World:
         """Estimates and ends of the ratings (without the baseline) and of the further parameters."""
         asked = {"interval": kind, "cluster": bool(self.values), "replicates": REPLICATES, "seed": seed, "baseline": NAMES[-1]}
         if self.model == "contextual":
-            fitted = fit_contextual(battles, COVARIATES, standardize=False, **asked)
+            fitted = contextual(battles, COVARIATES, standardize=False, **asked)
             table = fitted.coefficients
             further = tuple(table[name].to_numpy() for name in ("estimate", "ci_low", "ci_high"))
         else:
-            fitted = fit_ties(battles, self.model, **asked)
-            further = tuple(np.array([x]) for x in (fitted.tie_parameter, fitted.tie_ci_low, fitted.tie_ci_high))
-        ratings = tuple(x[:-1] for x in (fitted.ratings, fitted.intervals.ci_low, fitted.intervals.ci_high))
+            fitted = tied(battles, self.model, **asked)
+            further = tuple(np.array([x]) for x in (fitted.tie["estimate"], fitted.tie["ci_low"], fitted.tie["ci_high"]))
+        ratings = tuple(x[:-1] for x in (fitted.ratings, fitted.ci_low, fitted.ci_high))
         return {"ratings": ratings, "coefficients" if self.model == "contextual" else "tie parameter": further}
 
 
@@ -120,7 +120,7 @@ def printed() -> Iterator[Callable[[str, float], None]]:
         sys.stdout.write("\n".join(["", *lines, ""]))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_leagues(
@@ -132,6 +132,7 @@ def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_leagues(
             assert 0.93 <= share <= 0.97, (kind, name, share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("model", ["davidson", "contextual"])
 def test_intervals_of_a_few_leagues_hold_the_truth_about_as_often_as_they_say(kind: str, model: str):

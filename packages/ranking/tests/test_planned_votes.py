@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from salon_ranking import Battles, UnratableError, differences, fit, rank
-from salon_ranking.bradley_terry import POINTS_PER_UNIT
-from salon_ranking.output import to_json
+from salon_ranking.leaderboard.output import to_json
+from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.report.leaderboard import leaderboard_page
 from salon_ranking.scheduling import Rule, ScheduleState, next_pairs
 from salon_ranking.scheduling.planning import assumed_ratings
@@ -73,7 +73,7 @@ def printed() -> Iterator[Callable[[str], None]]:
         sys.stdout.write("\n".join(["", *lines, ""]))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(6000)
 @pytest.mark.parametrize(("rule", "streams"), DESIGNS)
 def test_two_streams_in_proportion_rated_by_firth_lie_as_far_apart_as_the_truth(

@@ -183,7 +183,7 @@ def test_a_few_steps_of_both_rewards_turn_evasion_into_edits_and_the_verdict_alo
     assert after[Arm.REASON].s_rect <= before.s_rect + 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3600)
 def test_the_hierarchical_reward_teaches_a_policy_to_mend_what_it_evaded(tmp_path: Path):
     cold, hrm = run_study(tmp_path, seeds=[0], arms=[Arm.HRM])

@@ -5,7 +5,6 @@ suite.examine ── Inquiry ──► stored reply? ── no ──► judge.a
      └──────────── Scored | Unscored ◄──────────────────────────────────────┘ extractor ("step#extract"), then Unscored
 """
 
-import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RunContext
 from salon_bench.suites.contract.templates import foreign
+from salon_rewards.asking import parse_reply
 from salon_taxonomy.answers.outcome import Parsed, Unparsed
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -41,21 +41,19 @@ N = TypeVar("N", int, float)
 _MOST: Final = 2**53
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _OK_HTTP: Final = range(100, 600)
-_LONG: Final = 1 << 15
-"""Replies of more characters are parsed in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskPolicy:
-    """How persistently a run asks.
+    """How often a run asks, and which judge.
 
     Attributes:
-        judge: the judge.
+        judge: answers the questions.
         judging: under whose name rows are written.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read; None does without. A restatement that says
             what the reply does not is not taken (``judges/faithful.py``).
-        replay_of: the run whose stored replies are read instead of asking; None asks.
+        replay_of: the run whose stored replies are read again, without a call; None asks the judge.
         decoding_seed: sent with every question in place of its own seed, for an independent draw; None keeps its own.
     """
 
@@ -84,7 +82,7 @@ class AskPolicy:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The rows of a case, and its questions without a reply, which a resume asks again."""
+    """The rows of a case, and the questions without a reply (they are asked again on resume)."""
 
     case: Case
     records: Sequence[Record]
@@ -238,13 +236,8 @@ class CaseRunner:
 
 
 async def _read(reply: Reply, inquiry: Inquiry[Any]) -> Parsed[Any] | Unparsed | Unscored:
-    """What a reply says; a long one is read in a thread, so that other questions go on meanwhile."""
-    problem = reply.problem()
-    if problem is not None:
-        return problem
-    if len(reply.text) > _LONG:
-        return await asyncio.to_thread(inquiry.parse, reply.text)
-    return inquiry.parse(reply.text)
+    """What a reply says."""
+    return reply.problem() or await parse_reply(inquiry.parse, reply.text)
 
 
 def _plain(reply: Reply) -> Reply:

@@ -8,7 +8,7 @@ import numpy as np
 
 from salon_bench.suites.artifact_bench.rows import Level, Task
 from salon_bench.suites.contract.metrics import share_with_wilson
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from salon_bench.suites.artifact_bench.human_baseline import HUMAN_BASELINE, HUM
 from salon_bench.suites.artifact_bench.rows import CHOSE_FIRST, CORRECT, FRAMES_LEFT_OUT, SAID_YES, SWAPPED, Level, Task
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import line, summary_of
-from salon_ranking.shares import sign_test
+from salon_ranking.uncertainty.proportions import sign_test
 from salon_taxonomy.verdict import Reason
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from salon_bench.suites.assessors.label_counts import Averages, LabelCounts, macro, micro
 from salon_bench.suites.assessors.label_space import COLUMN, LABELS, MAIN_LABELS, Level, label_matrix
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Unparsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason

@@ -22,7 +22,7 @@ from salon_bench.suites.contract.drive import drive, drive_async
 from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
 from salon_rewards.abstaining import Abstention, Paid, abstention_of
-from salon_rewards.asking import check_judge, check_limits, in_time
+from salon_rewards.asking import check_judge, check_limits, in_time, parse_reply
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.pictures import picture
@@ -119,7 +119,7 @@ class SuiteReward(AskingReward):
 
         async def examined(case: Case, text: str) -> Paid:
             if reward.answers:
-                return self._answered(case, text)
+                return await self._answered(case, text)
             taken = case if reward.take is None else reward.take(case, text)
             if taken is None:
                 return 0.0
@@ -128,18 +128,18 @@ class SuiteReward(AskingReward):
 
         return list(await asyncio.gather(*(examined(case, text) for case, text in zip(cases, batch.texts, strict=True))))
 
-    def _answered(self, case: Case, text: str) -> Paid:
+    async def _answered(self, case: Case, text: str) -> Paid:
         """What a completion is worth that answers the suite's questions itself."""
         unread: list[Unparsed] = []
 
-        def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
-            outcome = inquiry.parse(text)
+        async def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
+            outcome = await parse_reply(inquiry.parse, text)
             if isinstance(outcome, Unparsed):
                 unread.append(outcome)
                 return outcome.unscored(text)
             return Scored(outcome.answer)
 
-        records = drive(self.suite.examine(case), answer)
+        records = await drive_async(self.suite.examine(case), answer)
         return 0.0 if unread else self._value(records)
 
     def _case(self, prompt_id: str, shown: Media | str, row: int) -> Case:
@@ -179,7 +179,7 @@ class SuiteReward(AskingReward):
         problem = reply.problem()
         if problem is not None:
             return problem
-        outcome = inquiry.parse(reply.text)
+        outcome = await parse_reply(inquiry.parse, reply.text)
         return outcome.unscored(reply.text) if isinstance(outcome, Unparsed) else Scored(outcome.answer)
 
     def _value(self, records: Sequence[Record]) -> Paid:

@@ -17,7 +17,7 @@ from salon_bench.suites.magic_bench_377.questions import MOS, SHOWINGS, TEST_POI
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
 from salon_ranking.mos.ratings import Ratings
 from salon_ranking.mos.scores import mean_opinion_scores
-from salon_ranking.shares import sign_test
+from salon_ranking.uncertainty.proportions import sign_test
 
 SEED: Final = 0
 _AGAINST: Final = "against "

@@ -19,8 +19,8 @@ from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import line, reasons_sentence, summary_of
 from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
-from salon_ranking.intervals import percentile_interval
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.errors import InputError
 
 SEED: Final = 0

@@ -20,7 +20,7 @@ from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES
 from salon_bench.suites.prism.scoring import POINTS, SEED
 from salon_bench.suites.prism.tracks import Axis, Track
 from salon_ranking.agreement import UndefinedError, kendall, spearman
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.errors import InputError
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
 from salon_bench.suites.prism.scoring import SEED, Floats, Sums, by_track, counts, lone, names, numbers, resampled, sums
 from salon_bench.suites.prism.tracks import Language
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 
 _SCHEMA = {
     "metric": pl.String,

@@ -21,7 +21,7 @@ from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import SUMMARY_COLUMNS, reasons_sentence
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
 from salon_bench.suites.prism.tracks import Axis, Track
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.errors import InputError
 
 Floats = NDArray[np.float64]
