@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_ranking.uncertainty.proportions import wilson_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 
 Floats = NDArray[np.float64]
 Ends = tuple[float | None, float | None]

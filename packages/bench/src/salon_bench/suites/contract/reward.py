@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 
 from salon_bench.judges.routing import judge_for
 from salon_bench.media import PicturePolicy, Prepared, prepare_bytes
-from salon_bench.suites.contract.drive import drive, drive_async
+from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
 from salon_rewards.abstaining import Abstention, Paid, abstention_of
