@@ -236,8 +236,9 @@ class CaseRunner:
 
 
 async def _read(reply: Reply, inquiry: Inquiry[Any]) -> Parsed[Any] | Unparsed | Unscored:
-    """What a reply says."""
-    return reply.problem() or await parse_reply(inquiry.parse, reply.text)
+    """Parse a reply, or return its problem."""
+    problem = reply.problem()
+    return await parse_reply(inquiry.parse, reply.text) if problem is None else problem
 
 
 def _plain(reply: Reply) -> Reply:
