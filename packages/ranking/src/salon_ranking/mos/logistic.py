@@ -131,7 +131,7 @@ def _sandwich(x: Floats, y: Floats, mass: Floats, estimate: Floats, clusters: In
     rows, columns = x.shape
     p = win_probability(x @ estimate)
     bread = np.linalg.inv((x * (mass * p * (1.0 - p))[:, None]).T @ x)
-    scores = x * (mass * (y - p))[:, None]
+    scores: Floats = x * (mass * (y - p))[:, None]
     counts: tuple[int, ...] = ()
     if clusters is not None:
         dense = np.unique(clusters, return_inverse=True)[1]
