@@ -142,7 +142,8 @@ class Answers(Generic[A]):
             reply = await in_time(self._judge.ask(question), self._timeout_s, "answer")
         if isinstance(reply, Unscored):
             return reply
-        return reply.problem() or await parse_reply(self._read, reply.text)
+        problem = reply.problem()
+        return await parse_reply(self._read, reply.text) if problem is None else problem
 
     def _keep(self, verdicts: dict[tuple[str, str], Verdict[A]]) -> None:
         for key, verdict in verdicts.items():

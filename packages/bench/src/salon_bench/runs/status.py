@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from salon_bench.runs.checkpoint import may_have_parts
 from salon_store.journal import LockedFile, journal_path, read_journal
-from salon_store.layout import Layout
-from salon_store.stems import file_stem
+from salon_store.places import Layout
+from salon_store.run_names import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record, RunEventKind
 

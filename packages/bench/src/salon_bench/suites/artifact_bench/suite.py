@@ -68,7 +68,7 @@ class ArtifactBench(SuiteBase):
         InputError: the fidelity is unknown.
     """
 
-    picture_names = ("Video A", "Video B")
+    picture_names: Sequence[str] = ("Video A", "Video B")
     reward = RewardSpec(lambda row: row.value if row.dimension == CORRECT else None, answers=True)
 
     pictures = PicturePolicy(video=VideoPolicy(frames_per_second=5.0))

@@ -42,7 +42,7 @@ class Verifying(SuiteBase):
     """
 
     name = "r3-images"
-    picture_names = ("before", "after")
+    picture_names: Sequence[str] = ("before", "after")
     pictures = PicturePolicy(most_pixels=_PIXELS)
     reward = RewardSpec(why_not="it compares pictures before and after an edit; the reward 'rectification' has edits made")
 

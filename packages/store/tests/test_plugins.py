@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from salon_store import ResultStore
-from salon_store.sink import open_sink
+from salon_store.plugins import open_sink
 from salon_taxonomy.errors import InputError
 
 FLAG = pl.DataFrame({"report_id": "x", "rater_id": "ann", "reason": "too_fast", "battles": 3})
