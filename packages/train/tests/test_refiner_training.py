@@ -148,6 +148,7 @@ def test_differences_are_taken_within_a_seed_and_only_where_both_were_run():
     assert paired(results, Arm.HRM, Arm.COLD_START) == {1: (0.0, 0.25)}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_few_steps_of_both_rewards_turn_evasion_into_edits_and_the_verdict_alone_does_not(tmp_path):
     build_tiny_policy(tmp_path / "untrained", seed=0)

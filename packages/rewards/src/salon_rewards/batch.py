@@ -47,7 +47,7 @@ class Batch:
 
     Args:
         completions: texts, or lists of chat messages, whose last is the completion. Reasoning that a tokenizer's response
-            template took out of the text (``reasoning_content``, ``thinking``) stands in ``<think>`` again.
+            template took out of the text (``reasoning_content``, ``thinking``) is put back into ``<think>``.
         columns: lists with one value for each completion, by name; what is no list is the trainer's own and is left alone.
 
     Raises:
@@ -102,17 +102,17 @@ class Batch:
         return self.remembered(("said", grammar), lambda: _all_said(grammar, self.texts))
 
     def truths(self, name: str) -> list[MagicMirrorAnswer | None]:
-        """The annotators' labels in a column: JSON text, a mapping, an answer, or None where nobody looked.
+        """Return the annotators' labels in a column: JSON text, a mapping, an answer, or None where unlabelled.
 
         Raises:
-            InputError: for a value that is none of these; names its row.
+            InputError: for any other value; names its row.
         """
         return self.remembered(
             ("truths", name), lambda: [_truth(value, row, name) for row, value in enumerate(self.column(name), start=1)]
         )
 
     def verdicts(self, name: str) -> list[bool | None]:
-        """A column of true and false, also as the words; None where nobody knows.
+        """Return a column of true and false, also as the words; None where unknown.
 
         Raises:
             InputError: for another value; names its row.
@@ -128,10 +128,10 @@ class Batch:
         like one: data sets hold rows twice, and samplers draw them twice.
 
         Args:
-            size: how many completions each group has; they stand in a row. None: completions with equal ``group_id`` are one
+            size: how many completions each group has; they follow each other. None: completions with equal ``group_id`` are one
                 group, wherever they stand. Without that column completions in a row are of one group as long as
                 ``prompt_id`` (else ``example_id``, else prompt and pictures) stays equal. Where none of these columns is
-                there, every completion stands for itself.
+                there, every completion is a group of its own.
 
         Raises:
             InputError: when the completions cannot be divided into groups of that size, such a column is too short, or a

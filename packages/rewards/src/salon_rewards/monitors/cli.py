@@ -142,7 +142,7 @@ def _number(item: Reading | None) -> str:
 
 
 def _curve(values: Sequence[float | None]) -> str:
-    """A line of blocks from the lowest to the highest value; a dot where there is none."""
+    """Draw a line of blocks from the lowest to the highest value; a dot where a value is missing."""
     width = min(_CURVE, len(values))
     had = [value for value in values if value is not None]
     low, high = min(had), max(had)

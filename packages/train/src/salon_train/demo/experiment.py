@@ -224,12 +224,12 @@ class _Run:
         )
 
     def _measured(self, stage: str, arm: Arm, cpu_s: float | None) -> Iterator[Measured]:
-        """What stands in the log of a finished stage."""
+        """Read the log of a finished stage."""
         from salon_train.run.events import read_log
 
         since: list[Mapping[str, Any]] = []
         rows = read_log(self.folder / stage / "log.jsonl")
-        # A stage that was killed began anew: what it had measured before does not count.
+        # A stage that was killed began again: what it had measured before does not count.
         begun = max(place for place, row in enumerate(rows) if row["what"] == "started")
         evaluated = [row for row in rows[begun:] if row["what"] in ("learned", "evaluated")]
         last = max(place for place, row in enumerate(evaluated) if row["what"] == "evaluated")

@@ -42,7 +42,7 @@ def run_study(
         seeds: each another set of pictures, weights and draws.
         arms: of each seed.
         processes: seeds that run at once, each on one thread.
-        again: remove what these seeds have done before, and begin anew.
+        again: remove what these seeds have done before, and begin again.
         tell: called with what begins and how far it has come.
 
     Raises:

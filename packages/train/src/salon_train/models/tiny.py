@@ -100,7 +100,7 @@ class TinyShape:
 
 @dataclass(frozen=True, slots=True)
 class TinyModel:
-    """A tiny model that stands in a folder, and how it was made.
+    """A tiny model in a folder, and how it was made.
 
     Attributes:
         folder: where weights, tokenizer and processor lie.

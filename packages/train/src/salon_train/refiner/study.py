@@ -4,7 +4,7 @@ for each seed:  random weights ──► seeing ──► comparing ──► im
                 cold start ──┬─► R_reason alone
                              ├─► R_reason + questions
                              └─► R_reason + R_rect = HRM
-each is measured on the same held-out scenes; a second call goes on with what is missing
+each is measured on the same held-out scenes; a second call continues with what is missing
 """
 
 import json
@@ -329,7 +329,7 @@ def _known(folder: Path, settings: StudySettings) -> dict[tuple[Arm, int], ArmRe
 
 
 def _means(log: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The mean of every number that stands in the lines; those of no step (the trainer's summary) do not."""
+    """Return the mean of some numbers over the lines of a log."""
     wanted = ("reward", "rewards/reasoning/mean", "rewards/rectification/mean", "rectification/abstained", "entropy")
     found = {}
     for name in wanted:

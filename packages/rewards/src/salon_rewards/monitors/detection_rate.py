@@ -5,9 +5,9 @@ from statistics import fmean
 from typing import TypeVar
 
 from salon_rewards.monitors.batch import StepBatch
-from salon_rewards.monitors.evidence import wilson_lower
-from salon_rewards.monitors.pooling import Grouped, Pool
+from salon_rewards.monitors.confidence import wilson_lower
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
+from salon_rewards.monitors.window import Grouped, Pool
 
 T = TypeVar("T")
 

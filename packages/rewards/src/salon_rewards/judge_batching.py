@@ -16,7 +16,7 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 A = TypeVar("A")
 T = TypeVar("T")
 
-_UNTOLD: Final = Unscored(Reason.ABSTAINED, "nobody was asked")
+_UNTOLD: Final = Unscored(Reason.ABSTAINED, "no judge was asked")
 
 
 async def in_time(call: Awaitable[T], timeout_s: float | None, what: str) -> T | Unscored:
@@ -73,10 +73,10 @@ def check_limits(**limits: float | None) -> None:
 class Answers(Generic[A]):
     """A judge's answers, by question: equal questions are asked once, and what was answered is not asked again.
 
-    A verdict that could not be had is not remembered, so the next batch asks again. Pickled without what it remembers.
+    A missing verdict is not remembered, so the next batch asks again. Pickled without what it remembers.
 
     Args:
-        judge: whoever is asked.
+        judge: the judge to ask.
         read: a reply's text as a verdict; called for whole replies only.
         concurrency: how many questions are open at once.
         timeout_s: how long one may take, in seconds; None: as long as the judge likes.
@@ -105,7 +105,7 @@ class Answers(Generic[A]):
         self._kept: OrderedDict[tuple[str, str], Scored[A]] = OrderedDict()
 
     async def ask(self, questions: Sequence[Question | None]) -> list[Verdict[A]]:
-        """A verdict for every question, in order; where there is none to ask, ``ABSTAINED``."""
+        """Return a verdict for every question, in order; ``ABSTAINED`` where the question is missing."""
         door = asyncio.Semaphore(self._concurrency)
         open_: dict[tuple[str, str], asyncio.Task[Verdict[A]]] = {}
         keys: list[tuple[str, str] | None] = []
