@@ -47,14 +47,18 @@ def stage(
         train = train_sft if name == "sft" else train_grpo
 
         def assess(fewer: int = 0, seed: int = 0) -> Trained:
-            changes = {"data.held_out": [], "data.limit": 40 - fewer, "run.seed": seed, "run.threads": 1}
+            lines = (training_ground / "train.jsonl").read_text().splitlines()[: 40 - fewer]
+            (training_ground / "every.jsonl").write_text("\n".join(lines) + "\n")
+            changes = {"data.held_out": [], "data.train": ["every.jsonl"], "run.seed": seed, "run.threads": 1}
             return train(read_configuration(file, changes=changes))
 
         return RunFolder.of(read_configuration(file), name).path, 40, assess
     file = written_refiner(f"every-{name}")
 
     def refine(fewer: int = 0, seed: int = 0) -> Trained:
-        changes = {"rows.limit": 8 - fewer, "run.seed": seed, "refine.steps": 1}
+        lines = (refiner_ground / "rows/rows.jsonl").read_text().splitlines()[: 8 - fewer]
+        (refiner_ground / "rows/every.jsonl").write_text("\n".join(lines) + "\n")
+        changes = {"rows.file": "rows/every.jsonl", "run.seed": seed, "refine.steps": 1}
         configuration = read_refiner_configuration(file, changes=changes)
         if name == "refine":
             return train_refiner(configuration, {})

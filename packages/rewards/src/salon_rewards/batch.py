@@ -1,4 +1,4 @@
-"""What a trainer hands to a reward, read once: the completions as texts, the columns beside them, the answers in both.
+"""Read a trainer's batch once: completions as texts, the columns beside them, the answers in each grammar.
 
 Trainers pass lists of equal length: TRL and ms-swift call ``reward(completions, **columns)``. Several rewards over one
 :class:`Batch` parse each completion once.
@@ -167,7 +167,7 @@ class Batch:
 
 
 def labels_of(value: object) -> Outcome[MagicMirrorAnswer]:
-    r"""Labels as data sets and users write them: JSON text, a whole reply with a box, or an answer that was read already.
+    r"""Read labels: JSON text, a whole reply with a box, or a parsed answer.
 
     Example:
         >>> labels_of('{"Whether Normal": true}').answer

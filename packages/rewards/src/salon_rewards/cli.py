@@ -31,7 +31,7 @@ _CONSISTENCY: dict[str, Verdict[bool]] = {
 _COMMANDS = {
     "audit": LazyCommand(
         "salon_rewards.monitors.cli:audit_command",
-        "Look through the log of a training run for a policy that games its reward; exit with 1 where a monitor says stop.",
+        "Search the log of a training run for a policy that games its reward; exit with 1 on a stop.",
     ),
     "score": LazyCommand("salon_rewards.scoring.cli:score", "Score a file of completions with one or several rewards by rule."),
 }

@@ -6,7 +6,7 @@ rule (``illusory`` of :class:`~salon_rewards.RectificationReward`).
 
     instruction ──► one spelling (no zero-width characters, accents, look-alike letters) ──► clauses, without reasons
                     ("as the prompt asks") ──► a verb of rewriting with the prompt as its object, or a prompt that ought to
-                    be different, or a prompt that is given anew
+                    be different, or a new prompt that is given
 
 Rules on words, made for counting. They read English, and in Arabic, Chinese, French, German, Hindi, Italian, Japanese,
 Korean, Portuguese, Russian and Spanish the plain forms (a verb of rewriting beside a word for the prompt). They miss

@@ -233,7 +233,7 @@ def magicmirror_levels(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> tu
 
 
 def label_score(correct: int, missed: int, extra: int) -> float:
-    """The score of one set of labels against the truth: 1 if they are equal, else 0.6 c − 0.3 (m + e), within 0 and 1.
+    """Return the score of labels against the truth: 1 if equal, else 0.6 c − 0.3 (m + e), within 0 and 1.
 
     Paper 000, Equation 5, with the constants of the released code. Two empty sets score 0: nothing was found.
 
@@ -259,7 +259,7 @@ def _l2(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
 
 
 def _l3(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
-    """Return the L3 reward: labels pooled over the L2 that both name, as far as these have L3 labels; else 0."""
+    """Return the L3 reward: labels pooled over the L2 that both name; 0 where these have no L3 labels."""
     correct = missed = extra = 0
     for l2 in given.labels.keys() & truth.labels.keys():
         if MAGICMIRROR_MENU[l2]:

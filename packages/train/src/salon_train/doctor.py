@@ -116,7 +116,7 @@ def diagnose() -> Diagnosis:
 
 
 def train_step(device: str) -> TrainStep:
-    """Run one optimizer step of a two-layer network on a device; a device that cannot is an outcome, not an error.
+    """Run one optimizer step of a two-layer network on a device; a failing device is reported, not raised.
 
     Args:
         device: as torch names it.

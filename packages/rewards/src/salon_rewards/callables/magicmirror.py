@@ -47,7 +47,7 @@ RELEASED_WEIGHTS: Final = MagicMirrorWeights()
 
 @dataclass(frozen=True)
 class MagicMirrorTotal(RuleReward):
-    r"""The multi-level reward: 8 format + 4 L1 + 2 L2 + 1 L3, each level paid only when the one above it is right.
+    r"""Pay 8 format + 4 L1 + 2 L2 + 1 L3, each level only when the one above it is right.
 
     Where the data bring a column ``consistent`` (true, false, or None where a judge gave no verdict), it counts as
     ``mode`` says; without the column no judge was asked. Where a verdict that is needed is None, the whole group has no reward.
@@ -89,7 +89,7 @@ class MagicMirrorTotal(RuleReward):
         reasoning_rule(self.reasoning)
 
     def terms(self, batch: Batch) -> tuple[Component, ...]:
-        """Format and the three levels, 0 or 1 each (L3: 0 to 1), with their weights; consistency is not among them."""
+        """Return format and the three levels with their weights, each 0 to 1; consistency is not among them."""
         return _terms(levels_of(batch, self.truth, reasoning=self.reasoning), self.weights)
 
     def score(self, batch: Batch) -> list[Paid]:
@@ -158,7 +158,7 @@ class MagicMirrorJudged(AskingReward):
         object.__setattr__(self, "_consistency", asked)
 
     def terms(self, batch: Batch) -> tuple[Component, ...]:
-        """Format and the three levels, 0 or 1 each (L3: 0 to 1), with their weights; consistency is not among them."""
+        """Return format and the three levels with their weights, each 0 to 1; consistency is not among them."""
         return _terms(levels_of(batch, self.truth, reasoning=self.reasoning), self.weights)
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
@@ -274,7 +274,7 @@ class L1Reward(_LevelReward):
 
 @dataclass(frozen=True)
 class L2Reward(_LevelReward):
-    r"""The kinds of artifact: 1 if all are named and no other, else 0.6 c − 0.3 (m + e) within 0 and 1.
+    r"""Pay for the kinds of artifact: 1 if exactly the right ones are named, else 0.6 c − 0.3 (m + e) within 0 and 1.
 
     c are the kinds that both name, m those that only the truth has, e those that only the completion has. 0 for a normal
     picture, and for a completion that is wrong about normal or not.
@@ -420,7 +420,7 @@ class ConsistencyReward(AskingReward):
 
 
 def consistency_question(outcome: Outcome[Any]) -> Question | None:
-    """What the judge is asked about one completion; None when there is no answer, or no reasoning of a length to compare."""
+    """Return the judge's question about one completion; None without an answer, or without reasoning of a length to compare."""
     if not isinstance(outcome, Parsed) or not outcome.reasoning or len(outcome.reasoning) > _LONGEST:
         return None
     reasoning = json.dumps(without_surrogates(outcome.reasoning), ensure_ascii=False)

@@ -103,7 +103,7 @@ _WORD_OR_SIGN: Final = re.compile(rf"[{_SIGNS}]|[^\s{_SIGNS}]+")
 
 @dataclass(frozen=True)
 class RepetitionPenalty(Price):
-    """−(1 − different n-grams / all n-grams) · ``most``: 0 when no n words in a row stand twice, towards −``most`` when all do.
+    """Pay −(1 − different n-grams / all n-grams) · ``most``: 0 without repetition, towards −``most`` with nothing else.
 
     A completion of fewer than ``size`` words costs nothing.
 

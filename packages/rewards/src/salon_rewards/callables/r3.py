@@ -110,7 +110,7 @@ class ThinkReward(RuleReward):
 
 @dataclass(frozen=True)
 class JsonReward(RuleReward):
-    """1 when the completion's answer is the JSON that was asked for, else 0; whether there is reasoning does not matter.
+    """Pay 1 when the completion's answer is the JSON that was asked for, else 0; reasoning does not matter.
 
     Source: paper 002, Table 11 (JSON format, weight 0.2) and its template, Figure 17. Range: 0 or 1.
 
@@ -307,7 +307,7 @@ _STAGE_WEIGHTS: Final = {"paper": (0.25, 0.75), "released": (0.2, 0.8)}
 
 @dataclass(frozen=True)
 class ReasoningReward(RuleReward):
-    """Stage I: 0.7 for the right verdict, 0.1 for the form of the reasoning, 0.2 for the form of the answer.
+    """Pay stage I: 0.7 for the verdict, 0.1 for the form of the reasoning, 0.2 for the form of the answer.
 
     Source: paper 002, Equation 4 and Table 11; as released 0.9 for the verdict and 0.1 for the reasoning. Range: 0 to 1.
     Column: ``matches``.

@@ -1,4 +1,4 @@
-"""What every reward is: a callable ``(completions, **columns) -> list[float | None]`` with a name, a range and a batch form.
+"""Bases of all rewards: callables ``(completions, **columns) -> list[float | None]`` with a name, a range and a source.
 
 A reward by rule answers at once; one that asks a judge or an editor is a coroutine function, which trainers run beside each
 other. Both are frozen dataclasses, so that they pickle and say what they are.

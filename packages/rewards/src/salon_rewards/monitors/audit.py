@@ -1,4 +1,4 @@
-"""The log of a run, read and watched from its first step to its last, as if the monitors had been there."""
+"""Run the monitors over the log of a finished run, from its first step to its last."""
 
 import math
 from collections.abc import Iterable

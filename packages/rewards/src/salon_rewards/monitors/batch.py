@@ -111,7 +111,7 @@ class StepBatch:
 
         Raises:
             InputError: for a column that is shorter or longer than the completions, a completion that is no text, a truth
-                that is none, a reward or metric that is not finite.
+                that is not allowed, a reward or metric that is not finite.
 
         Example:
             >>> batch = StepBatch.read([r'<think>Fine.</think>\boxed{{"Whether Normal": true}}', "?"], step=3)

@@ -24,7 +24,7 @@ def detected_share(
     unreadable: int,
     detail: Callable[[float, Sequence[T]], str],
 ) -> Reading:
-    """The reading of a step: the share, 0 to 1, of what was looked at in which the detector found something.
+    """Return the reading of a step: the share, 0 to 1, of completions in which the detector fires.
 
     An alarm also needs the lower end of Wilson's interval, over pictures, to be above the detector's own mistakes.
 

@@ -91,7 +91,7 @@ class _OneVerdict:
 
 
 class AlwaysNormal(_OneVerdict):
-    """How far the policy has gone from the truth's rate of "normal" to saying nothing else (for R³: "matches the prompt").
+    """Measure the distance from the truth's rate of one verdict to giving only that verdict.
 
     The value is (share − rate) / (1 − rate); without errors on normal pictures, that is the share of flawed ones that pass.
     An alarm also needs the lower end of Wilson's interval, over pictures, to be above the truth's rate.

@@ -1,4 +1,4 @@
-"""What a model is asked about a picture: MagicBench's whole question, or fewer words for models that cannot read as many."""
+"""Build the question about a picture: MagicBench's whole one, or a shorter one for small models."""
 
 from enum import StrEnum
 from functools import cache

@@ -1,4 +1,4 @@
-"""One experiment of one seed, from nothing to numbers: pictures, a tiny model, its cold start, GRPO, and what was measured.
+"""Run one experiment of one seed: pictures, tiny model, SFT warm-up, GRPO, evaluation.
 
 pictures ──► random weights ──► SFT ──► clean cold start ──► GRPO "improve"
                                   └──► SFT on a teacher who misses artifacts ──► biased cold start ──► GRPO, one run per arm

@@ -1,4 +1,4 @@
-"""A study as one HTML page that works without a network: what rose, the curves, and the paper's ablations beside ours."""
+"""Write a study as one HTML page without network: what rose, curves, the paper's ablations."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Several seeds beside each other, each in a process of its own; what they measure is on disk as it comes.
+"""Run several seeds in parallel, each in its own process; results are written as they come.
 
 FOLDER/seed-0/measured.jsonl    one line per measurement
 FOLDER/seed-0/…                 pictures, weights and logs; a second call goes on after the last finished stage

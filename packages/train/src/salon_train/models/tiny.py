@@ -192,7 +192,7 @@ class _Words:
 def train_tokenizer(
     texts: Iterable[str], *, marks: Sequence[str], shape: TinyShape, pieces: str = _PIECE
 ) -> "PreTrainedTokenizerBase":
-    """Train a byte-level BPE tokenizer that spends at best one token on a word of prose and one on a string of JSON.
+    """Train a byte-level BPE tokenizer with about one token per word of prose or string of JSON.
 
     Args:
         texts: to learn from.

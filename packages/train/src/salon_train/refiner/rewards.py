@@ -1,4 +1,4 @@
-"""R_reason (stage I) and R_rect (stage II) as TRL calls them, their weights α₁ and α₂, and the editor behind stage II."""
+"""Build R_reason (stage I), R_rect (stage II) and the caching editor behind it."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace

@@ -212,7 +212,7 @@ def over_seeds(values: Sequence[float]) -> MeanOverSeeds:
 
 
 def paired(results: Sequence[ArmResult], arm: Arm, other: Arm) -> dict[int, tuple[float, float]]:
-    """By how much one arm is above another, for every seed that has both: in S_ref (-1 to 1), and in S_rect."""
+    """Return the differences of S_ref and S_rect between two arms, by seed, where both were run."""
     found = {(each.arm, each.seed): each.evaluation for each in results}
     return {
         seed: (mine.s_ref - found[other, seed].s_ref, mine.s_rect - found[other, seed].s_rect)
@@ -289,7 +289,7 @@ def _refining(folder: Path, arm: Arm, seed: int, settings: StudySettings) -> Ref
 
 
 def _configuration(folder: Path, policy: Path, seed: int, rows: Path) -> RefinerConfiguration:
-    """A run of the study; no monitor and no degeneration ends it, for a reward that is gamed is a result."""
+    """Configure a run of the study; monitors are off, because a gamed reward is a result."""
     return RefinerConfiguration(
         run=RunSection(folder=str(folder), seed=seed, threads=1),
         model=ModelSection(name=str(policy), device="cpu"),

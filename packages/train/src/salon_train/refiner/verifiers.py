@@ -1,4 +1,4 @@
-"""How sure a policy is that a picture matches: P(v̂ = true | P, I), from its own forward pass (paper 002, Equation 5).
+"""Measure a policy's certainty that a picture matches, P(v̂ = true | P, I) (R³-Bench, Equation 5).
 
     the policy's own thought, greedy ──► "</think>" and the answer's opening ──► log P("true"), log P("false")
                                                                                   └── softmax over the two ──► 0 … 1

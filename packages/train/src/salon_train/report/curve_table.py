@@ -69,7 +69,7 @@ def label_text(name: str) -> str:
 
 
 def colours(labels: Collection[str]) -> list[int]:
-    """A colour for each label of a chart, 0 to 7; verdicts and main labels have their own in all charts.
+    """Return the colour of each label of a chart, 0 to 7; verdicts and main labels have fixed ones.
 
     Example:
         >>> colours(["normal", "own", "unreadable"]), colours(["macro", "micro"])

@@ -1,4 +1,4 @@
-"""Run folders as they are given to ``salon train report``: their stages, with what each was told and what it logged."""
+"""Find the runs and stages in the folders given to ``salon train report``."""
 
 import json
 from collections.abc import Mapping, Sequence

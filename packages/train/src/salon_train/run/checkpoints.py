@@ -67,7 +67,7 @@ def whole_checkpoints(folder: Path) -> list[Checkpoint]:
 
 
 def declare_whole(folder: Path, step: int, *, keep: int, processes: int = 1) -> None:
-    """Say that a checkpoint of so many processes is written to its end; all but the latest ``keep`` whole ones are removed."""
+    """Mark a checkpoint as whole, and remove all but the latest ``keep`` whole ones."""
     files = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
     sizes = {name: _kept(path) for name, path in files.items()}
     sums = {name: _sha256(path) for name, path in files.items()}

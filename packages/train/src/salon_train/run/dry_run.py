@@ -196,7 +196,7 @@ def spread(rows: Sequence[_Row]) -> list[tuple[int, _Row]]:
 
 
 def first_unreadable(rows: Sequence[_Row], opened: Callable[[_Row], object]) -> tuple[int, _Row, Exception] | None:
-    """Of some of the rows, the first whose picture cannot be opened: its place, itself, and why; None where all can."""
+    """Return the first of some rows whose picture cannot be opened, with place and error; None without any."""
     for place, row in spread(rows):
         try:
             opened(row)

@@ -205,7 +205,7 @@ def _told(configuration: StageConfiguration, stage: Stage) -> dict[str, Any]:
 
 
 def _told_besides(configuration: StageConfiguration) -> dict[str, Any]:
-    """The sections that shape no weights; JSON has no infinity, so a threshold that is never reached is written as ``inf``."""
+    """Return the sections that do not shape the weights; an infinite threshold is written as ``inf``."""
     sections = configuration.model_dump(mode="json", include=set(_FREE))
     for name, pair in sections.get("monitors", {}).get("thresholds", {}).items():
         sections["monitors"]["thresholds"][name] = [value if math.isfinite(value) else "inf" for value in pair]

@@ -1,4 +1,4 @@
-"""Who looks on while a policy is trained: its completions in a file and in a store, and the monitors of its shortcuts.
+"""Set up the observers of a policy in training: completions file, store, monitors.
 
 sampled completions ──► completions.jsonl     store: judge_calls, rewards     monitors
 what happens        ──► held-out metric       store: run_events               held-out metric

@@ -201,7 +201,7 @@ def _no_multiple(chunk_size: int, ratio: Ratio) -> InputError:
 
 
 def counted(chunk: Sequence[int], buckets: Sequence[Collection[str]]) -> Counter[str]:
-    """How many examples of a chunk are in each bucket; one with two labels counts twice, so it can exceed the quota.
+    """Count the examples of a chunk by bucket; one with two labels counts twice.
 
     Example:
         >>> counted([0, 1], [("hand", "foot"), ("hand",)])
