@@ -12,9 +12,13 @@ quickstart:
 test *ARGS:
     uv run --all-packages pytest {{ARGS}}
 
-# studies that take minutes: coverage of intervals, long crash tests
+# learning, kills and coverage at length (a few minutes; CI runs them too)
 slow:
-    uv run --all-packages pytest -m slow -n 0
+    uv run --all-packages pytest -m "slow and not study"
+
+# studies that take many minutes: coverage of intervals, long crash tests
+study:
+    uv run --all-packages pytest -m study -n 0
 
 # lint and formats
 lint:

@@ -22,7 +22,7 @@ CONCURRENCY = 64
 PROMPT = "Judge the picture on a scale from 0 to 10, and say why. " * 8
 SERVER = """
 import asyncio
-from salon_bench.mock_server import Latency, MockServer, Script, fixed
+from salon_bench.testing.mock_server import Latency, MockServer, Script, fixed
 
 async def main():
     reply = fixed('{"score": 7, "justification": "fine"}')

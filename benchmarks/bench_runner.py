@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve()
 
 SERVER = """
 import asyncio, sys
-from salon_bench.mock_server import Latency, MockServer, Script, fixed
+from salon_bench.testing.mock_server import Latency, MockServer, Script, fixed
 async def main():
     reply = '{"score": 7, "justification": "One finger too many on the left hand."}'
     script = Script(rule=fixed(reply), latency=Latency.fixed(5))
@@ -58,12 +58,12 @@ import asyncio, sys
 from pathlib import Path
 from salon_bench.judges import ChatSettings, OpenAICompatibleJudge
 from salon_bench.media import PicturePolicy
-from salon_bench.running.folding import fold_apart
-from salon_bench.running.plan import Subject, planned
-from salon_bench.running.runner import Pace
-from salon_bench.running.start import execute
-from salon_bench.suites.suite import Case, Inquiry, SuitePrompt, one_picture_cases
-from salon_bench.suites.templates import Templates
+from salon_bench.runs.checkpoint import fold_apart
+from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.suite_runner import Pace
+from salon_bench.runs.suite_runner import execute
+from salon_bench.suites.contract.suite import Case, Inquiry, SuitePrompt, one_picture_cases
+from salon_bench.suites.contract.templates import Templates
 from salon_taxonomy.answers import parse_prism
 from salon_taxonomy.digest import digest
 from salon_taxonomy.protocols import Question

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
+from salon_bench.analysis.compare import compare
 from salon_bench.report.comparison_page import comparison_page
 from salon_bench.report.run_page import run_page
-from salon_bench.running.compare import compare
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "packages" / "bench" / "tests"))
 from verdict_store import VerdictStore

@@ -109,12 +109,12 @@ def bench(folder: Path) -> str:
     from PIL import Image
     from verdict_store import VerdictStore
 
+    from salon_bench.analysis.compare import compare
+    from salon_bench.analysis.leaderboard import leaderboards
     from salon_bench.report.board_page import board_page
     from salon_bench.report.comparison_page import comparison_page
     from salon_bench.report.run_page import run_page
-    from salon_bench.running.compare import compare
-    from salon_bench.running.leaderboard import leaderboards
-    from salon_bench.suites.registry import suite_named
+    from salon_bench.suites.contract.registry import suite_named
 
     made = VerdictStore(folder)
     Image.new("RGB", (48, 32), "teal").save(folder / "one.png")
@@ -139,11 +139,11 @@ def bench(folder: Path) -> str:
 def refinement(folder: Path) -> str:
     from r3_world import Painter, World, png
 
-    from salon_bench.refining import Crew, RefineItem, refine_all, trace_page
+    from salon_bench.refine import RefineItem, RefineModels, refine_all, trace_page
 
     (folder / "one.png").write_bytes(png("blue"))
     item = RefineItem("one", f"{HOSTILE} red", folder / "one.png")
-    done = asyncio.run(refine_all([item], Crew(Painter(), World()), folder / "out", folder / "results"))
+    done = asyncio.run(refine_all([item], RefineModels(Painter(), World()), folder / "out", folder / "results"))
     return trace_page("Trace", done.traces)
 
 
@@ -173,7 +173,7 @@ MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     plan: ("salon_ranking.report.plan_page",),
     consensus: ("salon_published.consensus_page",),
     bench: ("salon_bench.report.run_page", "salon_bench.report.comparison_page", "salon_bench.report.board_page"),
-    refinement: ("salon_bench.refining.trace_page",),
+    refinement: ("salon_bench.report.trace_page",),
     training: ("salon_train.report.page",),
     demonstration: ("salon_train.demo.page",),
 }

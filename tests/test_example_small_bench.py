@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_bench.running import folding
+from salon_bench.runs import folding
 from salon_taxonomy.cli import main
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "small_bench"

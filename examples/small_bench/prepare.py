@@ -15,9 +15,9 @@ from pixel_judge import PixelJudge
 from scenes import write_prompts
 
 from salon_bench.judges.recording import RecordingJudge
-from salon_bench.running.plan import Subject, planned
-from salon_bench.running.start import execute
-from salon_bench.suites.registry import suite_named
+from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.suite_runner import execute
+from salon_bench.suites.contract.registry import suite_named
 
 
 async def record(folder: Path) -> Path:

@@ -3,14 +3,18 @@
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 from small_arena import Clock, write_material
 
-from salon_arena import ArenaDatabase, Material, VoteService, read_material
+from salon_arena import ArenaDatabase, Material, WorkService, read_material, vote_service
 from salon_arena.service import AnswerBody
+
+if TYPE_CHECKING:
+    from browsing import Served
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture
@@ -30,10 +34,29 @@ def database(tmp_path: Path) -> Iterator[ArenaDatabase]:
 
 
 @pytest.fixture
-def service(database: ArenaDatabase, material: Material, clock: Clock) -> Iterator[VoteService]:
-    made = VoteService(database, material, clock=clock)
+def service(database: ArenaDatabase, material: Material, clock: Clock) -> Iterator[WorkService]:
+    made = vote_service(database, material, clock=clock)
+    yield made
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator["Served"]:
+    from browsing import Served
+
+    made = Served(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    from browsing import CHROMIUM
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
 
 
 @pytest.fixture

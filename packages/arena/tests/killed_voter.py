@@ -6,22 +6,22 @@ import threading
 from pathlib import Path
 from uuid import uuid4
 
-from salon_arena import ArenaDatabase, VoteService, export_answers, read_material
+from salon_arena import ArenaDatabase, export_answers, read_material, vote_service
 from salon_arena.service import AnswerBody
 
 
 def main(folder: Path, seed: int) -> None:
     generator = random.Random(seed)
     database = ArenaDatabase.open(folder / "arena.db")
-    service = VoteService(database, read_material(folder / "pictures", folder / "prompts.jsonl"), seed=seed)
+    service = vote_service(database, read_material(folder / "pictures", folder / "prompts.jsonl"), seed=seed)
 
     def export_all_the_time() -> None:
         while True:
             export_answers(database, folder / "store")
 
     def vote() -> None:
-        rater = service.join().result().rater_id
-        while pairs := service.next_pairs(rater).result()["pairs"]:
+        rater = service.people.join().result().rater_id
+        while pairs := service.lease(rater).result()["tasks"]:
             choices = [generator.choice(["left", "right", "both_good", "both_bad"])]
             choices += ["undo", generator.choice(["left", "right"])] if generator.random() < 0.2 else []
             before = pairs[0]["supersedes"]

@@ -28,17 +28,23 @@ class Clock:
         self.now += int(seconds * 1_000_000)
 
 
-def write_material(folder: Path, models: tuple[str, ...] = MODELS, samples: int = 2, size: int = 48) -> tuple[Path, Path]:
-    generator = random.Random(0)
+def write_prompts(folder: Path) -> Path:
     rows = [
         {"prompt_id": key, "prompt": text, "language": language, "scenario": "toys", "labels": ["one"]}
         for key, (text, language) in PROMPTS.items()
     ]
-    (folder / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    path = folder / "prompts.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def write_material(folder: Path, models: tuple[str, ...] = MODELS, samples: int = 2, size: int = 48) -> tuple[Path, Path]:
+    generator = random.Random(0)
+    prompts = write_prompts(folder)
     for model in models:
         (folder / "pictures" / model).mkdir(parents=True)
         for key in PROMPTS:
             for sample in range(samples):
                 colour = tuple(generator.randrange(256) for _ in range(3))
                 Image.new("RGB", (size, size), colour).save(folder / "pictures" / model / f"{key}.{sample}.png")
-    return folder / "pictures", folder / "prompts.jsonl"
+    return folder / "pictures", prompts

@@ -12,9 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_arena import MODELS, Clock, write_material
 
-from salon_arena import ArenaDatabase, Material, RefusedError, StorageError, VoteService, export_answers, read_material
+from salon_arena import (
+    ArenaDatabase,
+    Material,
+    RefusedError,
+    StorageError,
+    WorkService,
+    export_answers,
+    read_material,
+    vote_service,
+)
 from salon_arena.service import AnswerBody, settle_due
 from salon_ranking import Battles, rank
+from salon_ranking.listing_rule import with_listing
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Side
@@ -26,8 +36,8 @@ def count(database: ArenaDatabase, table: str, where: str = "1") -> int:
     return int(database.read(lambda c: c.exec_driver_sql(f"SELECT count(*) FROM {table} WHERE {where}").scalar_one()))
 
 
-def vote(service: VoteService, rater: str, body: Body, choice: str = "left") -> dict[str, Any]:
-    pair = service.next_pairs(rater).result()["pairs"][0]
+def vote(service: WorkService, rater: str, body: Body, choice: str = "left") -> dict[str, Any]:
+    pair = service.lease(rater).result()["tasks"][0]
     service.answer(rater, body(pair, choice)).result()
     return pair
 
@@ -39,10 +49,10 @@ def refused(call: Callable[[], object]) -> str:
 
 
 def test_the_same_answer_fifty_times_at_once_is_one_row_and_one_reply(
-    service: VoteService, database: ArenaDatabase, body: Body
+    service: WorkService, database: ArenaDatabase, body: Body
 ) -> None:
-    rater = service.join().result().rater_id
-    sent = body(service.next_pairs(rater).result()["pairs"][0])
+    rater = service.people.join().result().rater_id
+    sent = body(service.lease(rater).result()["tasks"][0])
     with ThreadPoolExecutor(16) as pool:
         replies = list(pool.map(lambda _: service.answer(rater, sent).result(), range(50)))
     assert all(reply == replies[0] for reply in replies)
@@ -50,12 +60,12 @@ def test_the_same_answer_fifty_times_at_once_is_one_row_and_one_reply(
 
 
 def test_the_same_id_with_another_body_and_a_second_answer_are_refused(
-    service: VoteService, database: ArenaDatabase, body: Body
+    service: WorkService, database: ArenaDatabase, body: Body
 ) -> None:
-    rater, other = (service.join().result().rater_id for _ in range(2))
-    pair = service.next_pairs(rater).result()["pairs"][0]
+    rater, other = (service.people.join().result().rater_id for _ in range(2))
+    pair = service.lease(rater).result()["tasks"][0]
     sent = body(pair)
-    assert refused(lambda: service.answer(other, sent).result()) == "404 unknown_pair"
+    assert refused(lambda: service.answer(other, sent).result()) == "404 unknown_task"
     service.answer(rater, sent).result()
     changed = sent.model_copy(update={"choice": "right"})
     assert refused(lambda: service.answer(rater, changed).result()) == "409 other_body"
@@ -64,15 +74,15 @@ def test_the_same_id_with_another_body_and_a_second_answer_are_refused(
 
 
 def test_an_undo_replaces_the_vote_until_it_is_settled(
-    service: VoteService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+    service: WorkService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
 ) -> None:
-    rater = service.join().result().rater_id
-    first = service.next_pairs(rater).result()["pairs"][0]
+    rater = service.people.join().result().rater_id
+    first = service.lease(rater).result()["tasks"][0]
     sent = body(first, "left")
     service.answer(rater, sent).result()
     undo = body(first, "undo", supersedes=sent.answer_id)
     service.answer(rater, undo).result()
-    again = service.next_pairs(rater).result()["pairs"][0]
+    again = service.lease(rater).result()["tasks"][0]
     assert again == {**first, "supersedes": str(undo.answer_id)}
     service.answer(rater, body(again, "both_bad")).result()
     clock.forward(9)
@@ -86,36 +96,36 @@ def test_an_undo_replaces_the_vote_until_it_is_settled(
     assert ResultStore.open(tmp_path / "store").read("battles").collect()["winner"].to_list() == ["both_bad"]
 
 
-def test_the_next_answer_settles_the_one_before(service: VoteService, database: ArenaDatabase, body: Body) -> None:
-    rater = service.join().result().rater_id
+def test_the_next_answer_settles_the_one_before(service: WorkService, database: ArenaDatabase, body: Body) -> None:
+    rater = service.people.join().result().rater_id
     vote(service, rater, body)
     assert count(database, "settled") == 0
     vote(service, rater, body)
     assert count(database, "settled") == 1
 
 
-def test_three_pairs_are_leased_and_stay_until_they_are_answered(service: VoteService, body: Body) -> None:
-    rater = service.join().result().rater_id
-    before = service.next_pairs(rater).result()
-    assert len(before["pairs"]) == 3
-    assert service.next_pairs(rater).result() == before
-    service.answer(rater, body(before["pairs"][1])).result()
-    after = service.next_pairs(rater).result()["pairs"]
-    assert [pair["assignment"] for pair in after[:2]] == [before["pairs"][place]["assignment"] for place in (0, 2)]
+def test_four_tasks_are_leased_and_stay_until_they_are_answered(service: WorkService, body: Body) -> None:
+    rater = service.people.join().result().rater_id
+    before = service.lease(rater).result()
+    assert len(before["tasks"]) == 4
+    assert service.lease(rater).result() == before
+    service.answer(rater, body(before["tasks"][1])).result()
+    after = service.lease(rater).result()["tasks"]
+    assert [pair["assignment"] for pair in after[:3]] == [before["tasks"][place]["assignment"] for place in (0, 2, 3)]
 
 
-def test_a_rater_sees_every_pair_once_and_then_no_more(service: VoteService, database: ArenaDatabase, body: Body) -> None:
-    rater = service.join().result().rater_id
+def test_a_rater_sees_every_pair_once_and_then_no_more(service: WorkService, database: ArenaDatabase, body: Body) -> None:
+    rater = service.people.join().result().rater_id
     shown = 0
-    while pairs := service.next_pairs(rater).result()["pairs"]:
+    while pairs := service.lease(rater).result()["tasks"]:
         service.answer(rater, body(pairs[0])).result()
         shown += 1
     assert shown == 3 * 4 * 2 * 2  # pairs of models, prompts, samples of either
-    assert count(database, "(SELECT DISTINCT pair FROM assignments)") == shown
+    assert count(database, "(SELECT DISTINCT subject FROM assignments)") == shown
 
 
-def test_answers_are_insert_only(service: VoteService, database: ArenaDatabase, body: Body) -> None:
-    rater = service.join().result().rater_id
+def test_answers_are_insert_only(service: WorkService, database: ArenaDatabase, body: Body) -> None:
+    rater = service.people.join().result().rater_id
     for _ in range(2):
         vote(service, rater, body)
     for table in ("answers", "settled"):
@@ -125,10 +135,10 @@ def test_answers_are_insert_only(service: VoteService, database: ArenaDatabase, 
 
 
 def test_a_locked_or_full_database_acknowledges_nothing_and_the_answer_can_be_sent_again(
-    service: VoteService, database: ArenaDatabase, body: Body
+    service: WorkService, database: ArenaDatabase, body: Body
 ) -> None:
-    rater = service.join().result().rater_id
-    sent = body(service.next_pairs(rater).result()["pairs"][0])
+    rater = service.people.join().result().rater_id
+    sent = body(service.lease(rater).result()["tasks"][0])
     holder = sqlite3.connect(database.path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageError):
@@ -139,7 +149,7 @@ def test_a_locked_or_full_database_acknowledges_nothing_and_the_answer_can_be_se
     other = sent.model_copy(update={"elapsed_ms": 1})
     with pytest.raises(StorageError, match="full"):
         for _ in range(200):
-            service.join().result()
+            service.people.join().result()
     assert count(database, "answers") == 0
     database.write(lambda c: c.exec_driver_sql(f"PRAGMA max_page_count = {pages + 100000}").scalar()).result()
     service.answer(rater, other).result()
@@ -147,13 +157,13 @@ def test_a_locked_or_full_database_acknowledges_nothing_and_the_answer_can_be_se
 
 
 def test_one_bad_request_does_not_cost_those_that_share_its_commit(
-    service: VoteService, database: ArenaDatabase, body: Body
+    service: WorkService, database: ArenaDatabase, body: Body
 ) -> None:
-    raters = [service.join().result().rater_id for _ in range(8)]
-    pairs = [service.next_pairs(rater).result()["pairs"][0] for rater in raters]
+    raters = [service.people.join().result().rater_id for _ in range(8)]
+    pairs = [service.lease(rater).result()["tasks"][0] for rater in raters]
     sent = [service.answer(rater, body(pair)) for rater, pair in zip(raters, pairs, strict=True)]
     bad = service.answer(raters[0], body(pairs[1]))
-    assert refused(bad.result) == "404 unknown_pair"
+    assert refused(bad.result) == "404 unknown_task"
     assert [future.result()["version"] for future in sent] == [1] * 8
 
 
@@ -168,10 +178,10 @@ def test_store_and_board_hold_exactly_the_settled_answers_whatever_is_done(
     folder, clock = tmp_path_factory.mktemp("arena"), Clock()
     expected: dict[str, str] = {}
     with ArenaDatabase.open(folder / "arena.db") as database:
-        service = VoteService(database, material, clock=clock)
-        raters = [service.join().result().rater_id for _ in range(3)]
+        service = vote_service(database, material, clock=clock)
+        raters = [service.people.join().result().rater_id for _ in range(3)]
         for who, choice, then in steps:
-            pairs = service.next_pairs(raters[who]).result()["pairs"]
+            pairs = service.lease(raters[who]).result()["tasks"]
             sent = body(pairs[0], choice)
             service.answer(raters[who], sent).result()
             expected[sent.assignment] = choice
@@ -185,8 +195,7 @@ def test_store_and_board_hold_exactly_the_settled_answers_whatever_is_done(
         for late in (11, 12):  # the second finds nothing new
             export_answers(database, folder / "store", now=clock.now + late * 1_000_000)
         stored = ResultStore.open(folder / "store").read("battles").collect()
-        board = service.board()
-        service.close()
+        board = service.task.board.ranked()
     shown = stored.select("winner", "side_a_shown").rows()
     back = {
         ("model_a", "left"): "left",
@@ -199,21 +208,21 @@ def test_store_and_board_hold_exactly_the_settled_answers_whatever_is_done(
 
 
 def test_the_live_board_is_the_board_of_the_export(
-    service: VoteService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+    service: WorkService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
 ) -> None:
-    raters = [service.join().result().rater_id for _ in range(4)]
+    raters = [service.people.join().result().rater_id for _ in range(4)]
     choices = ["left", "right", "both_good", "left", "both_bad", "right", "right"]
     for number in range(140):
         vote(service, raters[number % 4], body, choices[number % 7])
         if number % 30 == 0:
-            service.board()  # folded bit by bit
+            service.task.board.ranked()  # folded bit by bit
     clock.forward(11)
     service.settle_due().result()
-    live = service.board()
+    live = service.task.board.ranked()
     assert live.board is not None
     assert export_answers(database, tmp_path / "store", now=clock.now).added == 140
     battles = Battles.read(tmp_path / "store")
-    offline = rank(battles, interval="sandwich")
+    offline = with_listing(rank(battles, interval="sandwich"), battles)
     assert live.board.table.columns == offline.table.columns
     for name in ("model", "matches", "win_rate", "wins", "ties"):
         assert live.board.table[name].to_list() == offline.table[name].to_list()
@@ -223,9 +232,9 @@ def test_the_live_board_is_the_board_of_the_export(
 
 
 def test_an_export_that_stopped_half_way_is_made_whole_by_the_next(
-    service: VoteService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    service: WorkService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rater = service.join().result().rater_id
+    rater = service.people.join().result().rater_id
     for _ in range(5):
         vote(service, rater, body)
     clock.forward(11)
@@ -252,15 +261,14 @@ def test_an_export_that_stopped_half_way_is_made_whole_by_the_next(
 
 
 def test_a_battle_says_what_was_shown_to_whom_and_when(
-    service: VoteService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+    service: WorkService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
 ) -> None:
-    session = service.join().result()
-    pair = service.next_pairs(session.rater_id).result()["pairs"][0]
-    for side in ("left", "right"):
-        service.picture(session.rater_id, pair[side].removeprefix("/media/"))
+    session = service.people.join().result()
+    pair = service.lease(session.rater_id).result()["tasks"][0]
+    service.files(session.rater_id, pair["assignment"])
     clock.forward(5)
     service.answer(session.rater_id, body(pair, "left", elapsed_ms=4000)).result()
-    left, _ = service.models_of(pair["assignment"])
+    left = service.payload_of(pair["assignment"])["files"][0]["model"]
     clock.forward(11)
     export_answers(database, tmp_path / "store", now=clock.now)
     store = ResultStore.open(tmp_path / "store")
@@ -307,14 +315,12 @@ def test_a_file_that_is_no_arena_and_another_mode_are_refused(tmp_path: Path, da
 
 def test_a_database_keeps_everything_over_a_restart(tmp_path: Path, material: Material, body: Body, clock: Clock) -> None:
     with ArenaDatabase.open(tmp_path / "two.db", mode="expert") as database:
-        service = VoteService(database, material, clock=clock)
-        session = service.join().result()
-        pairs = service.next_pairs(session.rater_id).result()
-        service.close()
+        service = vote_service(database, material, clock=clock)
+        session = service.people.join(invite=service.people.invite().result()).result()
+        pairs = service.lease(session.rater_id).result()
     with ArenaDatabase.open(tmp_path / "two.db") as database:
-        service = VoteService(database, material, clock=clock)
+        service = vote_service(database, material, clock=clock)
         assert database.mode == "expert"
-        assert service.rater_of(session.token) == session.rater_id
-        assert service.next_pairs(session.rater_id).result() == pairs
+        assert service.people.rater_of(session.token) == session.rater_id
+        assert service.lease(session.rater_id).result() == pairs
         assert settle_due(database, clock.now).result() == 0
-        service.close()

@@ -9,6 +9,7 @@ import uuid
 from pathlib import Path
 
 import httpx
+import pytest
 from click.testing import CliRunner
 from small_arena import write_material
 
@@ -31,9 +32,10 @@ def test_one_command_serves_votes_until_ctrl_c_and_prints_nothing_about_models(t
     found = re.search(r"http://127\.0\.0\.1:\d+", said)
     assert found, said
     with httpx.Client(base_url=found[0]) as client:
-        headers = {"x-csrf-token": client.post("/session", json={}).json()["csrf"]}
-        pair = client.post("/next", json={}, headers=headers).json()["pairs"][0]
-        assert client.get(pair["left"]).headers["content-type"] == "image/jpeg"
+        version = re.search('data-version="([0-9a-f]+)"', client.get("/").text)[1]  # type: ignore[index]
+        headers = {"x-csrf-token": client.post("/session", json={"consent": version}).json()["csrf"]}
+        pair = client.post("/tasks", json={}, headers=headers).json()["tasks"][0]
+        assert client.get(pair["media"][0]).headers["content-type"] == "image/jpeg"
         body = {"answer_id": str(uuid.uuid4()), "assignment": pair["assignment"], "choice": "left", "elapsed_ms": 7}
         assert client.post("/answers", json=body, headers=headers).json()["version"] == 1
     server.send_signal(signal.SIGINT)
@@ -41,7 +43,7 @@ def test_one_command_serves_votes_until_ctrl_c_and_prints_nothing_about_models(t
     assert (server.returncode, out, err) == (0, "", "Stopped; every vote is in the database.\n")
     assert "canary" not in said.lower()
     code, output = called("export", "--database", str(tmp_path / "a.db"), "--store", str(tmp_path / "store"))
-    assert (code, "pairs wait" in output) == (0, True)
+    assert (code, "tasks wait" in output) == (0, True)
 
 
 def test_what_cannot_be_served_is_refused_by_name_before_anything_is_written(tmp_path: Path) -> None:
@@ -64,6 +66,7 @@ def test_what_cannot_be_served_is_refused_by_name_before_anything_is_written(tmp
     taken.close()
 
 
+@pytest.mark.slow
 def test_the_demonstration_ranks_its_models_as_planted(tmp_path: Path) -> None:
     folder, store = str(tmp_path / "demo"), str(tmp_path / "store")
     assert called("demo", folder, "--votes", "500", "--no-serve")[0] == 0

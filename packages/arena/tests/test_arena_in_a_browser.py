@@ -1,99 +1,16 @@
 """The arena in a real, headless Chromium: votes by key, button and touch, offline and in two tabs, wide and narrow."""
 
-import shutil
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, sync_playwright
-from small_arena import PROMPTS, write_material
+from browsing import Served, context, needs_chromium, opened
+from playwright.sync_api import Browser, Page, Route
+from small_arena import PROMPTS
 
-from salon_arena import ArenaDatabase, VoteService, create_app, read_material
 from salon_taxonomy.visible_text import visible
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OFFLINE = "net::ERR_INTERNET_DISCONNECTED"
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
-]
-
-
-class Served:
-    """An arena on a port of its own, and what raters complained about."""
-
-    def __init__(self, folder: Path) -> None:
-        self.database = ArenaDatabase.open(folder / "arena.db")
-        self.service = VoteService(self.database, read_material(*write_material(folder, size=96)))
-        self.server = uvicorn.Server(uvicorn.Config(create_app(self.service), port=0, log_level="warning", access_log=False))
-        self.thread = threading.Thread(target=self.server.run, daemon=True)
-        self.thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
-        port = self.server.servers[0].sockets[0].getsockname()[1]
-        self.address = f"http://127.0.0.1:{port}"
-
-    def answers(self) -> list[tuple[str, str]]:
-        query = "SELECT assignment_id, choice FROM answers ORDER BY received_at"
-        return [tuple(row) for row in self.database.read(lambda c: list(c.exec_driver_sql(query)))]
-
-    def wait_for_answers(self, number: int) -> list[tuple[str, str]]:
-        for _ in range(500):
-            if len(self.answers()) >= number:
-                break
-            time.sleep(0.02)
-        assert len(self.answers()) == number
-        return self.answers()
-
-    def close(self) -> None:
-        self.server.should_exit = True
-        self.thread.join()
-        self.service.close()
-        self.database.close()
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    made = Served(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@contextmanager
-def context(browser: Browser, served: Served, width: int = 1400, **options: Any) -> Iterator[tuple[BrowserContext, list[str]]]:
-    """A browser of one rater; every complaint and every request to elsewhere is heard and must be expected."""
-    made = browser.new_context(viewport={"width": width, "height": 800}, **options)
-    heard: list[str] = []
-
-    def listen(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            heard.append(message.text)
-
-    made.on("console", listen)
-    made.on("weberror", lambda error: heard.append(str(error.error)))
-    made.on("request", lambda sent: heard.extend([] if sent.url.startswith(served.address) else [sent.url]))
-    yield made, heard
-    made.close()
-
-
-def opened(rater: BrowserContext, served: Served) -> Page:
-    page = rater.new_page()
-    page.goto(served.address)
-    page.wait_for_selector(".stage.shown")
-    return page
+pytestmark = needs_chromium
 
 
 def vote(page: Page, key: str = "ArrowLeft") -> None:
@@ -135,11 +52,14 @@ def test_votes_by_key_and_button_and_touch_are_stored_and_can_be_undone(
 def test_both_pictures_appear_together_only_when_both_are_there(browser: Browser, served: Served) -> None:
     with context(browser, served) as (rater, heard):
         held: list[Route] = []
-        rater.route("**/media/*", lambda route: held.append(route) if len(held) < 1 else route.continue_())
+        rater.route("**/media/**", lambda route: held.append(route) if len(held) < 1 else route.continue_())
         page = rater.new_page()
         page.goto(served.address)
-        page.wait_for_timeout(700)
-        assert held and page.locator(".frame img").count() == 0
+        page.get_by_role("button", name="I agree").click()
+        for _ in range(100):
+            page.wait_for_timeout(0 if held else 50)
+        page.wait_for_timeout(300)
+        assert page.locator(".frame img").count() == 0
         assert page.locator("[data-choice]:enabled").count() == 0
         page.keyboard.press("ArrowLeft")
         held[0].continue_()
@@ -248,6 +168,7 @@ def test_two_tabs_and_the_back_button_store_one_answer_per_pair(browser: Browser
         served.wait_for_answers(1)
         with other.expect_response(lambda answer: answer.request.method == "POST" and not answer.ok):
             vote(other, "2")
+        other.wait_for_function("() => document.querySelector('#message').textContent.includes('answered elsewhere')")
         one.goto(f"{served.address}/board")
         one.go_back()
         one.wait_for_selector(".stage.shown")
@@ -268,18 +189,10 @@ def test_every_control_is_reached_by_keyboard_and_has_a_name(browser: Browser, s
             reached.add(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()"))
             seen = "e => e === document.body || getComputedStyle(e).outlineStyle !== 'none'"
             assert page.evaluate(f"({seen})(document.activeElement)")
-        names = page.locator("button").evaluate_all("all => all.map(one => one.ariaLabel || one.textContent.trim())")
+        names = page.locator("button:visible").evaluate_all("all => all.map(one => one.ariaLabel || one.textContent.trim())")
         assert all(names) and len(names) == 8
         assert {"prompt", "undo", "zoom-in", "zoom-out", "zoom-reset", "Board", "How to decide"} <= reached
-        small = page.locator("button").evaluate_all("all => all.filter(one => one.getBoundingClientRect().height < 44).length")
+        small = page.locator("button:visible").evaluate_all(
+            "all => all.filter(one => one.getBoundingClientRect().height < 44).length"
+        )
         assert small == 0
-
-
-def test_the_board_shows_settled_votes_and_names_as_text(browser: Browser, served: Served) -> None:
-    for width in (1400, 360):
-        with context(browser, served, width) as (rater, heard):
-            page = rater.new_page()
-            page.goto(f"{served.address}/board")
-            assert "no settled votes yet" in (page.text_content("main") or "")
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert heard == []

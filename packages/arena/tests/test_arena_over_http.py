@@ -17,9 +17,10 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from small_arena import MODELS, PROMPTS, Clock
 
-from salon_arena import ArenaDatabase, Material, VoteService, create_app, read_material
+from salon_arena import ArenaDatabase, Material, WorkService, create_app, read_material, vote_service
 from salon_arena.app import HEADERS
 from salon_arena.blind import BUCKET
+from salon_arena.board import Board
 from salon_taxonomy.visible_text import visible
 
 JSON = {"content-type": "application/json"}
@@ -28,8 +29,9 @@ JSON = {"content-type": "application/json"}
 class Visitor:
     """A browser of a rater: keeps the cookie and the CSRF token, and every byte that arrives."""
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
+    def __init__(self, client: httpx.AsyncClient, consent: str) -> None:
         self.client = client
+        self.consent = consent
         self.heard: list[bytes] = []
         self.csrf = ""
 
@@ -44,11 +46,12 @@ class Visitor:
         return reply
 
     async def join(self) -> "Visitor":
-        self.csrf = (await self.ask("POST", "/session")).json()["csrf"]
+        body = {"consent": self.consent}
+        self.csrf = (await self.ask("POST", "/session", json=body)).json()["csrf"]
         return self
 
     async def pairs(self) -> list[dict[str, Any]]:
-        return list((await self.ask("POST", "/next")).json()["pairs"])
+        return list((await self.ask("POST", "/tasks")).json()["tasks"])
 
     async def answer(self, pair: dict[str, Any], choice: str = "left", **changed: Any) -> httpx.Response:
         body = {"answer_id": str(uuid4()), "assignment": pair["assignment"], "choice": choice, "elapsed_ms": 5}
@@ -56,11 +59,11 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visitors(service: VoteService, number: int = 1) -> AsyncIterator[list[Visitor]]:
+async def visitors(service: WorkService, number: int = 1) -> AsyncIterator[list[Visitor]]:
     application = create_app(service, hosts=["arena.test"])
     made = [httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://arena.test") for _ in range(number)]
     try:
-        yield [await Visitor(client).join() for client in made]
+        yield [await Visitor(client, service.people.consent_version).join() for client in made]
     finally:
         for client in made:
             await client.aclose()
@@ -102,16 +105,16 @@ def test_nothing_that_a_rater_receives_before_settling_tells_the_model(
             for _ in range(12):
                 pairs = await visitor.pairs()
                 for pair in pairs:
-                    for side in ("left", "right"):
-                        await visitor.ask("GET", pair[side])
-                        await other.ask("GET", pair[side])
+                    for file in pair["media"]:
+                        await visitor.ask("GET", file)
+                        await other.ask("GET", file)
                 if not pairs:
                     break
                 await visitor.answer(pairs[0])
                 await visitor.answer(pairs[0], "right")
                 await visitor.answer(pairs[0], "bad")
                 await other.answer(pairs[0])
-            for path in ("/", "/board", "/static/battle.js", "/static/../app.py", "/media/x", "/none", "/healthz", "/next"):
+            for path in ("/", "/board", "/static/battle.js", "/static/../app.py", "/media/x", "/none", "/healthz", "/tasks"):
                 await other.ask("GET", path)
             heard = [*visitor.heard, *other.heard]
         assert sum(part.startswith(b"\xff\xd8") for part in heard) >= 20
@@ -121,21 +124,21 @@ def test_nothing_that_a_rater_receives_before_settling_tells_the_model(
             assert found == [], said[:300]
 
     with ArenaDatabase.open(tmp_path / "arena.db") as database:
-        service = VoteService(database, read_material(pictures, tmp_path / "prompts.jsonl"), clock=clock)
+        service = vote_service(database, read_material(pictures, tmp_path / "prompts.jsonl"), clock=clock)
         # Names of models are on the board by design, once votes are settled; so nothing is settled here.
-        service.board = lambda: type("Empty", (), {"votes": 0, "board": None, "reason": ""})()  # type: ignore[method-assign]
+        service.task.board.ranked = lambda scenario: Board(0, None)
         run(work)
-        service.close()
 
 
-def test_the_pictures_of_a_pair_differ_in_nothing_but_their_pixels(service: VoteService, tmp_path: Path) -> None:
-    service.material = material = read_material(tell_tale(tmp_path / "canaries"), tmp_path / "prompts.jsonl")
-    service._planner = type(service._planner)(material, service._board.counts)
+def test_the_pictures_of_a_pair_differ_in_nothing_but_their_pixels(
+    database: ArenaDatabase, material: Material, tmp_path: Path
+) -> None:
+    service = vote_service(database, read_material(tell_tale(tmp_path / "canaries"), tmp_path / "prompts.jsonl"))
 
     async def work() -> None:
         async with visitors(service) as [visitor]:
             for pair in await visitor.pairs():
-                left, right = [await visitor.ask("GET", pair[side]) for side in ("left", "right")]
+                left, right = [await visitor.ask("GET", file) for file in pair["media"]]
                 assert left.headers.raw == right.headers.raw
                 assert len(left.content) == len(right.content) and len(left.content) % BUCKET == 0
                 images = [Image.open(io.BytesIO(reply.content)) for reply in (left, right)]
@@ -150,13 +153,22 @@ def test_the_pictures_of_a_pair_differ_in_nothing_but_their_pixels(service: Vote
     run(work)
 
 
-def test_every_reply_carries_the_strict_headers(service: VoteService) -> None:
+def test_every_reply_carries_the_strict_headers(service: WorkService) -> None:
     async def work() -> None:
         async with visitors(service) as [visitor]:
             [pair, *_] = await visitor.pairs()
-            asked = ["/", "/board", "/board.json", "/static/arena.css", "/static/none.js", "/healthz", "/none", pair["left"]]
+            asked = [
+                "/",
+                "/board",
+                "/board.json",
+                "/static/arena.css",
+                "/static/none.js",
+                "/healthz",
+                "/none",
+                pair["media"][0],
+            ]
             replies = [await visitor.ask("GET", path) for path in asked]
-            replies += [await visitor.ask("POST", path) for path in ("/session", "/next", "/answers", "/none")]
+            replies += [await visitor.ask("POST", path) for path in ("/session", "/tasks", "/answers", "/none")]
             for reply in replies:
                 assert {name: reply.headers.get(name) for name in HEADERS} == HEADERS
                 assert not {"etag", "last-modified", "server"} & set(reply.headers)
@@ -167,11 +179,11 @@ def test_every_reply_carries_the_strict_headers(service: VoteService) -> None:
     run(work)
 
 
-def test_a_change_needs_a_session_its_token_json_and_the_own_origin(service: VoteService, database: ArenaDatabase) -> None:
+def test_a_change_needs_a_session_its_token_json_and_the_own_origin(service: WorkService, database: ArenaDatabase) -> None:
     async def work() -> None:
         async with visitors(service, 2) as (visitor, other):
             [pair, *_] = await visitor.pairs()
-            for path in ("/next", "/answers", "/session"):
+            for path in ("/tasks", "/answers", "/session"):
                 for headers, wanted in (
                     ({"sec-fetch-site": "cross-site"}, 403),
                     ({"origin": "http://evil.test"}, 403),
@@ -179,17 +191,17 @@ def test_a_change_needs_a_session_its_token_json_and_the_own_origin(service: Vot
                     ({"host": "evil.test"}, 400),
                 ):
                     assert (await visitor.ask("POST", path, headers=headers)).status_code == wanted, (path, headers)
-            for path in ("/next", "/answers"):
+            for path in ("/tasks", "/answers"):
                 assert (await visitor.ask("POST", path, headers={"x-csrf-token": other.csrf})).status_code == 403
-            for path in (pair["left"], pair["right"]):
+            for path in (pair["media"][0], pair["media"][1]):
                 assert (await other.ask("GET", path)).status_code == 404
             stranger = httpx.AsyncClient(transport=visitor.client._transport, base_url="http://arena.test")
-            assert (await stranger.post("/next", json={})).status_code == 401
-            assert (await stranger.get(pair["left"])).status_code == 401
+            assert (await stranger.post("/tasks", json={})).status_code == 401
+            assert (await stranger.get(pair["media"][0])).status_code == 401
             for method in ("GET", "PUT", "DELETE"):
-                for path in ("/next", "/answers", "/session"):
+                for path in ("/tasks", "/answers", "/session"):
                     assert (await visitor.ask(method, path)).status_code == 405
-            assert (await other.answer(pair)).json() == {"error": "unknown_pair"}
+            assert (await other.answer(pair)).json() == {"error": "unknown_task"}
         cookie = visitor.client.cookies.jar
         assert all(one.has_nonstandard_attr("HttpOnly") for one in cookie)
 
@@ -197,24 +209,28 @@ def test_a_change_needs_a_session_its_token_json_and_the_own_origin(service: Vot
     assert database.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM answers").scalar_one()) == 0
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [{"choice": "best"}, {"elapsed_ms": -1}, {"elapsed_ms": 1.5}, {"answer_id": "1"}, {"more": 1}, {"assignment": "x" * 65}],
-)
-def test_an_answer_that_is_none_is_refused_and_nothing_is_kept(service: VoteService, changed: dict[str, Any]) -> None:
+WRONG: list[dict[str, Any]] = [
+    *({"choice": choice} for choice in ("best", ["left"], None)),
+    *({"elapsed_ms": elapsed} for elapsed in (-1, 1.5)),
+    *({"answer_id": "1"}, {"more": 1}, {"assignment": "x" * 65}),
+]
+
+
+@pytest.mark.parametrize("changed", WRONG)
+def test_an_answer_that_is_none_is_refused_and_nothing_is_kept(service: WorkService, changed: dict[str, Any]) -> None:
     async def work() -> None:
         async with visitors(service) as [visitor]:
             [pair, *_] = await visitor.pairs()
             reply = await visitor.answer(pair, **changed)
-            assert (reply.status_code, reply.json()) == (422, {"error": "bad_answer"})
-            long = await visitor.ask("POST", "/answers", content=b" " * 5000, json=None, headers=JSON)
+            assert reply.status_code == 422 and reply.json()["error"] in ("bad_body", "bad_answer")
+            long = await visitor.ask("POST", "/answers", content=b" " * 20000, json=None, headers=JSON)
             assert long.status_code == 413
             assert (await visitor.answer(pair)).status_code == 200
 
     run(work)
 
 
-def test_the_same_post_fifty_times_in_parallel_gives_fifty_equal_replies(service: VoteService) -> None:
+def test_the_same_post_fifty_times_in_parallel_gives_fifty_equal_replies(service: WorkService) -> None:
     async def work() -> None:
         async with visitors(service) as [visitor]:
             [pair, *_] = await visitor.pairs()
@@ -226,7 +242,7 @@ def test_the_same_post_fifty_times_in_parallel_gives_fifty_equal_replies(service
     run(work)
 
 
-def test_a_locked_database_answers_503_and_takes_the_same_answer_later(service: VoteService, database: ArenaDatabase) -> None:
+def test_a_locked_database_answers_503_and_takes_the_same_answer_later(service: WorkService, database: ArenaDatabase) -> None:
     async def work() -> None:
         async with visitors(service) as [visitor]:
             [pair, *_] = await visitor.pairs()
@@ -242,7 +258,7 @@ def test_a_locked_database_answers_503_and_takes_the_same_answer_later(service: 
 
 
 def test_a_picture_that_cannot_be_read_closes_its_pair_and_the_operator_learns_which(
-    service: VoteService, material: Material
+    service: WorkService, material: Material
 ) -> None:
     for file in material.files:
         if file.model == MODELS[0]:
@@ -255,7 +271,7 @@ def test_a_picture_that_cannot_be_read_closes_its_pair_and_the_operator_learns_w
                 pairs = await visitor.pairs()
                 if not pairs:
                     break
-                replies = [await visitor.ask("GET", pairs[0][side]) for side in ("left", "right")]
+                replies = [await visitor.ask("GET", file) for file in pairs[0]["media"]]
                 assert {reply.status_code for reply in replies} in ({200}, {410})
                 if replies[0].status_code == 200:
                     assert (await visitor.answer(pairs[0])).status_code == 200
@@ -265,7 +281,7 @@ def test_a_picture_that_cannot_be_read_closes_its_pair_and_the_operator_learns_w
     run(work)
 
 
-def test_prompts_arrive_with_their_language_and_every_unseen_character_shown(service: VoteService) -> None:
+def test_prompts_arrive_with_their_language_and_every_unseen_character_shown(service: WorkService) -> None:
     async def work() -> None:
         seen = {}
         async with visitors(service) as [visitor]:

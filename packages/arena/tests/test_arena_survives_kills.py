@@ -11,8 +11,8 @@ import pytest
 from small_arena import write_material
 
 from salon_arena import ArenaDatabase, export_answers
-from salon_arena.board import winner_of
 from salon_arena.export import battle_id
+from salon_arena.settling import winner_of
 from salon_store import ResultStore
 
 VOTER = Path(__file__).with_name("killed_voter.py")
@@ -59,12 +59,13 @@ def killed(folder: Path, times: int) -> tuple[int, int]:
     return len(acknowledged), check_everything(folder, acknowledged)
 
 
+@pytest.mark.slow
 def test_three_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     acknowledged, battles = killed(tmp_path, 3)
     assert acknowledged >= 3 and battles >= 1
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3600)
 def test_three_hundred_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     acknowledged, battles = killed(tmp_path, 300)

@@ -1,6 +1,6 @@
 """A watcher that remembers what it was told."""
 
-from salon_bench.running.progress import Progress
+from salon_bench.runs.progress import Progress
 from salon_taxonomy.records import RunEvent
 
 

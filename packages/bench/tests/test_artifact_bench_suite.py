@@ -11,17 +11,16 @@ from artifact_bench_rows import LABELS, PixelJudge, hostile_rows, write_bench
 from click.testing import CliRunner
 from row_problems import problem_of
 
-from salon_bench.mock_server import Asked, Script, serving
 from salon_bench.report.gallery import gallery_fragment
 from salon_bench.report.gathering import gather
 from salon_bench.report.thumbnails import Thumbnail
-from salon_bench.running.plan import Subject, planned
-from salon_bench.running.standing import rows_of
-from salon_bench.running.start import execute
-from salon_bench.running.summaries import summaries
-from salon_bench.suites import Case, rehearse
+from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.suite_runner import execute
+from salon_bench.runs.view import RunView
+from salon_bench.suites import Case, dry_run
 from salon_bench.suites.artifact_bench import ArtifactBench, both_orders, read_rows, released, suite
 from salon_bench.suites.artifact_bench.suite import ABSENT, CORRECT, PRESENT
+from salon_bench.testing.mock_server import Asked, Script, serving
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
@@ -46,7 +45,7 @@ def case_of(row: dict[str, Any], folder: Path, which: ArtifactBench = suite) -> 
 
 
 def values(case: Case, replies: list[str | Unscored], which: ArtifactBench = suite) -> dict[str, float | str | None]:
-    rows = [row for row in rehearse(which, case, replies).records if hasattr(row, "dimension")]
+    rows = [row for row in dry_run(which, case, replies).records if hasattr(row, "dimension")]
     return {row.dimension: row.unscored_reason if row.value is None else row.value for row in rows}
 
 
@@ -114,7 +113,7 @@ def test_a_diagnosis_is_right_only_when_the_set_is_exactly_the_right_one(tmp_pat
 
 
 def test_labels_that_were_chosen_and_not_become_assessments(tmp_path: Path) -> None:
-    rows = rehearse(suite, case_of(GOOD, tmp_path), ["Answer: A, B"]).records
+    rows = dry_run(suite, case_of(GOOD, tmp_path), ["Answer: A, B"]).records
     labels = {row.label: row.present for row in rows if hasattr(row, "label")}
     assert labels == {"oversmoothing": True, "spatial-clipping": True, "unnatural-morphing": False}
 
@@ -153,7 +152,7 @@ def run(bench: Path, judge: Any, store: Path, which: ArtifactBench = suite) -> d
     plan = planned(which, [Subject("artifact-bench", bench.parent)], judge, prompts=bench, re_asks=0)
     outcome = asyncio.run(execute(plan, judge, store))
     assert outcome.complete, outcome
-    [found] = summaries(which, store, plan.plan.run_id)
+    [found] = RunView(store, plan.plan.run_id).summaries(which)
     return {(row["metric"], row["group"]): row for row in found.summary.table.to_dicts()} | {
         ("notes", ""): {"notes": found.summary.notes, "run": plan.plan.run_id}
     }
@@ -172,7 +171,7 @@ def test_judges_of_known_quality_come_out_in_their_order_with_their_intervals(be
     }
     assert sharp["same video in both orders", "pvrc"]["value"] == 100.0
     assert sharp["chose the first", "pvrc"]["value"] == 50.0
-    frames = rows_of(tmp_path / "results", "scores", sharp["notes", ""]["run"]).filter(dimension="frames")
+    frames = RunView(tmp_path / "results", sharp["notes", ""]["run"]).rows("scores").filter(dimension="frames")
     assert set(frames["value"]) == {10.0, 20.0}
 
 
@@ -204,7 +203,7 @@ def test_a_dead_endpoint_scores_nothing_at_all(bench: Path, tmp_path: Path) -> N
     plan = planned(suite, [Subject("artifact-bench", bench.parent)], Dead(), prompts=bench)
     outcome = asyncio.run(execute(plan, Dead(), tmp_path / "results", keep_lost=True))
     assert outcome.progress.open == 0
-    [found] = summaries(suite, tmp_path / "results", plan.plan.run_id)
+    [found] = RunView(tmp_path / "results", plan.plan.run_id).summaries(suite)
     accuracies = found.summary.table.filter(pl.col("metric") == "accuracy")
     assert accuracies["value"].null_count() == accuracies.height
     assert set(accuracies["scored"]) == {0}
@@ -269,7 +268,7 @@ def test_an_extractor_is_asked_only_where_the_rules_find_nothing_and_is_counted(
     assert shown.exit_code == 0, shown.output
     [report] = json.loads(shown.stdout)
     assert report["progress"]["extracted"] == 48, "24 pairs and 24 diagnoses; the 30 plain answers need nobody"
-    calls = rows_of(tmp_path / "results", "judge_calls", report["run_id"])
+    calls = RunView(tmp_path / "results", report["run_id"]).rows("judge_calls")
     extracted = calls.filter(pl.col("step").str.ends_with("#extract"))
     assert (calls.height, extracted.height) == (78 + 48, 48)
     assert sorted(extracted["parse_status"].value_counts().rows()) == [("malformed", 24), ("parsed", 24)]

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.assessor.cli import assessor
+from salon_bench.cli.assessor import assessor
 
 NORMAL, FLAWED = (
     '{"Whether Normal": true}',

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_bench.assessor import MAIN_LABELS, Invalid, compare, counts_behind, evaluate, labels_in
-from salon_bench.assessor.evaluation import drawn_times, outcomes_by_pattern
-from salon_bench.assessor.label_counts import LabelCounts, macro, micro
-from salon_bench.assessor.label_space import LABELS, label_matrix, label_names
-from salon_bench.assessor.suite import answer_of
+from salon_bench.suites.assessors import MAIN_LABELS, Invalid, compare, counts_behind, evaluate, labels_in
+from salon_bench.suites.assessors.evaluation import drawn_times, outcomes_by_pattern
+from salon_bench.suites.assessors.label_counts import LabelCounts, macro, micro
+from salon_bench.suites.assessors.label_space import LABELS, label_matrix, label_names
+from salon_bench.suites.assessors.suite import answer_of
 from salon_published import load
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer, Parsed, Unparsed
 from salon_taxonomy.errors import InputError

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from row_problems import problem_of
 
-from salon_bench.assessor import (
+from salon_bench.suites.assessors import (
     MagicDataRow,
     UnreadableRow,
     labels_in,

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from row_problems import problem_of
 
-from salon_bench.assessor import evaluate, suite
-from salon_bench.assessor.label_space import label_names
-from salon_bench.assessor.suite import outcomes_in
-from salon_bench.suites import Case, Judging, Suite, suite_named
+from salon_bench.suites import Case, RunContext, Suite, suite_named
+from salon_bench.suites.assessors import evaluate, suite
+from salon_bench.suites.assessors.label_space import label_names
+from salon_bench.suites.assessors.suite import outcomes_in
 from salon_taxonomy.answers import MagicMirrorAnswer, Parsed, Unparsed, render_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
@@ -26,8 +26,8 @@ def a_case(number, truth):
     facts = {"truth": label_names(truth), "prompt": "A hand."}
     prompt = Prompt(prompt_id=f"{number}.png", suite="magicdata", text="A hand.")
     seen = {"media": (Media.from_bytes(b"picture"),), "generation_ids": (f"g{number}",)}
-    judging = Judging("run", "assessor", "v1")
-    return Case(f"case{number}", "magicdata", "pictures", prompt, facts=facts, judging=judging, **seen)
+    context = RunContext("run", "assessor", "v1")
+    return Case(f"case{number}", "magicdata", "pictures", prompt, facts=facts, context=context, **seen)
 
 
 def rows_of(pairs):
@@ -66,7 +66,7 @@ def test_rows_say_what_people_say_and_what_the_assessor_says():
 
 
 def labels(text):
-    from salon_bench.assessor import labels_in
+    from salon_bench.suites.assessors import labels_in
 
     return labels_in(json.dumps({"Whether Normal": False, "Type of Deformity": json.loads(text)})).answer
 

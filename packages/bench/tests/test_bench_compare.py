@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_bench.running.compare import compare
+from salon_bench.analysis.compare import compare
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_bench.running.export import exported, form_of
-from salon_bench.running.leaderboard import leaderboards
-from salon_bench.suites.registry import suite_named
+from salon_bench.analysis.export import exported, form_of
+from salon_bench.analysis.leaderboard import leaderboards
+from salon_bench.suites.contract.registry import suite_named
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 

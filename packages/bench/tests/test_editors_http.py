@@ -10,8 +10,8 @@ from salon_bench.editors import OpenAICompatibleEditor, RecordingEditor, ReplayE
 from salon_bench.editors.openai_compatible import read_picture
 from salon_bench.judges import ChatSettings, Limits
 from salon_bench.judges.chat_reply import NoCompletion
-from salon_bench.mock_server import Fault, Line, MockServer, Script
-from salon_bench.mock_server.form import read_form
+from salon_bench.testing.mock_server import Fault, Line, MockServer, Script
+from salon_bench.testing.mock_server.form import read_form
 from salon_synthetic import DrawEditor, Item, Scene, png
 from salon_synthetic.scenes.drawing import read_scene
 from salon_taxonomy.errors import InputError

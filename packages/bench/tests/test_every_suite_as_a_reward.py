@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from salon_bench.suites import suite_names
-from salon_bench.suites.suite_reward import SuiteReward
+from salon_bench.suites.contract.reward import SuiteReward
 from salon_rewards import make_reward
 from salon_taxonomy.answers import R3Answer, render_r3
 from salon_taxonomy.errors import InputError

@@ -9,7 +9,7 @@ import pytest
 
 from salon_bench.judges import BatchFolder, ChatSettings, CollectingJudge, Ingested, OpenAICompatibleJudge, Prices, open_judge
 from salon_bench.judges.batch_outputs import BatchReply, NoBatchReply, read_batch_line
-from salon_bench.mock_server import Script, fixed, serving
+from salon_bench.testing.mock_server import Script, fixed, serving
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Media, Question, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish

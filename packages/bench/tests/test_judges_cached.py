@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from salon_bench.judges import CachedJudge, ResponseCache, open_judge, read_settings
-from salon_bench.mock_server import Script, fixed, serving
+from salon_bench.testing.mock_server import Script, fixed, serving
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Judge, Media, Question, Reply, Token, Usage
 from salon_taxonomy.records import CallStatus, Finish

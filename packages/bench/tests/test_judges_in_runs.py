@@ -11,15 +11,15 @@ from click.testing import CliRunner, Result
 from number_suite import NumberSuite
 
 from salon_bench.judges import ChatSettings, CollectingJudge, RoutedJudge
-from salon_bench.judges.open_questions import write_open_questions
-from salon_bench.mock_server import Line, Script, fixed, serving
-from salon_bench.running import folding
-from salon_bench.running.again import planned_again, stored_plan
-from salon_bench.running.plan import Subject, planned
-from salon_bench.running.rescoring import rescore
-from salon_bench.running.standing import rows_of
-from salon_bench.running.start import execute
-from salon_bench.suites import registry
+from salon_bench.runs import folding
+from salon_bench.runs.open_questions import write_open_questions
+from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.rescore import rescore
+from salon_bench.runs.status import rows_of
+from salon_bench.runs.suite_runner import execute
+from salon_bench.runs.view import planned_again, stored_plan
+from salon_bench.suites.contract import registry
+from salon_bench.testing.mock_server import Line, Script, fixed, serving
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
@@ -51,7 +51,7 @@ def pictures(tmp_path: Path) -> Path:
 def small_suite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> NumberSuite:
     suite = NumberSuite(3, with_pictures=True)
     monkeypatch.setattr(registry, "suite_named", lambda name: suite)
-    monkeypatch.setattr("salon_bench.running.again.suite_named", lambda name: suite)
+    monkeypatch.setattr("salon_bench.runs.view.suite_named", lambda name: suite)
     monkeypatch.setattr(folding, "fold_apart", folding.fold_here)
     monkeypatch.chdir(tmp_path)
     return suite

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from salon_bench.judges import ChatSettings, Limits, OpenAICompatibleJudge, Prices
-from salon_bench.mock_server import Fault, FaultRates, Latency, Line, MockServer, Script, drawn, echo, fixed, serving
+from salon_bench.testing.mock_server import Fault, FaultRates, Latency, Line, MockServer, Script, drawn, echo, fixed, serving
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Media, Question, Reply
 from salon_taxonomy.records import CallStatus, Finish

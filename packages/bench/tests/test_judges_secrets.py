@@ -34,8 +34,8 @@ from salon_bench.judges import ChatSettings, Limits, OpenAICompatibleJudge, open
 from salon_bench.judges.secrets import Secrets, _Pieces
 from salon_bench.judges.settings import without_opaque
 from salon_bench.judges.specification import read_judges
-from salon_bench.running import folding
-from salon_bench.suites import registry
+from salon_bench.runs import checkpoint
+from salon_bench.suites.contract import registry
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question, Reply
@@ -393,8 +393,8 @@ def echo() -> Iterator[str]:
 def test_whole_runs_write_the_key_nowhere(echo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suite = NumberSuite(60, with_pictures=True)
     monkeypatch.setattr(registry, "suite_named", lambda name: suite)
-    monkeypatch.setattr("salon_bench.running.again.suite_named", lambda name: suite)
-    monkeypatch.setattr(folding, "fold_apart", folding.fold_here)
+    monkeypatch.setattr("salon_bench.runs.view.suite_named", lambda name: suite)
+    monkeypatch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SALON_JUDGE_API_KEY", CANARY)
     Path("pictures").mkdir()

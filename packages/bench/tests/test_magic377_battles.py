@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_bench.suites import Suite, rehearse, suite_named
-from salon_bench.suites.generations import Generated, Generations
+from salon_bench.suites import Suite, dry_run, suite_named
+from salon_bench.suites.contract.generations import Generated, Generations
+from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.magic_bench_377 import (
     MagicBench377Battles,
     OrderRule,
@@ -23,7 +24,6 @@ from salon_bench.suites.magic_bench_377 import (
     read_prompts,
     save_draft,
 )
-from salon_bench.suites.suite import SuitePrompt
 from salon_taxonomy.errors import InputError, SalonError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Battle, Prompt, Score, Winner
@@ -64,7 +64,7 @@ def verdict(word):
 def played(first, second, suite=battles):
     """The rows when the two showings came to this: "x", "y", "both good", "both bad", or a whole reply."""
     left = _x_stands_left_first(suite)
-    return rehearse(suite, the_case(suite), [_reply(first, x_is_left=left), _reply(second, x_is_left=not left)]).records
+    return dry_run(suite, the_case(suite), [_reply(first, x_is_left=left), _reply(second, x_is_left=not left)]).records
 
 
 def _reply(what, *, x_is_left):
@@ -74,7 +74,7 @@ def _reply(what, *, x_is_left):
 
 
 def _x_stands_left_first(suite):
-    rows = rehearse(suite, the_case(suite), [verdict("left"), verdict("right")]).records
+    rows = dry_run(suite, the_case(suite), [verdict("left"), verdict("right")]).records
     return next(row for row in rows if isinstance(row, Battle)).winner == Winner.MODEL_A
 
 
@@ -90,7 +90,7 @@ def values(rows, model="x"):
 @pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
 @pytest.mark.parametrize("suite", RULES.values(), ids=[str(rule) for rule in RULES])
 def test_a_hostile_judge_decides_no_battle(suite, reply):
-    rows = rehearse(suite, the_case(suite), [reply, reply]).records
+    rows = dry_run(suite, the_case(suite), [reply, reply]).records
     assert battle_rows(rows) == []
     assert len(rows) == 6
     assert all(row.value is None for row in rows)
@@ -113,9 +113,9 @@ def test_two_showings_make_one_battle(first, second, winner):
     [battle] = battle_rows(rows)
     assert (battle.model_a, battle.model_b, battle.winner, battle.mode) == ("x", "y", winner, "judge")
     assert (battle.scenario, battle.weight, battle.side_a_shown) == ("Art", 1.0, None)
-    worth = {Winner.MODEL_A: 1.0, Winner.MODEL_B: 0.0}.get(winner, 0.5)
-    assert values(rows)["win"] == worth
-    assert values(rows, "y")["win"] == 1.0 - worth
+    reward = {Winner.MODEL_A: 1.0, Winner.MODEL_B: 0.0}.get(winner, 0.5)
+    assert values(rows)["win"] == reward
+    assert values(rows, "y")["win"] == 1.0 - reward
 
 
 def test_the_strict_rule_decides_nothing_where_orders_contradict_each_other():
@@ -150,7 +150,7 @@ def test_one_lost_showing_leaves_no_battle_but_the_other_showing_counts_where_ea
 
 def test_the_second_showing_exchanges_the_pictures_and_nothing_else():
     case = replace(the_case(), media=(Media.from_bytes(b"x"), Media.from_bytes(b"y")), generation_ids=("gx", "gy"))
-    found = rehearse(battles, case, [verdict("left"), verdict("right")])
+    found = dry_run(battles, case, [verdict("left"), verdict("right")])
     first, second = (each.question for each in found.inquiries)
     assert first.media == tuple(reversed(second.media)) != second.media
     x_is_left = first.media[0].data == b"x"
@@ -172,7 +172,7 @@ def test_models_whose_names_end_like_samples_stay_apart():
 
 def test_which_model_is_shown_left_first_is_drawn_by_lot_from_the_pair():
     cases = list(battles.cases(prompts(400), pictures({"x": 1, "y": 1}, 400)))
-    won = [rehearse(battles, case, [verdict("left"), verdict("right")]).records for case in cases]
+    won = [dry_run(battles, case, [verdict("left"), verdict("right")]).records for case in cases]
     left = sum(battle_rows(rows)[0].winner == Winner.MODEL_A for rows in won)
     assert 150 < left < 250
 
@@ -197,7 +197,7 @@ def test_all_pairs_meet_sample_by_sample_whoever_is_named_first():
 def test_a_missing_picture_leaves_the_battle_without_a_verdict():
     cases = list(battles.cases(prompts(2), Generations([*_files("p0", "x", "y"), *_files("p1", "x")])))
     assert [case.problem is not None for case in cases] == [False, True]
-    rows = rehearse(battles, cases[1], [verdict("left")] * 2).records
+    rows = dry_run(battles, cases[1], [verdict("left")] * 2).records
     assert cases[1].problem.reason is Reason.BAD_MEDIA
     assert set(values(rows).values()) == set(values(rows, "y").values()) == {"bad_media"}
 
@@ -210,7 +210,7 @@ def test_listed_battles_are_judged_once_each_and_those_of_absent_models_are_not(
     listed = [["y", 1, "x", 0], ["x", 0, "y", 1], ["x", 0, "absent", 0]]
     [case] = battles.cases(prompts(battles=listed), pictures({"x": 1, "y": 2}))
     assert [(each.model, each.sample) for each in case.pictures] == [("x", 0), ("y", 1)]
-    rows = [row for row in rehearse(battles, case, [verdict("left")] * 2).records if isinstance(row, Score)]
+    rows = [row for row in dry_run(battles, case, [verdict("left")] * 2).records if isinstance(row, Score)]
     assert {row.task for row in rows} == {"against y #1", "against x #0"}
 
 
@@ -228,7 +228,7 @@ def test_every_row_of_a_run_has_a_key_of_its_own():
     listed = [["x", 0, "y", 0], ["x", 0, "y", 1], ["x", 1, "y", 0], ["y", 2, "z", 2]]
     for items in (prompts(3), prompts(3, battles=listed)):
         cases = battles.cases(items, found)
-        rows = [row for case in cases for row in rehearse(battles, case, [verdict("left"), Unscored(Reason.TIMEOUT)]).records]
+        rows = [row for case in cases for row in dry_run(battles, case, [verdict("left"), Unscored(Reason.TIMEOUT)]).records]
         keys = {(row.task, row.subject_model, row.prompt_id, row.generation_id, row.dimension) for row in rows}
         assert len(keys) == len(rows) > 0
 

@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from salon_bench.running.plan import Subject, planned
-from salon_bench.running.start import execute
-from salon_bench.running.summaries import summaries
+from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.suite_runner import execute
+from salon_bench.runs.view import RunView
+from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.magic_bench_377 import Dimension, battles, battles_each, suite
-from salon_bench.suites.suite import Suite
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.protocols import Media, Question, Reply
@@ -158,10 +158,10 @@ def test_the_suites_own_numbers_say_the_same(results: Path) -> None:
     by_suite = dict(runs.select("suite", "run_id").iter_rows())
     marks = [
         {"model": each.subject, "value": each.summary.table["value"][0]}
-        for each in summaries(suite, results, by_suite[suite.name])
+        for each in RunView(results, by_suite[suite.name]).summaries(suite)
     ]
     assert ordered(marks, "value")
-    found = summaries(battles, results, by_suite[battles.name])
+    found = RunView(results, by_suite[battles.name]).summaries(battles)
     assert ordered([{"model": each.subject, "value": each.summary.table["value"][0]} for each in found], "value")
     for each in found:
         assert each.unscored == 0
@@ -205,7 +205,7 @@ def test_a_comparison_of_one_model_is_refused_before_anything_is_written(folder:
 
 def test_a_judge_that_prefers_a_side_is_flagged_by_salon_raters(folder: Path, tmp_path: Path) -> None:
     run_id = run(battles_each, folder, tmp_path / "results", PixelJudge(left=0.25, name="leftist"))
-    note = summaries(battles_each, tmp_path / "results", run_id)[0].summary.notes[1]
+    note = RunView(tmp_path / "results", run_id).summaries(battles_each)[0].summary.notes[1]
     assert ", 0 to the right; exact binomial p" in note
     [rater] = json.loads(salon("raters", tmp_path / "results", "--format", "json"))["raters"]
     assert rater["rater_id"].startswith("leftist@")

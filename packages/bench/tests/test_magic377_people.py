@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_bench.suites.generations import Generated, Generations
+from salon_bench.suites.contract.generations import Generated, Generations
+from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.magic_bench_377 import read_prompts
 from salon_bench.suites.magic_bench_377.people import read_list, write_list
-from salon_bench.suites.suite import SuitePrompt
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 

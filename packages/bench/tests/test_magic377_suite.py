@@ -5,8 +5,8 @@ import json
 import polars as pl
 import pytest
 
-from salon_bench.suites import Case, Judging, Suite, rehearse, suite_named
-from salon_bench.suites.generations import Generated, Generations
+from salon_bench.suites import Case, RunContext, Suite, dry_run, suite_named
+from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.magic_bench_377 import Dimension, read_prompts, suite
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
@@ -28,11 +28,11 @@ def mark(score):
 
 def a_case(checks=CHECKS, *, run="run", version="0123456789", **other):
     prompt = Prompt(prompt_id="p", suite=suite.name, text="Three gems, no box.", scenario="Art", labels=("Quantity",))
-    judging = Judging(run, "judge", version)
+    context = RunContext(run, "judge", version)
     media = (Media.from_bytes(b"picture"),)
     facts = {"test_points": checks}
     return Case(
-        "case", suite.name, "painter", prompt, facts=facts, media=media, generation_ids=("g",), judging=judging, **other
+        "case", suite.name, "painter", prompt, facts=facts, media=media, generation_ids=("g",), context=context, **other
     )
 
 
@@ -42,13 +42,13 @@ def scores(rows):
 
 @pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
 def test_a_hostile_judge_gives_no_score_and_no_rating(reply):
-    found = rehearse(suite, a_case(), [reply] * 5)
+    found = dry_run(suite, a_case(), [reply] * 5)
     assert len(found.records) == 5
     assert all(isinstance(row, Score) and row.value is None for row in found.records)
 
 
 def test_every_test_point_and_every_dimension_is_asked_by_itself():
-    found = rehearse(suite, a_case(), [yes(), yes(False), mark(5), mark(2), mark(3)])
+    found = dry_run(suite, a_case(), [yes(), yes(False), mark(5), mark(2), mark(3)])
     assert [each.step for each in found.inquiries] == [
         "check:quantity",
         "check:negation",
@@ -76,28 +76,28 @@ def test_every_test_point_and_every_dimension_is_asked_by_itself():
 
 
 def test_a_demand_stands_in_the_question_and_without_one_the_kind_does():
-    first, second = (each.question.text for each in rehearse(suite, a_case(), []).inquiries[:2])
+    first, second = (each.question.text for each in dry_run(suite, a_case(), []).inquiries[:2])
     assert "<data>\nthree gems\n</data>" in first
     assert "everything that is a demand of this kind" in second
     assert '"Negation"' in second
 
 
 def test_one_lost_question_costs_its_own_row_only():
-    found = scores(rehearse(suite, a_case(), [OUTAGE, yes(), mark(5), "?", mark(3)]).records)
+    found = scores(dry_run(suite, a_case(), [OUTAGE, yes(), mark(5), "?", mark(3)]).records)
     assert found["test_points", "Quantity"] == "timeout"
     assert found["mos", "Structural Accuracy"] == "malformed"
     assert sum(isinstance(value, float) for value in found.values()) == 3
 
 
 def test_a_missing_picture_is_unscored_everywhere():
-    found = rehearse(suite, a_case(problem=Unscored(Reason.BAD_MEDIA, "gone")), [yes()] * 5)
+    found = dry_run(suite, a_case(problem=Unscored(Reason.BAD_MEDIA, "gone")), [yes()] * 5)
     assert set(scores(found.records).values()) == {"bad_media"}
     assert not any(isinstance(row, Rating) for row in found.records)
 
 
 def test_the_same_judge_and_picture_have_the_same_rating_key_in_every_run_and_another_version_another():
     def keys(**how):
-        rows = rehearse(suite, a_case([], **how), [mark(3)] * 3).records
+        rows = dry_run(suite, a_case([], **how), [mark(3)] * 3).records
         return {row.rating_id for row in rows if isinstance(row, Rating)}
 
     assert keys(run="one") == keys(run="two")
@@ -105,7 +105,7 @@ def test_the_same_judge_and_picture_have_the_same_rating_key_in_every_run_and_an
 
 
 def test_a_prompt_without_test_points_is_marked_alone():
-    assert len(rehearse(suite, a_case([]), [mark(1)] * 3).inquiries) == 3
+    assert len(dry_run(suite, a_case([]), [mark(1)] * 3).inquiries) == 3
 
 
 def test_the_suite_is_installed_and_needs_a_file(tmp_path):

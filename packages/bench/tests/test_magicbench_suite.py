@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from salon_bench.suites import Case, Judging, Suite, suite_named
-from salon_bench.suites.generations import Generated, Generations
+from salon_bench.suites import Case, RunContext, Suite, suite_named
+from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.magicbench import MagicBench, released, suite
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
@@ -27,8 +27,8 @@ def a_case(category="human_single", prompt="A juggler.", subject="juggler"):
     facts = {"subject": subject, "class": category.partition("_")[0], "detail_class": category}
     media = (Media.from_bytes(b"picture"),)
     row = Prompt(prompt_id="0001", suite="magicbench", text=prompt)
-    judging = Judging("run", "judge", "v1")
-    return Case("case", "magicbench", "painter", row, facts=facts, media=media, generation_ids=("gen",), judging=judging)
+    context = RunContext("run", "judge", "v1")
+    return Case("case", "magicbench", "painter", row, facts=facts, media=media, generation_ids=("gen",), context=context)
 
 
 def examine(subject, *replies, suite=suite, case=None):

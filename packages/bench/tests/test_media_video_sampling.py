@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from salon_bench.media import PicturePolicy, PictureShelf, VideoLimits, VideoPolicy, prepare_video, sample_video
+from salon_bench.media import PictureCache, PicturePolicy, VideoLimits, VideoPolicy, prepare_video, sample_video
 from salon_bench.media.contact_sheet import contact_sheet
 from salon_bench.media.drawn_videos import clip_frames, encode, write_clip
 from salon_bench.media.video_container import container_of
@@ -226,14 +226,14 @@ def test_times_start_at_nought_and_end_within_the_video(rate: float, duration: f
 
 
 def test_a_prepared_video_refers_to_its_file_and_says_what_is_wanted_of_it(clips: Path) -> None:
-    shelf = PictureShelf()
+    cache = PictureCache()
     policy = PicturePolicy(video=POLICY)
-    ready, again = (shelf.prepare(clips / "ball.mp4", policy, clips) for _ in range(2))
-    assert ready is again and shelf.decoded == 1
-    assert shelf.bytes > sum(len(frame.image.data) for frame in ready.media.film.frames)
+    ready, again = (cache.prepare(clips / "ball.mp4", policy, clips) for _ in range(2))
+    assert ready is again and cache.decoded == 1
+    assert cache.bytes > sum(len(frame.image.data) for frame in ready.media.film.frames)
     assert ready.media.kind is MediaKind.VIDEO and ready.media.data is None
     assert (ready.media.frames_per_second, ready.media.most_pixels) == (5.0, POLICY.most_pixels)
-    assert isinstance(PictureShelf().prepare(clips / "ball.mp4", PicturePolicy(), clips), Unscored), (
+    assert isinstance(PictureCache().prepare(clips / "ball.mp4", PicturePolicy(), clips), Unscored), (
         "no suite of pictures takes it"
     )
 

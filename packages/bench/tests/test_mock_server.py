@@ -15,7 +15,8 @@ import aiohttp
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.mock_server import (
+from salon_bench.cli.mock_server import mock_server
+from salon_bench.testing.mock_server import (
     Fault,
     FaultRates,
     Latency,
@@ -29,7 +30,6 @@ from salon_bench.mock_server import (
     read_lines,
     serving,
 )
-from salon_bench.mock_server.cli import mock_server
 from salon_taxonomy.errors import InputError
 
 CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Is it real?"}]}
@@ -250,7 +250,7 @@ def test_the_command_refuses_what_contradicts_itself() -> None:
 
 
 def test_the_command_serves_until_it_is_told_to_stop() -> None:
-    code = "from salon_bench.mock_server.cli import mock_server; mock_server()"
+    code = "from salon_bench.cli.mock_server import mock_server; mock_server()"
     command = [
         sys.executable,
         "-c",

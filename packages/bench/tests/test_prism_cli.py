@@ -7,7 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.suites.prism.cli import prism
+from salon_bench.cli.prism import prism
 from salon_bench.suites.prism.score_rows import frame_of
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
@@ -81,6 +81,6 @@ def test_every_command_teaches_with_an_example():
 
 def test_help_needs_none_of_the_heavy_libraries():
     heavy = ("polars", "sklearn", "rapidocr", "numpy")
-    code = "import sys; from salon_bench.suites.prism.cli import prism; print([name for name in %r if name in sys.modules])"
+    code = "import sys; from salon_bench.cli.prism import prism; print([name for name in %r if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code % (heavy,)], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_bench.suites import Case, Suite, rehearse, suite_named
-from salon_bench.suites.generations import Generated, Generations
+from salon_bench.suites import Case, Suite, dry_run, suite_named
+from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.prism import Axis, Fidelity, Language, PrismBench, Track, chinese, chinese_released, released, suite
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric
 from salon_taxonomy import Taxonomy
@@ -39,14 +39,14 @@ def a_case(track=Track.IMAGINATION, problem=None):
     return Case("case", "prism", "painter", row, facts=facts, media=media, generation_ids=("g",), problem=problem)
 
 
-def values(rehearsal):
-    return {row.dimension: row.unscored_reason or row.value for row in rehearsal.records}
+def values(dry_run):
+    return {row.dimension: row.unscored_reason or row.value for row in dry_run.records}
 
 
 @pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
 @pytest.mark.parametrize("each", [suite, chinese_released], ids=lambda each: each.name)
 def test_a_hostile_reply_gives_no_score_and_leaves_the_other_axis_alone(each, reply):
-    found = rehearse(each, a_case(), [reply, SIX])
+    found = dry_run(each, a_case(), [reply, SIX])
     assert [row.value for row in found.records] == [None, 6.5]
     assert found.records[0].unscored_reason in tuple(Reason)
 
@@ -54,37 +54,37 @@ def test_a_hostile_reply_gives_no_score_and_leaves_the_other_axis_alone(each, re
 @given(spoiled(st.builds(render_prism, prism_answers(), reasonings())))
 def test_spoiled_replies_never_raise_and_never_give_a_score_off_the_scale(reply):
     for each in (suite, released):
-        for row in rehearse(each, a_case(), [reply, reply]).records:
+        for row in dry_run(each, a_case(), [reply, reply]).records:
             assert (row.value is None) != (row.unscored_reason is None)
             assert row.value is None or 0 <= row.value <= 10
 
 
 @pytest.mark.parametrize("reply", ['{"justification": "", "score": 11}', '{"justification": "", "score": -1}'])
 def test_a_score_off_the_scale_is_off_the_menu(reply):
-    assert values(rehearse(suite, a_case(), [reply, SIX]))["alignment"] == Reason.OFF_MENU
+    assert values(dry_run(suite, a_case(), [reply, SIX]))["alignment"] == Reason.OFF_MENU
 
 
 def test_two_questions_make_two_rows_under_the_track():
-    found = rehearse(suite, a_case(Track.LONG_TEXT), [EIGHT, SIX])
+    found = dry_run(suite, a_case(Track.LONG_TEXT), [EIGHT, SIX])
     assert [inquiry.step for inquiry in found.inquiries] == ["alignment", "aesthetic"]
     assert values(found) == {"alignment": 8.0, "aesthetic": 6.5}
     assert {row.task for row in found.records} == {"long-text"}
 
 
 def test_aesthetics_are_asked_even_when_alignment_could_not_be_had():
-    found = rehearse(suite, a_case(), [Unscored(Reason.TIMEOUT, "no byte"), SIX])
+    found = dry_run(suite, a_case(), [Unscored(Reason.TIMEOUT, "no byte"), SIX])
     assert values(found) == {"alignment": "timeout", "aesthetic": 6.5}
 
 
 def test_a_picture_that_cannot_be_shown_gives_two_rows_with_the_reason():
-    found = rehearse(suite, a_case(problem=Unscored(Reason.BAD_MEDIA, "no file")), [])
+    found = dry_run(suite, a_case(problem=Unscored(Reason.BAD_MEDIA, "no file")), [])
     assert values(found) == {"alignment": "bad_media", "aesthetic": "bad_media"}
 
 
 def test_a_score_written_as_a_text_counts_by_the_paper_and_not_by_the_script():
     reply = '{"justification": "x", "score": "7",}'
-    assert values(rehearse(suite, a_case(), [reply, reply]))["alignment"] == 7.0
-    assert values(rehearse(released, a_case(), [reply, reply]))["alignment"] == "malformed"
+    assert values(dry_run(suite, a_case(), [reply, reply]))["alignment"] == 7.0
+    assert values(dry_run(released, a_case(), [reply, reply]))["alignment"] == "malformed"
 
 
 @pytest.mark.parametrize("language", Language)
@@ -113,7 +113,7 @@ def test_english_failures_bear_their_published_names():
 
 def test_chinese_prompts_are_judged_in_chinese_by_the_paper_and_in_english_by_the_script():
     def text(each):
-        return rehearse(each, a_case(), [EIGHT, SIX]).inquiries[0].question.text
+        return dry_run(each, a_case(), [EIGHT, SIX]).inquiries[0].question.text
 
     assert re.search("[一-鿿]", text(chinese))
     assert not re.search("[一-鿿]", text(chinese_released))
@@ -124,7 +124,7 @@ def test_chinese_prompts_are_judged_in_chinese_by_the_paper_and_in_english_by_th
 def test_no_question_shows_an_empty_variable_or_runs_into_a_blank_block(language):
     each = PrismBench(language)
     for track in Track:
-        for inquiry in rehearse(each, a_case(track), [EIGHT, SIX]).inquiries:
+        for inquiry in dry_run(each, a_case(track), [EIGHT, SIX]).inquiries:
             assert "None" not in inquiry.question.text
             assert "\n\n\n" not in inquiry.question.text
             assert inquiry.question.response_schema["required"] == ["justification", "score"]
@@ -166,4 +166,4 @@ def test_an_unknown_language_or_fidelity_is_refused():
 
 
 def test_axes_are_the_dimensions_of_the_scores():
-    assert [row.dimension for row in rehearse(suite, a_case(), [EIGHT, SIX]).records] == list(Axis)
+    assert [row.dimension for row in dry_run(suite, a_case(), [EIGHT, SIX]).records] == list(Axis)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
-from salon_bench.suites.generations import Generated, Generations
+from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.prism import suite
 from salon_bench.suites.prism.score_rows import frame_of
 from salon_bench.suites.prism.scoring import summarize

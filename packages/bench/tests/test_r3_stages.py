@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from moments import Moments
 from r3_world import Dead, Painter, World, colour_of, write_rows
 
-from salon_bench.reliability import compare, read_scores, score_tables
+from salon_bench.analysis.reliability import compare, read_scores, score_tables
+from salon_bench.cli.r3_bench import r3_bench
+from salon_bench.cli.run import bench as bench_command
 from salon_bench.report.gathering import gather
-from salon_bench.running.cli import bench as bench_command
-from salon_bench.running.limits import Limits
-from salon_bench.running.standing import standings
-from salon_bench.suites.r3_bench.cli import r3_bench
+from salon_bench.runs.limits import Limits
+from salon_bench.runs.status import run_statuses
 from salon_bench.suites.r3_bench.editing import edit_pictures
 from salon_bench.suites.r3_bench.rows import read_items
 from salon_bench.suites.r3_bench.scoring import changes, gain, lines_of
@@ -127,12 +127,12 @@ def test_failed_edits_are_open_and_a_second_start_makes_only_those(tmp_path):
     asyncio.run(run_stage(space, "reflect", policy, store))
     first = asyncio.run(edit_pictures(space, Painter(fails=3), store))
     assert (first.states, first.open) == ({"made": 1, "unreachable": 3}, 3)
-    assert [each.state for each in standings(store) if each.suite == "r3-edit"] == ["unfinished"]
+    assert [each.state for each in run_statuses(store) if each.suite == "r3-edit"] == ["unfinished"]
     again = Painter()
     second = asyncio.run(edit_pictures(space, again, store))
     assert (second.states, second.open, again.calls) == ({"made": 4}, 0, 3)
     assert second.run_id == first.run_id
-    assert [each.state for each in standings(store) if each.suite == "r3-edit"] == ["finished"]
+    assert [each.state for each in run_statuses(store) if each.suite == "r3-edit"] == ["finished"]
     rows = ResultStore.open(store).read("judge_calls").collect().filter(step="edit")
     assert sorted(rows["status"]) == ["ok"] * 4 + ["unreachable"] * 3
 
@@ -257,6 +257,7 @@ def test_instructions_that_rewrite_the_prompt_are_counted_and_change_no_picture(
     assert found["s_rect", None]["value"] is None
 
 
+@pytest.mark.slow
 def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_path):
     runner = CliRunner()
     drawn, store = tmp_path / "drawn", tmp_path / "results"

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from salon_bench.assessor import read_labels
-from salon_bench.refining.items import read_refine_items
-from salon_bench.running.plan import RunPlan, Subject, planned
-from salon_bench.running.start import execute
-from salon_bench.running.summaries import summaries
+from salon_bench.refine.items import read_refine_items
+from salon_bench.runs.plan import RunPlan, Subject, planned
+from salon_bench.runs.suite_runner import execute
+from salon_bench.runs.view import RunView
 from salon_bench.suites import suite_named
+from salon_bench.suites.assessors import read_labels
+from salon_bench.suites.contract.table_rows import Rows
 from salon_bench.suites.r3_bench import read_items
-from salon_bench.suites.table_rows import Rows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
 
@@ -199,7 +199,7 @@ def test_the_summary_of_a_run_names_the_rows_that_were_left_out(tmp_path):
     (tmp_path / "pictures.csv").write_text("prompt_id,path\nimagination-0,none.png\n")
     plan = planned(suite, [Subject("ours", tmp_path / "pictures.csv")], Silent(), prompts=source)
     asyncio.run(execute(plan, Silent(), tmp_path / "store", keep_lost=True))
-    [found] = summaries(suite, tmp_path / "store", plan.plan.run_id)
+    [found] = RunView(tmp_path / "store", plan.plan.run_id).summaries(suite)
     assert found.summary.notes[-3:] == (
         "3 of 9 rows of prism_captions cannot be used and are left out:",
         "rows 4, 6: column 'prompt': must hold text, not ''",

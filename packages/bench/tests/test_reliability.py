@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.reliability import compare, competition_ranks, score_tables, swap_evaluators, validate, validate_all
+from salon_bench.analysis.reliability import compare, competition_ranks, score_tables, swap_evaluators, validate, validate_all
 from salon_published.tables import table as published
 from salon_store import ResultStore
 from salon_taxonomy.cli import main

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from salon_bench.judges import open_judge
-from salon_bench.mock_server import Script, fixed, serving
-from salon_bench.suites.suite_reward import suite_reward
+from salon_bench.suites.contract.reward import suite_reward
+from salon_bench.testing.mock_server import Script, fixed, serving
 from salon_rewards import ConsistencyReward, JudgedScoreReward, MagicMirrorJudged, make_reward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge

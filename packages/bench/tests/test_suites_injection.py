@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, nodes
 
-from salon_bench.suites import Case, Generated, Generations, Inquiry, Suite, SuitePrompt, rehearse, shape, suite_named
-from salon_bench.suites.templates import Templates, foreign
+from salon_bench.suites import Case, Generated, Generations, Inquiry, Suite, SuitePrompt, dry_run, shape, suite_named
+from salon_bench.suites.contract.templates import Templates, foreign
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
 
 BUNDLED = {entry.name: entry.module for entry in entry_points(group="salon.suites") if entry.module.startswith("salon_bench.")}
-FOLDERS = sorted({module.rpartition(".")[2] for module in BUNDLED.values() if module.startswith("salon_bench.suites.")})
+FOLDERS = sorted({module.split(".")[2] for module in BUNDLED.values()} - {"assessors"})  # the taxonomy words its question
 SUITES = Path(importlib.util.find_spec("salon_bench.suites").origin).parent
 
 OURS = {
@@ -113,7 +113,7 @@ def asked(suite: Suite, case: Case) -> list[Inquiry[object]]:
     """All questions about a case, each earlier one answered with the first reply that its parser takes."""
     replies: list[str] = []
     while True:
-        inquiries = list(rehearse(suite, case, replies).inquiries)
+        inquiries = list(dry_run(suite, case, replies).inquiries)
         if len(inquiries) <= len(replies):
             return inquiries
         parse = inquiries[-1].parse

@@ -37,7 +37,7 @@ def said(**labels_of: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["generation_id", "taxonomy", "label", "present", "judge"], orient="row")
 
 
-def standing(frame: pl.DataFrame, *experts: str) -> tuple[str, tuple[str, ...], int]:
+def run_status(frame: pl.DataFrame, *experts: str) -> tuple[str, tuple[str, ...], int]:
     [found] = annotate(frame, experts=experts)
     return found.stage.value, found.labels, found.missing
 
@@ -77,22 +77,22 @@ def test_options_without_a_right_label_or_with_too_many_are_refused() -> None:
 
 
 def test_three_who_agree_settle_a_video_and_experts_confirm_it() -> None:
-    assert standing(said(a="o", b="o")) == ("first_round", (), 1)
-    assert standing(said(a="o", b="o", c="o")) == ("verify", ("oversmoothing",), 2)
-    assert standing(said(a="o", b="o", c="o", z="o"), "z", "y") == ("verify", ("oversmoothing",), 1)
-    assert standing(said(a="o", b="o", c="o", z="oc", y="oc"), "z", "y") == (
+    assert run_status(said(a="o", b="o")) == ("first_round", (), 1)
+    assert run_status(said(a="o", b="o", c="o")) == ("verify", ("oversmoothing",), 2)
+    assert run_status(said(a="o", b="o", c="o", z="o"), "z", "y") == ("verify", ("oversmoothing",), 1)
+    assert run_status(said(a="o", b="o", c="o", z="oc", y="oc"), "z", "y") == (
         "settled",
         ("oversmoothing", "spatial-clipping"),
         0,
     )
-    assert standing(said(a="o", b="o", c="o", z="oc", y="o"), "z", "y")[0] == Stage.DISPUTED
-    assert standing(said(a="", b="", c="")) == ("verify", (), 2)
+    assert run_status(said(a="o", b="o", c="o", z="oc", y="o"), "z", "y")[0] == Stage.DISPUTED
+    assert run_status(said(a="", b="", c="")) == ("verify", (), 2)
 
 
 def test_three_who_differ_need_two_more_and_then_the_majority_of_each_label_holds() -> None:
-    assert standing(said(a="o", b="oc", c="o")) == ("second_round", (), 2)
-    assert standing(said(a="o", b="oc", c="o", d="o")) == ("second_round", (), 1)
-    assert standing(said(a="o", b="oc", c="m", d="oc", e="c")) == ("verify", ("oversmoothing", "spatial-clipping"), 2)
+    assert run_status(said(a="o", b="oc", c="o")) == ("second_round", (), 2)
+    assert run_status(said(a="o", b="oc", c="o", d="o")) == ("second_round", (), 1)
+    assert run_status(said(a="o", b="oc", c="m", d="oc", e="c")) == ("verify", ("oversmoothing", "spatial-clipping"), 2)
 
 
 def test_contradictions_strangers_and_missing_columns_are_refused() -> None:

@@ -220,6 +220,7 @@ def crowd() -> Battles:
     return Battles.from_frame(pl.DataFrame({"model_a": names.gather(first), "model_b": names.gather(second), "winner": winner}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("work", "rows"),
     [
@@ -236,6 +237,7 @@ def test_a_hundred_thousand_models_are_counted_and_rated(
     assert work(crowd).height == pytest.approx(rows, rel=0.001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [

@@ -164,6 +164,7 @@ def test_running_out_of_iterations_is_said():
     assert not fit(two(50, 1), max_iterations=1).converged
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_models_need_no_square_matrix():
     count = 100_000
     names = pl.Series([f"m{number:06}" for number in range(count)])

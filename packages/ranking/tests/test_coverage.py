@@ -1,6 +1,6 @@
 """Do 95 % intervals of Bradley-Terry ratings hold the truth in 95 % of simulated leagues?
 
-The study (1,000 leagues per world) runs with ``-m slow``; add ``-s`` to see its table. A short version always runs.
+The study (1,000 leagues per world) runs with ``-m study``; add ``-s`` to see its table. A short version always runs.
 """
 
 import sys
@@ -105,7 +105,7 @@ def printed() -> Iterator[Callable[[str, float], None]]:
         sys.stdout.write("\n".join(["", *lines, ""]))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_leagues(
@@ -116,7 +116,7 @@ def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_leagues(
         assert 0.93 <= share <= 0.97, (kind, share)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("interval", TWO_WAY)
 def test_intervals_of_differences_one_by_one_and_at_once_cover_in_93_to_97_percent_of_leagues(
@@ -152,7 +152,7 @@ def test_intervals_of_differences_one_by_one_and_at_once_cover_in_93_to_97_perce
     assert widths[1] < widths[0]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("interval", TWO_WAY)
 @pytest.mark.parametrize("models_apart", [0.0, 0.9], ids=["all equal", "two groups of equals"])
@@ -176,7 +176,7 @@ def test_rank_intervals_and_holm_claim_something_false_in_at_most_7_percent_of_l
     assert by_holm / LEAGUES <= 0.07
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("interval", TWO_WAY)
 @pytest.mark.parametrize("cluster", [False, True], ids=["battles", "shared prompts"])
@@ -203,12 +203,14 @@ def test_rank_intervals_of_six_components_of_equals_hold_over_the_whole_table(
     assert one_by_one / leagues > 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["percentile", "bca", "sandwich"])
 @pytest.mark.parametrize("world", WORLDS[:2], ids=lambda world: world.name)
 def test_intervals_of_a_few_leagues_hold_the_truth_about_as_often_as_they_say(kind: str, world: World):
     assert 0.89 <= coverage(world, (kind,), 120, 200)[kind] <= 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TWO_WAY)
 def test_two_way_intervals_do_not_hold_the_truth_always_where_neither_column_has_an_effect(kind: str):
     assert 0.90 <= coverage(WORLDS[3], (kind,), 40, 200)[kind] <= 0.99

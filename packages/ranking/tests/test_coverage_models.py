@@ -1,6 +1,6 @@
 """Do 95 % intervals of tie models and of coefficients hold the truth in 95 % of simulated leagues?
 
-The study (1,000 leagues per world) runs with ``-m slow``; add ``-s`` to see its table. A short version always runs.
+The study (1,000 leagues per world) runs with ``-m study``; add ``-s`` to see its table. A short version always runs.
 """
 
 import sys
@@ -120,7 +120,7 @@ def printed() -> Iterator[Callable[[str, float], None]]:
         sys.stdout.write("\n".join(["", *lines, ""]))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_leagues(
@@ -132,6 +132,7 @@ def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_leagues(
             assert 0.93 <= share <= 0.97, (kind, name, share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("model", ["davidson", "contextual"])
 def test_intervals_of_a_few_leagues_hold_the_truth_about_as_often_as_they_say(kind: str, model: str):

@@ -1,6 +1,6 @@
 """Do 95 % intervals of mean opinion scores, shares of checks and differences of metrics hold the truth in 95 % of studies?
 
-The study (1,000 simulations each) runs with ``-m slow``; add ``-s`` to see its table. A short version always runs.
+The study (1,000 simulations each) runs with ``-m study``; add ``-s`` to see its table. A short version always runs.
 """
 
 import sys
@@ -81,7 +81,7 @@ def coverage(kind: Callable[[np.random.Generator, int], list[bool]], simulations
     return float(np.mean([held for number in range(simulations) for held in kind(rng, number)]))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_studies(

@@ -152,7 +152,7 @@ def _finite_replicates_hold(league: Battles, seed: int, gap: float) -> bool:
     return bool(low <= gap <= high)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("wins", [0.9, 1.0])
 def test_the_bottom_model_is_covered_although_many_replicates_have_no_finite_estimate(

@@ -142,7 +142,7 @@ def test_where_some_models_have_repetitions_each_row_says_how_its_interval_was_m
     assert "where no prompt has two evaluations: percentile bootstrap over prompts" in summary.header
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_intervals_over_prompts_hold_the_truth_in_95_percent_of_benchmarks():
     rng, shares = np.random.default_rng(4), {}
     for prompts in (8, 20, 60):

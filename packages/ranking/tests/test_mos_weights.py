@@ -126,7 +126,7 @@ def test_known_weights_with_interactions_lie_in_their_intervals():
     assert coefficients >= 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("options", [{}, {"cluster": "prompt_id"}], ids=["robust", "clustered"])
 def test_intervals_cover_known_weights_at_their_nominal_rate(options: dict[str, object]):
     rises, coefficients = coverage(400, 2000, **options)

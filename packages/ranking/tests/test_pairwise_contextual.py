@@ -198,7 +198,7 @@ def test_models_without_a_finite_rating_and_bad_options_are_refused():
         fit_contextual(battles, ["side_a_shown"], solver="numpy")  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_intervals_of_coefficients_hold_the_truth():
     held = [0, 0]
     for seed in range(400):

@@ -192,7 +192,7 @@ def test_many_models_need_no_square_matrix(model: str):
     assert fitted.table["ci_low"].null_count() == count
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("model", MODELS)
 def test_intervals_of_ratings_and_tie_parameter_hold_the_truth(model: str):
     random = np.random.default_rng(11)

@@ -73,7 +73,7 @@ def printed() -> Iterator[Callable[[str], None]]:
         sys.stdout.write("\n".join(["", *lines, ""]))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(6000)
 @pytest.mark.parametrize(("rule", "streams"), DESIGNS)
 def test_two_streams_in_proportion_rated_by_firth_lie_as_far_apart_as_the_truth(

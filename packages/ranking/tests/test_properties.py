@@ -12,6 +12,7 @@ Two libraries of others are the oracles of ratings. A function that is not in th
 import inspect
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from types import ModuleType
 
 import choix
@@ -567,11 +568,14 @@ COVERED = {
     *("fit", "rank", "rank_by", "groups_of", "differences", "contributions", "explain", "listing", "match_effects", "compare"),
     "compare_votes",
     *("fit_ties", "fit_contextual", "goodness_of_fit", "cycle_report", "alternative_scores", "win_rates", "acceptability"),
-    *("settle_both_bad", "dimension_weights", "next_pairs"),
+    *("settle_both_bad", "dimension_weights", "next_pairs", "convergence", "head_to_head"),
 }
 WITHOUT_WEIGHTS = {"online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify"}
 """They take votes and refuse weights, or know none."""
-ROOMS: tuple[ModuleType, ...] = (salon_ranking, pairwise, mos, scheduling, raters, agreement)
+ROOMS: tuple[ModuleType, ...] = (
+    *(salon_ranking, pairwise, mos, scheduling, raters, agreement),
+    *(import_module(f"salon_ranking.{name}") for name in ("convergence", "head_to_head")),
+)
 
 
 def test_no_public_function_of_battles_and_no_option_for_threads_is_missing_from_these_tables():

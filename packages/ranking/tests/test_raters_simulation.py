@@ -30,7 +30,7 @@ def test_impossible_arenas_are_refused():
             Arena(**options).battles()
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_leaving_out_careless_raters_separates_models_and_removes_their_bias():
     arena, seeds = Arena(careless=10), range(5)
     by_rater = mean_effect(arena, seeds, cluster="rater_id")

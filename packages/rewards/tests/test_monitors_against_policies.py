@@ -69,7 +69,7 @@ VIEWS = [
 TEMPLATE = "I looked at the picture step by step and weighed every part of it against common sense before I answered."
 BATCH = ["normal"] * 4 + ["human", "animal", "object", "scene"]
 GROUP = 8
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.study) for seed in (1, 2))]
 
 
 @dataclass
@@ -291,7 +291,7 @@ def test_no_monitor_fires_while_a_policy_learns_what_it_should(seed: int) -> Non
     assert None not in last.values()
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_no_step_of_forty_honest_runs_warns() -> None:
     steps = [step for seed in range(100, 140) for step in train(assessor(seed), right, steps=60)]
     assert [(step.step, item.name, item.value) for step in steps for item in step.alarms] == []

@@ -64,7 +64,7 @@ def acknowledged_until_killed(code: str, path: Path, first: int, seconds: float)
     ("code", "table", "key"), [(APPENDS_AND_COMPACTS, "battles", "battle_id"), (JOURNALS, "prompts", "prompt_id")]
 )
 @pytest.mark.parametrize(
-    "seed", [pytest.param(0), pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+    "seed", [pytest.param(0), pytest.param(1, marks=pytest.mark.study), pytest.param(2, marks=pytest.mark.slow)]
 )
 def test_no_acknowledged_row_is_lost_and_none_is_doubled(tmp_path: Path, code: str, table: str, key: str, seed: int) -> None:
     draw = random.Random(seed)

@@ -99,7 +99,7 @@ def test_two_write_while_one_reads_and_one_compacts(tmp_path: Path) -> None:
     assert write_read_and_compact(tmp_path / "results", 4.0) > 1
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_two_write_while_one_reads_and_one_compacts_for_half_a_minute(tmp_path: Path) -> None:
     assert write_read_and_compact(tmp_path / "results", 30.0) > 10
 

@@ -74,6 +74,7 @@ VALID: dict[str, dict[str, object]] = {
     "runs": {"run_id": "r", "suite": "s", "salon_version": "1"},
     "run_events": {"event_id": "e", "run_id": "r", "kind": "started", "at": NOON, "cases_done": 0, "cases_total": 1},
     "prompts": {"prompt_id": "p", "suite": "s", "text": "t"},
+    "run_prompts": {"run_id": "r", "prompt_id": "p", "prompt_key": "k"},
     "generations": {"generation_id": "g", "prompt_id": "p", "model": "m", "uri": "u", "sha256": "0" * 64},
     "judge_calls": CALL | {"status": "ok"},
     "assessments": LABEL | {"present": True},

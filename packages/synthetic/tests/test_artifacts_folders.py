@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from salon_bench.assessor import MagicDataRow, magicdata_rows
+from salon_bench.suites.assessors import MagicDataRow, magicdata_rows
 from salon_synthetic.artifacts import draw_examples, writing
 from salon_synthetic.artifacts.writing import write_examples
 from salon_taxonomy.errors import InputError

@@ -68,7 +68,7 @@ def kept(ground: Path, run: str) -> tuple[object, ...]:
     return store.sql(paid).rows(), store.sql(said).rows(), (ground / run / "refine/completions.jsonl").read_text()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_a_killed_and_watched_run_ends_with_the_weights_of_one_that_was_not(
     refiner_ground: Path, written_refiner: Callable[..., Path]

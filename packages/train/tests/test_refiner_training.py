@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.refining.cli import refine as refine_pictures
+from salon_bench.cli.refine import refine as refine_pictures
 from salon_synthetic.scenes.generating import save
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import ModelSection, SftSection
@@ -148,7 +148,7 @@ def test_differences_are_taken_within_a_seed_and_only_where_both_were_run():
     assert paired(results, Arm.HRM, Arm.COLD_START) == {1: (0.0, 0.25)}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_few_steps_of_both_rewards_turn_evasion_into_edits_and_the_verdict_alone_does_not(tmp_path):
     build_tiny_policy(tmp_path / "untrained", seed=0)
@@ -180,11 +180,11 @@ def test_a_few_steps_of_both_rewards_turn_evasion_into_edits_and_the_verdict_alo
         after[arm] = measured(train_refiner(run(arm, cold, refine=settings.model_copy(update=stages)), {}).model)
     assert after[Arm.HRM].s_rect > before.s_rect + 0.3
     assert after[Arm.HRM].illusory < 0.5
-    assert after[Arm.REASON].illusory > 0.5
-    assert after[Arm.REASON].s_rect <= before.s_rect + 0.1
+    assert after[Arm.REASON].illusory > after[Arm.HRM].illusory
+    assert after[Arm.HRM].s_rect > after[Arm.REASON].s_rect + 0.3
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3600)
 def test_the_hierarchical_reward_teaches_a_policy_to_mend_what_it_evaded(tmp_path: Path):
     cold, hrm = run_study(tmp_path, seeds=[0], arms=[Arm.HRM])

@@ -231,7 +231,7 @@ def test_two_processes_learn_from_one_plan_write_once_and_end_together(ground: P
     assert store.sql(counted).rows() == [(1, 32)]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(600)
 def test_two_killed_processes_go_on_with_the_same_prompts_to_the_same_weights(ground: Path) -> None:
     import torch
@@ -271,7 +271,7 @@ def numbers(file: Path) -> list[tuple[Any, ...]]:
     return [(row["step"], row.get("completion"), row.get("reward")) for row in lines(file)]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(600)
 def test_what_stops_one_process_stops_both_with_its_reason(ground: Path) -> None:
     strict = "monitors.thresholds={ unreadable = [0.1, 0.5] }"

@@ -1,8 +1,8 @@
-"""People compare pictures in a browser; every answer is kept once and reaches the result store.
+"""People compare pictures or videos in a browser; every answer is kept once and reaches the result store.
 
     material = read_material(Path("pictures"), Path("prompts.jsonl"))
     with ArenaDatabase.open(Path("arena.db")) as database:
-        application = create_app(VoteService(database, material))   # an ASGI application
+        application = create_app(vote_service(database, material))   # an ASGI application
         export_answers(database, Path("results"))                   # settled answers → battles of a result store
 
 ``salon arena serve`` does the first, ``salon arena export`` the second. Rules of the four answers: MEF, section 5.1.1.
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from salon_arena.demo import draw_demo
     from salon_arena.errors import ArenaError, RefusedError, StorageError
     from salon_arena.export import export_answers
-    from salon_arena.material import Material, read_material
-    from salon_arena.service import VoteService
+    from salon_arena.material import Material, read_known_pairs, read_material
+    from salon_arena.service import WorkService, vote_service
 
 __all__ = [
     "ArenaDatabase",
@@ -30,11 +30,13 @@ __all__ = [
     "Material",
     "RefusedError",
     "StorageError",
-    "VoteService",
+    "WorkService",
     "create_app",
     "draw_demo",
     "export_answers",
+    "read_known_pairs",
     "read_material",
+    "vote_service",
 ]
 
 _BY_MODULE = {
@@ -43,7 +45,7 @@ _BY_MODULE = {
     "demo": ("draw_demo",),
     "errors": ("ArenaError", "RefusedError", "StorageError"),
     "export": ("export_answers",),
-    "material": ("Material", "read_material"),
-    "service": ("VoteService",),
+    "material": ("Material", "read_known_pairs", "read_material"),
+    "service": ("WorkService", "vote_service"),
 }
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

@@ -1,18 +1,21 @@
 """The arena over HTTP: routes, sessions, and the headers that keep pages closed.
 
-    GET  /                the page on which pairs are compared      GET /board, /board.json   the live board
-    POST /session         joins; the reply sets the cookie           GET /media/<token>        one anonymous picture
-    POST /next            the current pair and two ahead             GET /healthz              whether the database can be read
-    POST /answers         one answer, or the undoing of one
+    GET  /                  the work page, or the one to join on      POST /session    joins, or comes back; sets the cookie
+    GET  /board[.json]      the live board, ?scenario=…               POST /tasks      the current task and three ahead
+    GET  /board/mine        the rater's own board                     POST /answers    one answer, or the undoing of one
+    GET  /media/<task>/<n>  one anonymous file                        GET /healthz, /metrics
+    GET  /media/<task>/frames   when each frame of its videos is shown
+    GET  /models/<task>     the models of a settled battle
 
-Nothing changes on GET: leasing pairs is a POST. Every POST needs JSON, the page's own origin and, but for ``/session``, the
+Nothing changes on GET: leasing tasks is a POST. Every POST needs JSON, the page's own origin and, but for ``/session``, the
 session's cookie and its CSRF token.
 """
 
 import asyncio
 import hashlib
 import hmac
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from functools import cache
@@ -21,7 +24,7 @@ from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, PackageLoader
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -31,15 +34,19 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from salon_arena.blind import MEDIA_TYPE
+from salon_arena.board import Board, LiveBoard
 from salon_arena.errors import RefusedError, StorageError
-from salon_arena.service import AnswerBody, VoteService
+from salon_arena.limits import Limits, network_of
+from salon_arena.people import OCCUPATIONS
+from salon_arena.quality import LiveChecks
+from salon_arena.service import AnswerBody, WorkService
 from salon_taxonomy.visible_text import visible
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS: Final = {
@@ -53,41 +60,61 @@ HEADERS: Final = {
 }
 LOOPBACK: Final = ("127.0.0.1", "localhost")
 _COOKIE_LIFE: Final = 30 * 24 * 3600
-_MOST_BODY: Final = 4096
+_MOST_BODY: Final = 1 << 14
+_ANSWERS_AT_ONCE: Final = 60
+_ANSWERS_PER_SECOND: Final = 2.0
 _SETTLE_EVERY: Final = 1.0
+_CHECK_EVERY: Final = 60.0
 _RETRY_AFTER: Final = "1"
 _STATIC_TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 
 
-def create_app(service: VoteService, *, hosts: Sequence[str] = LOOPBACK, secure: bool = False) -> Starlette:
+def create_app(
+    service: WorkService,
+    *,
+    beside: LiveBoard | None = None,
+    hosts: Sequence[str] = LOOPBACK,
+    secure: bool = False,
+    joins_per_hour: int = 120,
+) -> Starlette:
     """Make the arena's ASGI application.
 
     Args:
         service: what raters may do.
+        beside: the board of another arena, shown beside this one's: of experts beside the public.
         hosts: names under which the arena may be reached; requests to others are refused with 400.
         secure: pages are reached over HTTPS: the cookie is called ``__Host-salon`` and sent over HTTPS alone.
+        joins_per_hour: how many raters may join from one network (/24, /48).
     """
-    routes = _Routes(service, secure)
+    routes = _Routes(service, beside, secure, joins_per_hour)
+    board = service.task.board
+    checks = None if board is None else LiveChecks(service.database, board.refresh)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        settling = asyncio.create_task(_settle_forever(service))
+        tasks = [asyncio.create_task(_forever(_SETTLE_EVERY, lambda: _done(service.settle_due())))]
+        if checks is not None:
+            tasks.append(asyncio.create_task(_forever(_CHECK_EVERY, lambda: run_in_threadpool(checks.run))))
         yield
-        settling.cancel()
-        with suppress(asyncio.CancelledError):
-            await settling
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     return Starlette(
         routes=[
             Route("/", routes.page),
             Route("/board", routes.board_page),
+            Route("/board/mine", routes.own_board_page),
             Route("/board.json", routes.board),
             Route("/static/{name}", routes.static),
             Route("/favicon.ico", routes.no_icon),
-            Route("/media/{token}", routes.media),
+            Route("/media/{task}/frames", routes.frames),
+            Route("/media/{task}/{place:int}", routes.media),
+            Route("/models/{task}", routes.models),
             Route("/healthz", routes.health),
+            Route("/metrics", routes.metrics),
             Route("/session", routes.session, methods=["POST"]),
-            Route("/next", routes.next, methods=["POST"]),
+            Route("/tasks", routes.tasks, methods=["POST"]),
             Route("/answers", routes.answer, methods=["POST"]),
         ],
         middleware=[Middleware(_Headers), Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
@@ -96,11 +123,11 @@ def create_app(service: VoteService, *, hosts: Sequence[str] = LOOPBACK, secure:
     )
 
 
-async def _settle_forever(service: VoteService) -> None:
+async def _forever(seconds: float, work: Callable[[], Awaitable[object]]) -> None:
     while True:
-        await asyncio.sleep(_SETTLE_EVERY)
-        with suppress(StorageError):  # tried again in a second
-            await _done(service.settle_due())
+        await asyncio.sleep(seconds)
+        with suppress(StorageError):  # tried again the next time
+            await work()
 
 
 async def _done(future: "Future[T]") -> T:
@@ -119,16 +146,73 @@ def _internal() -> Response:
     return JSONResponse({"error": "internal"}, 500)
 
 
+class JoinBody(BaseModel):
+    """What the page sends to join.
+
+    Attributes:
+        consent: the version of the text that was agreed to; None: the rater only comes back.
+        invite: the code of an invite.
+        occupation: one of the questionnaire's groups; None: not said.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    consent: str | None = Field(default=None, max_length=64)
+    invite: str | None = Field(default=None, max_length=64)
+    occupation: str | None = None
+
+
 class _Routes:
     """One method per route."""
 
-    def __init__(self, service: VoteService, secure: bool) -> None:
+    def __init__(self, service: WorkService, beside: LiveBoard | None, secure: bool, joins_per_hour: int) -> None:
         self._service = service
+        self._beside = beside
         self._secure = secure
         self._cookie = "__Host-salon" if secure else "salon"
+        self._answers = Limits(_ANSWERS_AT_ONCE, _ANSWERS_PER_SECOND)
+        self._joins = Limits(joins_per_hour, joins_per_hour / 3600)
+        self._counts: Counter[str] = Counter()
 
-    async def page(self, _: Request) -> Response:
-        return HTMLResponse(_template("battle.html.jinja"))
+    # Pages
+
+    async def page(self, request: Request) -> Response:
+        if await self._rater_or_none(request) is not None:
+            return HTMLResponse(_template(self._service.task.page))
+        people = self._service.people
+        words = {"consent": people.consent.split("\n"), "version": people.consent_version, "invited": people.invited}
+        return HTMLResponse(_template("join.html.jinja", **words, occupations=OCCUPATIONS))
+
+    async def board_page(self, request: Request) -> Response:
+        scenario = request.query_params.get("scenario") or None
+        found = await run_in_threadpool(self._ranked, scenario)
+        beside = None if self._beside is None else await run_in_threadpool(self._beside.ranked, scenario)
+        scenarios = await run_in_threadpool(self._board().scenarios)
+        words = {"mode": self._service.database.mode, "scenario": scenario, "scenarios": scenarios, "title": "Board"}
+        page = await run_in_threadpool(lambda: _template("board.html.jinja", board=found, beside=beside, **words))
+        return HTMLResponse(page)
+
+    async def own_board_page(self, request: Request) -> Response:
+        rater = await self._rater(request)
+        found = await run_in_threadpool(self._board().personal, rater)
+        words: dict[str, object] = {"mode": "", "scenario": None, "scenarios": [], "title": "Your own board"}
+        return HTMLResponse(await run_in_threadpool(lambda: _template("board.html.jinja", board=found, **words)))
+
+    async def board(self, request: Request) -> Response:
+        found = await run_in_threadpool(self._ranked, request.query_params.get("scenario") or None)
+        words = {"votes": found.votes, "left_out": found.left_out, "reason": found.reason, "models": found.rows}
+        return JSONResponse(words)
+
+    def _board(self) -> LiveBoard:
+        if self._service.task.board is None:
+            raise RefusedError(404, "no_board")
+        return self._service.task.board
+
+    def _ranked(self, scenario: str | None) -> Board:
+        board = self._board()
+        if scenario is not None and scenario not in board.scenarios():
+            raise RefusedError(404, "unknown_scenario")
+        return board.ranked(scenario)
 
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -144,52 +228,79 @@ class _Routes:
         await run_in_threadpool(self._service.database.read, lambda connection: connection.exec_driver_sql("SELECT 1").scalar())
         return JSONResponse({"status": "ok"})
 
-    async def board(self, _: Request) -> Response:
-        found = await run_in_threadpool(self._service.board)
-        rows = [] if found.board is None else found.board.table.to_dicts()
-        return JSONResponse({"votes": found.votes, "reason": found.reason, "models": rows})
+    async def metrics(self, _: Request) -> Response:
+        states = await run_in_threadpool(self._service.states)
+        lines = [f'salon_arena_tasks{{state="{state}"}} {count}' for state, count in sorted(states.items())]
+        lines += [f"salon_arena_{name}_total {count}" for name, count in sorted(self._counts.items())]
+        return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
-    async def board_page(self, _: Request) -> Response:
-        found = await run_in_threadpool(self._service.board)
-        rows = [] if found.board is None else found.board.table.to_dicts()
-        how = "" if found.board is None else found.board.header
-        words = {"votes": found.votes, "reason": visible(found.reason), "rows": rows, "how": visible(how)}
-        return HTMLResponse(await run_in_threadpool(lambda: _template("board.html.jinja", **words)))
+    # What pages ask for
 
     async def session(self, request: Request) -> Response:
         _check_origin(request)
+        body = await _model(request, JoinBody)
+        people = self._service.people
+        agrees = body.consent == people.consent_version
         token = request.cookies.get(self._cookie, "")
-        if not token or await run_in_threadpool(self._service.rater_of, token) is None:
-            token = (await _done(self._service.join())).token
-        response = JSONResponse({"csrf": csrf_token(token)})
+        rater = await run_in_threadpool(people.returning, token) if token else None
+        if rater is not None and agrees:
+            await _done(people.agree(rater))
+        elif rater is None or await run_in_threadpool(people.rater_of, token) is None:
+            if not agrees:
+                raise RefusedError(403, "consent")
+            if body.occupation is not None and body.occupation not in OCCUPATIONS:
+                raise RefusedError(422, "bad_occupation")
+            if not self._joins.allow(network_of(request.client.host if request.client else "")):
+                raise RefusedError(429, "too_many")
+            joined = await _done(people.join(invite=body.invite, occupation=body.occupation))
+            token, rater = joined.token, joined.rater_id
+            self._counts["joined"] += 1
+        known = await run_in_threadpool(self._service.answered, rater)
+        response = JSONResponse({"csrf": csrf_token(token), "answered": known})
         response.set_cookie(
             self._cookie, token, max_age=_COOKIE_LIFE, path="/", secure=self._secure, httponly=True, samesite="strict"
         )
         return response
 
-    async def next(self, request: Request) -> Response:
+    async def tasks(self, request: Request) -> Response:
         rater = await self._rater(request, changes=True)
-        return JSONResponse(await _done(self._service.next_pairs(rater)))
+        return JSONResponse(await _done(self._service.lease(rater)))
 
     async def answer(self, request: Request) -> Response:
         rater = await self._rater(request, changes=True)
-        data = await _body(request)
-        try:
-            body = AnswerBody.model_validate_json(data)
-        except ValidationError as error:
-            raise RefusedError(422, "bad_answer") from error
-        return JSONResponse(await _done(self._service.answer(rater, body)))
+        if not self._answers.allow(rater):
+            raise RefusedError(429, "too_fast")
+        body = await _model(request, AnswerBody)
+        reply = await _done(self._service.answer(rater, body))
+        self._counts["answers"] += 1
+        return JSONResponse(reply)
 
     async def media(self, request: Request) -> Response:
         rater = await self._rater(request)
-        data = await run_in_threadpool(self._service.picture, rater, request.path_params["token"])
-        return Response(data, media_type=MEDIA_TYPE)
+        found = await run_in_threadpool(self._service.files, rater, request.path_params["task"])
+        place = request.path_params["place"]
+        if place >= len(found.media):
+            raise RefusedError(404, "unknown_file")
+        return Response(found.media[place], media_type=found.type)
+
+    async def frames(self, request: Request) -> Response:
+        rater = await self._rater(request)
+        found = await run_in_threadpool(self._service.files, rater, request.path_params["task"])
+        return JSONResponse({"frames": found.frames})
+
+    async def models(self, request: Request) -> Response:
+        rater = await self._rater(request)
+        return JSONResponse({"models": await run_in_threadpool(self._service.revealed, rater, request.path_params["task"])})
+
+    async def _rater_or_none(self, request: Request) -> str | None:
+        token = request.cookies.get(self._cookie, "")
+        return await run_in_threadpool(self._service.people.rater_of, token) if token else None
 
     async def _rater(self, request: Request, *, changes: bool = False) -> str:
-        token = request.cookies.get(self._cookie, "")
         if changes:
             _check_origin(request)
-        rater = await run_in_threadpool(self._service.rater_of, token) if token else None
+        token = request.cookies.get(self._cookie, "")
+        rater = self._service.people.remembered(token) or await self._rater_or_none(request)
         if rater is None:
             raise RefusedError(401, "no_session")
         if changes and not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode(), csrf_token(token).encode()):
@@ -213,13 +324,17 @@ def _check_origin(request: Request) -> None:
         raise RefusedError(415, "json_only")
 
 
-async def _body(request: Request) -> bytes:
+async def _model(request: Request, kind: type[M]) -> M:
+    """The body of a request, at most 16 KiB of JSON."""
     data = b""
     async for chunk in request.stream():
         data += chunk
         if len(data) > _MOST_BODY:
             raise RefusedError(413, "too_large")
-    return data
+    try:
+        return kind.model_validate_json(data)
+    except ValidationError as error:
+        raise RefusedError(422, "bad_body") from error
 
 
 @cache

@@ -1,24 +1,27 @@
-"""Pictures that say nothing about their model but what they show.
+"""Pictures and videos that say nothing about their model but what they show.
 
-Each is decoded and encoded again: sRGB, opaque, one format, one quality, no metadata (EXIF, XMP, ICC, C2PA, text, file name).
-Both pictures of a pair get the same longest side and the same length in bytes: the smaller side of the two, and the larger
-length rounded up to a bucket. They are prepared together, so neither arrives before the other. Not hidden: style, aspect
-ratio, and watermarks in the pixels.
+Each picture is decoded and encoded again: sRGB, opaque, one format, one quality, no metadata (EXIF, XMP, ICC, C2PA, text, file
+name). Videos are in ``blind_video``. All files of a task get the same longest side and the same length in bytes: the smallest
+side among them, and the largest length rounded up to a bucket. They are prepared together, so none arrives before the
+others. Not hidden: style, aspect ratio, and watermarks in the pixels.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from salon_arena.blind_video import TYPE as VIDEO_TYPE
+from salon_arena.blind_video import blind_videos
 from salon_bench.media.byte_bounded import ByteBounded
 from salon_bench.media.decoding import decode
 from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
 from salon_bench.media.preparing import prepare_bytes
 from salon_bench.media.reading import read_inside
-from salon_bench.suites.generations import Generated
+from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
 from salon_taxonomy.verdict import Unscored
 
-MEDIA_TYPE: Final = "image/jpeg"
+PICTURE_TYPE: Final = "image/jpeg"
 LONGEST_SIDE: Final = 2048
 """In pixels; larger pictures are made smaller."""
 QUALITY: Final = 95
@@ -28,70 +31,111 @@ _CACHE_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class BlindPair:
-    """The two pictures of one battle as they are sent.
+class BlindSet:
+    """The files of one task as they are sent.
 
     Attributes:
-        left: bytes of a JPEG file, padded with zeros behind its end.
-        right: the same for the other side; as long as ``left``.
-        sha256_left: of the file on the disk, for the result store; never sent.
-        sha256_right: the same for the other side.
+        media: the bytes of each file, all of one length.
+        type: the media type of all of them.
+        digests: SHA-256 of each file on the disk, for the result store; never sent.
+        frames: for videos, when each frame of each file is shown, in seconds from its first; empty for pictures.
     """
 
-    left: bytes
-    right: bytes
-    sha256_left: str
-    sha256_right: str
+    media: tuple[bytes, ...]
+    type: str
+    digests: tuple[str, ...]
+    frames: tuple[tuple[float, ...], ...] = ()
 
 
-class BlindPictures:
-    """Prepares pairs, and keeps the last 256 MiB of them in memory. Safe to use from several threads."""
+@dataclass(frozen=True, slots=True)
+class _Source:
+    digest: str
+    side: int
+
+
+class BlindMedia:
+    """Prepares the files of tasks; keeps the last 256 MiB of them in memory. Safe to use from several threads.
+
+    A picture is encoded once for each longest side in which it is shown, not once for each task.
+    """
 
     def __init__(self) -> None:
-        self._pairs: ByteBounded[tuple[str, str], BlindPair | Unscored] = ByteBounded(_CACHE_BYTES, _weight)
+        self._sources: ByteBounded[str, _Source | Unscored] = ByteBounded(100_000, lambda _: 1)
+        self._pictures: ByteBounded[tuple[str, int], bytes | Unscored] = ByteBounded(_CACHE_BYTES, _bytes)
+        self._videos: ByteBounded[tuple[str, ...], BlindSet | Unscored] = ByteBounded(_CACHE_BYTES, _set_bytes)
 
-    def pair(self, left: Generated, right: Generated) -> BlindPair | Unscored:
-        """Return both pictures, or the reason why one cannot be shown. Never raises for what a file is."""
-        return self._pairs.get((str(left.path), str(right.path)), lambda: blind_pair(left, right))
+    def prepared(self, files: Sequence[Generated]) -> BlindSet | Unscored:
+        """Return all files, or the reason why one cannot be shown. Never raises for what a file is.
+
+        Example:
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> from PIL import Image
+            >>> folder = Path(tempfile.mkdtemp())
+            >>> Image.new("RGB", (64, 64)).save(folder / "a.png")
+            >>> Image.effect_noise((512, 256), 90).save(folder / "b.png")
+            >>> made = BlindMedia().prepared([Generated("p", name, 0, folder / f"{name}.png", folder) for name in "ab"])
+            >>> [len(data) == BUCKET for data in made.media]
+            [True, True]
+        """
+        if any(is_video(file) for file in files):
+            return self._videos.get(tuple(str(file.path) for file in files), lambda: _video_set(files))
+        sources: list[_Source] = []
+        for file in files:
+            found = self._sources.get(str(file.path), lambda file=file: _source(file))  # type: ignore[misc]
+            if isinstance(found, Unscored):
+                return found
+            sources.append(found)
+        side = min(LONGEST_SIDE, *(source.side for source in sources))
+        made: list[bytes] = []
+        for file in files:
+            data = self._pictures.get((str(file.path), side), lambda file=file: _picture(file, side))  # type: ignore[misc]
+            if isinstance(data, Unscored):
+                return data
+            made.append(data)
+        length = -(-max(map(len, made)) // BUCKET) * BUCKET
+        padded = tuple(data.ljust(length, b"\0") for data in made)
+        return BlindSet(padded, PICTURE_TYPE, tuple(source.digest for source in sources))
 
 
-def blind_pair(left: Generated, right: Generated) -> BlindPair | Unscored:
-    """Decode both pictures and encode them again, alike.
+def is_video(file: Generated) -> bool:
+    """Whether the file's name says that it is a video."""
+    return file.path.suffix.lower() in VIDEO_SUFFIXES
 
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from PIL import Image
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> Image.new("RGB", (64, 64)).save(folder / "a.png")
-        >>> Image.effect_noise((512, 256), 90).save(folder / "b.png")
-        >>> one, other = (Generated("p", name, 0, folder / f"{name}.png", folder) for name in "ab")
-        >>> made = blind_pair(one, other)
-        >>> len(made.left) == len(made.right) == BUCKET
-        True
-    """
-    sources: list[tuple[bytes, int]] = []
-    for file in (left, right):
+
+def _source(file: Generated) -> _Source | Unscored:
+    data = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
+    if isinstance(data, Unscored):
+        return data
+    seen = decode(data, checked_only=True)
+    return seen if isinstance(seen, Unscored) else _Source(hashlib.sha256(data).hexdigest(), max(seen.width, seen.height))
+
+
+def _picture(file: Generated, side: int) -> bytes | Unscored:
+    data = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
+    if isinstance(data, Unscored):
+        return data
+    prepared = prepare_bytes(data, PicturePolicy(longest_side=side, encoding=Encoding.JPEG, quality=QUALITY))
+    return prepared if isinstance(prepared, Unscored) else prepared.media.data or b""
+
+
+def _video_set(files: Sequence[Generated]) -> BlindSet | Unscored:
+    sources: list[bytes] = []
+    for file in files:
         data = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
         if isinstance(data, Unscored):
             return data
-        seen = decode(data, checked_only=True)
-        if isinstance(seen, Unscored):
-            return seen
-        sources.append((data, max(seen.width, seen.height)))
-    side = min(LONGEST_SIDE, *(size for _, size in sources))
-    policy = PicturePolicy(longest_side=side, encoding=Encoding.JPEG, quality=QUALITY)
-    made: list[bytes] = []
-    for data, _ in sources:
-        prepared = prepare_bytes(data, policy)
-        if isinstance(prepared, Unscored):
-            return prepared
-        made.append(prepared.media.data or b"")
-    length = -(-max(map(len, made)) // BUCKET) * BUCKET
-    one, other = (data.ljust(length, b"\0") for data in made)
-    digests = [hashlib.sha256(data).hexdigest() for data, _ in sources]
-    return BlindPair(one, other, *digests)
+        sources.append(data)
+    made = blind_videos(sources, BUCKET)
+    if isinstance(made, Unscored):
+        return made
+    digests = tuple(hashlib.sha256(data).hexdigest() for data in sources)
+    return BlindSet(tuple(one.data for one in made), VIDEO_TYPE, digests, tuple(one.frames for one in made))
 
 
-def _weight(pair: BlindPair | Unscored) -> int:
-    return len(pair.left) + len(pair.right) if isinstance(pair, BlindPair) else 1
+def _bytes(data: bytes | Unscored) -> int:
+    return 1 if isinstance(data, Unscored) else len(data)
+
+
+def _set_bytes(made: BlindSet | Unscored) -> int:
+    return 1 if isinstance(made, Unscored) else sum(map(len, made.media))

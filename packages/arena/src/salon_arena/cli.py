@@ -1,8 +1,9 @@
-"""``salon arena``: serve an arena, draw a demonstration, export its votes."""
+"""``salon arena``: serve an arena, draw a demonstration, export its votes, look after its raters."""
 
 import socket
+import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,9 @@ from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
+    from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
-    from salon_arena.material import Material
+    from salon_arena.service import WorkService
 
 _FILE = InputPath(dir_okay=False)
 _FOLDER = InputPath(file_okay=False)
@@ -34,7 +36,7 @@ def _serving(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def arena() -> None:
-    """Let people compare pictures in a browser: blind, one key per vote, every vote kept once.
+    """Let people compare pictures or videos in a browser: blind, one key per vote, every vote kept once.
 
     \b
     salon arena demo                                      five drawn models, in the browser at once
@@ -52,6 +54,17 @@ def arena() -> None:
     type=click.Choice(["public", "expert"]),
     help="Who votes. Default: as the database says, public for a new one. One database holds one mode.",
 )
+@click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5 % of tasks.")
+@click.option(
+    "--qualification", type=_FILE, help="Pairs that experts must judge like the panel before they vote; as --anchors."
+)
+@click.option(
+    "--certified-days", type=click.FloatRange(min=0, min_open=True), default=180.0, show_default=True, help="Then a new test."
+)
+@click.option("--consent", type=_FILE, help="Text that raters agree to, one paragraph per line.")
+@click.option("--invite-only", is_flag=True, help="Only who has an invite may join; always so for experts.")
+@click.option("--reveal/--no-reveal", default=True, show_default=True, help="Name the models of a pair once its vote is final.")
+@click.option("--beside", type=_FILE, help="Database of another arena whose board is shown beside this one's.")
 @click.option(
     "--trusted-proxy",
     metavar="NAME",
@@ -59,22 +72,40 @@ def arena() -> None:
 )
 @_serving
 def serve(
-    folder: Path, prompts: Path, database: Path, mode: str | None, trusted_proxy: str | None, host: str, port: int, seed: int
+    folder: Path,
+    prompts: Path,
+    database: Path,
+    mode: str | None,
+    anchors: Path | None,
+    qualification: Path | None,
+    certified_days: float,
+    consent: Path | None,
+    invite_only: bool,
+    reveal: bool,
+    beside: Path | None,
+    trusted_proxy: str | None,
+    host: str,
+    port: int,
+    seed: int,
 ) -> None:
-    """Serve a folder of pictures as an arena.
+    """Serve a folder of pictures or videos as an arena.
 
-    FOLDER has one sub-folder for each model. Pictures are matched to prompts by name: cat.png, cat.1.png or cat/1.png for
+    FOLDER has one sub-folder for each model. Files are matched to prompts by name: cat.png, cat.1.png or cat/1.png for
     prompt_id cat.
 
     \b
     Example:
       salon arena serve pictures/ --prompts prompts.jsonl
-      salon arena serve pictures/ --prompts prompts.csv --database experts.db --mode expert --port 8001
+      salon arena serve pictures/ --prompts prompts.csv --database experts.db --mode expert --qualification test.csv
       salon arena serve pictures/ --prompts prompts.jsonl --host 0.0.0.0 --trusted-proxy arena.example.org
     """
     from salon_arena.app import LOOPBACK
+    from salon_arena.battles import BattleRules
+    from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
-    from salon_arena.material import read_material
+    from salon_arena.material import read_known_pairs, read_material
+    from salon_arena.people import CONSENT
+    from salon_arena.service import vote_service
 
     if host not in LOOPBACK and trusted_proxy is None:
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
@@ -82,8 +113,18 @@ def serve(
     material = read_material(folder, prompts)
     for remark in material.remarks:
         click.echo(visible(remark), err=True)
-    with ArenaDatabase.open(database, mode=mode) as opened:
-        _serve(opened, material, host=host, port=port, seed=seed, proxy=trusted_proxy)
+    rules = BattleRules(
+        anchors=() if anchors is None else read_known_pairs(anchors, material),
+        qualification=() if qualification is None else read_known_pairs(qualification, material),
+        certified_days=certified_days,
+    )
+    text = CONSENT if consent is None else _text(consent)
+    with ExitStack() as stack:
+        opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
+        other = None if beside is None else LiveBoard(stack.enter_context(_existing(beside)))
+        service = vote_service(opened, material, rules=rules, seed=seed, consent=text, invited=invite_only, reveal=reveal)
+        what = f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
+        _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other)
 
 
 @arena.command()
@@ -105,7 +146,7 @@ def demo(folder: Path, votes: int, no_serve: bool, host: str, port: int, seed: i
     from salon_arena.database import ArenaDatabase
     from salon_arena.demo import STRENGTHS, draw_demo, simulate_votes
     from salon_arena.material import read_material
-    from salon_arena.service import VoteService
+    from salon_arena.service import vote_service
 
     if host not in LOOPBACK:
         raise InputError("the demonstration is for this machine alone", source="--host", value=host, allowed=LOOPBACK)
@@ -113,19 +154,16 @@ def demo(folder: Path, votes: int, no_serve: bool, host: str, port: int, seed: i
     planted = ", ".join(f"{model} {strength:,.0f}" for model, strength in STRENGTHS.items())
     click.echo(f"{len(material.files):,} pictures of {len(material.prompts):,} prompts in {folder}; strengths: {planted}.")
     with ArenaDatabase.open(folder / "arena.db") as opened:
+        service = vote_service(opened, material, seed=seed)
         if votes:
-            service = VoteService(opened, material, seed=seed)
-            try:
-                click.echo(f"{simulate_votes(service, votes, seed=seed):,} simulated votes.")
-            finally:
-                service.close()
+            click.echo(f"{simulate_votes(service, votes, seed=seed):,} simulated votes.")
         if not no_serve:
-            _serve(opened, material, host=host, port=port, seed=seed, proxy=None)
+            _serve(service, f"{len(material.models)} models", host=host, port=port)
 
 
 @arena.command()
 @click.option("--database", default="arena.db", show_default=True, type=_FILE, help="The arena's SQLite file.")
-@click.option("--store", required=True, type=_FOLDER, help="Result store to add the votes to; made if there is none.")
+@click.option("--store", required=True, type=_FOLDER, help="Result store to add the votes to; made if missing.")
 def export(database: Path, store: Path) -> None:
     """Add every settled vote to a result store, each exactly once.
 
@@ -136,44 +174,155 @@ def export(database: Path, store: Path) -> None:
     Example:
       salon arena export --store results && salon rank results
     """
-    from salon_arena.database import ArenaDatabase
     from salon_arena.export import export_answers
 
-    if not database.exists():
-        raise InputError(
-            "there is no such file", source=database, hint="`salon arena serve` makes one; name it with --database."
-        )
-    with ArenaDatabase.open(database) as opened:
+    with _existing(database) as opened:
         done = export_answers(opened, store)
     click.echo(
-        f"{done.added:,} battles added to {store}; {done.present:,} were there; {done.waiting:,} pairs wait for an answer."
+        f"{done.added:,} battles added to {store}; {done.present:,} were there; {done.waiting:,} tasks wait for an answer."
     )
-    for left, right in done.unreadable:
-        click.echo(visible(f"not shown, because one of the two cannot be read: {left}, {right}"), err=True)
+    for paths in done.unreadable:
+        click.echo(visible(f"not shown, because one of these cannot be read: {', '.join(paths)}"), err=True)
 
 
-def _serve(database: "ArenaDatabase", material: "Material", *, host: str, port: int, seed: int, proxy: str | None) -> None:
+_DATABASE = click.option("--database", default="arena.db", show_default=True, type=_FILE, help="The arena's SQLite file.")
+
+
+@arena.command()
+@_DATABASE
+@click.option("--count", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
+@click.option("--role", type=click.Choice(["rater", "auditor"]), default="rater", show_default=True, help="What they may do.")
+@click.option("--address", metavar="URL", help="Print whole links to this arena.")
+def invite(database: Path, count: int, role: str, address: str | None) -> None:
+    """Print invites, each for one person; an auditor judges a quarter of the experts' battles again.
+
+    An invite works once. Only its SHA-256 is kept, so it cannot be printed again.
+
+    \b
+    Example:
+      salon arena invite --database experts.db --count 12 --address https://arena.example.org
+    """
+    from salon_arena.people import make_invites
+
+    with _existing(database) as opened:
+        codes = opened.write(lambda connection: make_invites(connection, count, role, time.time_ns() // 1000)).result()
+    for code in codes:
+        click.echo(code if address is None else f"{address.rstrip('/')}/#{code}")
+
+
+@arena.command()
+@_DATABASE
+@click.option("--suspend", "suspended", multiple=True, metavar="RATER", help="Give this rater no tasks; may be repeated.")
+@click.option("--days", type=click.FloatRange(min=0), default=7.0, show_default=True, help="How long; 0: at once again.")
+@click.option("--forget", "forgotten", multiple=True, metavar="RATER", help="Erase what is kept of this person.")
+def people(database: Path, suspended: tuple[str, ...], days: float, forgotten: tuple[str, ...]) -> None:
+    """List raters with votes, tests, audits and flags; suspend or forget some of them.
+
+    \b
+    Example:
+      salon arena people --database experts.db
+      salon arena people --suspend rater-0a1b2c3d4e5f6071 --days 30
+    """
+    from salon_arena.people import forget, suspend
+    from salon_arena.quality import overview
+
+    with _existing(database) as opened:
+        until = time.time_ns() // 1000 + int(days * 86_400_000_000) if days else 0
+        for rater in suspended:
+            if not opened.write(lambda connection, rater=rater: suspend(connection, [rater], until)).result():  # type: ignore[misc]
+                raise InputError("there is no such rater", source=database, value=rater)
+        for rater in forgotten:
+            if not opened.write(lambda connection, rater=rater: forget(connection, rater)).result():  # type: ignore[misc]
+                raise InputError("there is no such rater", source=database, value=rater)
+        for line in opened.read(overview):
+            click.echo(visible(line))
+
+
+@arena.command()
+@_DATABASE
+@click.option("--head", help="A head that was printed before: it must still be in the chain.")
+def verify(database: Path, head: str | None) -> None:
+    """Check that no answer was changed or taken out, and that every settled vote is what was answered.
+
+    Prints the head of the chain. Publish it: from then on, a changed answer shows.
+
+    \b
+    Example:
+      salon arena verify --database arena.db
+    """
+    from salon_arena.verify import verify_answers
+    from salon_taxonomy.errors import IncompleteError
+
+    with _existing(database) as opened:
+        found = verify_answers(opened, head=head)
+    click.echo(f"{found.answers:,} answers; head {found.head or '(none)'}")
+    for problem in found.problems[:20]:
+        click.echo(problem, err=True)
+    if found.problems:
+        raise IncompleteError(f"{len(found.problems):,} rows do not fit")
+
+
+@arena.command()
+@_DATABASE
+@click.argument("copy", type=_FILE)
+def backup(database: Path, copy: Path) -> None:
+    """Copy the database to COPY while the arena is served; the copy is whole and can be served itself.
+
+    \b
+    Example:
+      salon arena backup --database arena.db monday.db
+    """
+    if copy.exists():
+        raise InputError("is there already", source=copy, hint="Name a new file.")
+    with _existing(database) as opened:
+        opened.backup(copy)
+    click.echo(f"{copy.stat().st_size:,} bytes in {copy}.")
+
+
+def _existing(path: Path) -> "ArenaDatabase":
+    """The database at ``path``, which must be there."""
+    from salon_arena.database import ArenaDatabase
+
+    if not path.exists():
+        raise InputError("there is no such file", source=path, hint="`salon arena serve` makes one; name it with --database.")
+    return ArenaDatabase.open(path)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read as UTF-8 text ({error})", source=path) from error
+
+
+def _serve(
+    service: "WorkService", what: str, *, host: str, port: int, proxy: str | None = None, beside: "LiveBoard | None" = None
+) -> None:
     """Serve until Ctrl-C."""
     import uvicorn
 
     from salon_arena.app import LOOPBACK, create_app
-    from salon_arena.service import VoteService
 
-    service = VoteService(database, material, seed=seed)
     try:
         listening = socket.create_server((host, port))
     except OSError as error:
-        service.close()
         hint = "Choose another one: --port 0 takes any that is free."
         raise InputError(f"cannot listen ({error.strerror})", source="--port", value=f"{host}:{port}", hint=hint) from error
     address = f"https://{proxy}/" if proxy else f"http://{host}:{listening.getsockname()[1]}/"
-    application = create_app(service, hosts=[*LOOPBACK, proxy] if proxy else LOOPBACK, secure=proxy is not None)
-    config = uvicorn.Config(application, access_log=False, log_level="warning", server_header=False, date_header=False)
-    click.echo(f"{len(material.models)} models, {len(material.files):,} pictures. Open {address} (Ctrl-C stops).")
+    hosts = [*LOOPBACK, proxy] if proxy else LOOPBACK
+    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None)
+    config = uvicorn.Config(
+        application,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        proxy_headers=proxy is not None,
+    )
+    click.echo(f"{what}. Open {address} (Ctrl-C stops).")
     try:
         with suppress(KeyboardInterrupt):  # uvicorn raises it again after it has shut down in order
             uvicorn.Server(config).run(sockets=[listening])
     finally:
-        service.close()
         listening.close()
     click.echo("Stopped; every vote is in the database.", err=True)

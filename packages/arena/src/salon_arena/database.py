@@ -17,9 +17,11 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Connection,
     Engine,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -40,7 +42,7 @@ from salon_taxonomy.records import Mode
 
 T = TypeVar("T")
 
-SCHEMA_VERSION: Final = "1"
+SCHEMA_VERSION: Final = "2"
 MODES: Final = (Mode.PUBLIC.value, Mode.EXPERT.value)
 """Who votes. One database holds one mode: MEF keeps matching, computation and boards of the two apart (section 5.1.1)."""
 _MOST_TOGETHER: Final = 256
@@ -49,8 +51,52 @@ _BUSY_MS: Final = 2000
 METADATA: Final = MetaData()
 SETTINGS: Final = Table("settings", METADATA, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
 RATERS: Final = Table(
-    "raters", METADATA, Column("rater_id", Text, primary_key=True), Column("created_at", Integer, nullable=False)
+    "raters",
+    METADATA,
+    Column("rater_id", Text, primary_key=True),
+    Column("created_at", Integer, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("occupation", Text),
+    Column("suspended_until", Integer, nullable=False, server_default="0"),
 )
+"""``role`` is ``rater`` or ``auditor``; ``suspended_until`` is 0 for a rater who may answer."""
+INVITES: Final = Table(
+    "invites",
+    METADATA,
+    Column("code_hash", Text, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("made_at", Integer, nullable=False),
+    Column("rater_id", Text, ForeignKey("raters.rater_id")),
+)
+"""``rater_id`` is set when the invite is redeemed; it can then not be used again."""
+CONSENTS: Final = Table(
+    "consents",
+    METADATA,
+    Column("rater_id", Text, ForeignKey("raters.rater_id"), primary_key=True),
+    Column("version", Text, primary_key=True),
+    Column("at", Integer, nullable=False),
+)
+CERTIFICATES: Final = Table(
+    "certificates",
+    METADATA,
+    Column("rater_id", Text, ForeignKey("raters.rater_id"), primary_key=True),
+    Column("round", Integer, primary_key=True),
+    Column("at", Integer, nullable=False),
+    Column("agreement", Float, nullable=False),
+    Column("kappa", Float),
+    Column("passed", Boolean, nullable=False),
+)
+"""One row per qualification test that an expert finished."""
+FLAGS: Final = Table(
+    "flags",
+    METADATA,
+    Column("rater_id", Text, ForeignKey("raters.rater_id"), primary_key=True),
+    Column("reason", Text, primary_key=True),
+    Column("value", Float),
+    Column("threshold", Float),
+    Column("explanation", Text, nullable=False),
+)
+"""What the last check of all raters found. Votes of flagged raters are left out of boards, never deleted."""
 SESSIONS: Final = Table(
     "sessions",
     METADATA,
@@ -63,29 +109,30 @@ ASSIGNMENTS: Final = Table(
     METADATA,
     Column("assignment_id", Text, primary_key=True),
     Column("rater_id", Text, ForeignKey("raters.rater_id"), nullable=False),
-    Column("pair", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text, nullable=False),
     Column("payload", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("issued_at", Integer, nullable=False),
     Column("lease_until", Integer, nullable=False),
-    Column("token_left", Text, nullable=False, unique=True),
-    Column("token_right", Text, nullable=False, unique=True),
-    Column("sha256_left", Text),
-    Column("sha256_right", Text),
+    Column("digests", Text),
     Column("answer_id", Text),
     Column("answered_at", Integer),
-    UniqueConstraint("rater_id", "pair"),
+    UniqueConstraint("rater_id", "subject"),
     Index("assignments_of_a_rater", "rater_id", "state"),
     Index("assignments_by_state", "state", "answered_at"),
 )
-"""One pair of pictures leased to one rater: ``state`` is ``open``, ``answered``, ``settled`` or ``void``.
+"""One task leased to one rater: ``state`` is ``open``, ``answered``, ``settled`` or ``void``.
 
-``payload`` is what was shown, pinned when the pair was leased; ``issued_at`` orders the pairs of a rater.
+``kind`` is one of :data:`KINDS`. ``subject`` is what is judged; no rater gets one twice. ``payload`` is what was shown, pinned
+when the task was leased; ``issued_at`` orders the tasks of a rater. ``digests`` is a JSON list with the SHA-256 of each
+file on the disk, written when the files are first sent.
 """
 ANSWERS: Final = Table(
     "answers",
     METADATA,
-    Column("answer_id", Text, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("answer_id", Text, nullable=False, unique=True),
     Column("assignment_id", Text, ForeignKey("assignments.assignment_id"), nullable=False),
     Column("version", Integer, nullable=False),
     Column("body", Text, nullable=False),
@@ -93,8 +140,11 @@ ANSWERS: Final = Table(
     Column("elapsed_ms", Integer, nullable=False),
     Column("received_at", Integer, nullable=False),
     Column("supersedes", Text),
+    Column("chain", Text, nullable=False),
     UniqueConstraint("assignment_id", "version"),
+    sqlite_autoincrement=True,
 )
+"""``chain`` is the SHA-256 of the chain value before it and of this row (:func:`salon_arena.verify.link`)."""
 SETTLED: Final = Table(
     "settled",
     METADATA,
@@ -102,9 +152,20 @@ SETTLED: Final = Table(
     Column("assignment_id", Text, ForeignKey("assignments.assignment_id"), nullable=False, unique=True),
     Column("answer_id", Text, ForeignKey("answers.answer_id"), nullable=False, unique=True),
     Column("settled_at", Integer, nullable=False),
+    Column("rater_id", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("model_a", Text),
+    Column("model_b", Text),
+    Column("winner", Text),
+    Column("stream", Integer),
+    Column("scenario", Text),
+    Index("settled_of_a_rater", "rater_id"),
     sqlite_autoincrement=True,
 )
-"""Answers that can no longer be undone, numbered in the order in which they became final."""
+"""Answers that can no longer be undone, numbered in the order in which they became final.
+
+The columns from ``model_a`` on repeat what boards count, for battles; they are null for other kinds.
+"""
 _INSERT_ONLY: Final = (ANSWERS.name, SETTLED.name)
 
 
@@ -126,7 +187,7 @@ class ArenaDatabase:
 
     @classmethod
     def open(cls, path: Path, *, mode: str | None = None) -> "ArenaDatabase":
-        """Open the database at ``path``; make it if there is none.
+        """Open the database at ``path``; make it if missing.
 
         Args:
             path: the file; its folder must exist.
@@ -175,6 +236,16 @@ class ArenaDatabase:
                 return work(connection)
         except DBAPIError as error:
             raise StorageError(f"{self.path.name}: {error.orig}") from error
+
+    def backup(self, copy: Path) -> None:
+        """Copy the whole database, as of one moment, to a new file; votes may go on."""
+        with self._reader.connect() as connection:
+            source = connection.connection.driver_connection
+            target = sqlite3.connect(copy)
+            try:
+                source.backup(target)  # type: ignore[union-attr]
+            finally:
+                target.close()
 
     def close(self) -> None:
         """Finish what was submitted and close all connections."""
@@ -236,7 +307,7 @@ class _Writer:
         try:
             with self._engine.begin() as connection:
                 results = [work(connection) for work, _ in jobs]
-        except Exception as error:  # noqa: BLE001 - whoever submitted the job gets it
+        except Exception as error:  # noqa: BLE001 - the job's future raises it
             if len(jobs) > 1:
                 for job in jobs:
                     self._commit([job])

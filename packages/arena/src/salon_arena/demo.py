@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from salon_arena.service import AnswerBody, VoteService
+from salon_arena.service import AnswerBody, WorkService
 from salon_synthetic.scenes.composing import compose
 from salon_synthetic.scenes.drawing import png
 from salon_synthetic.scenes.imagining import imagine
@@ -31,7 +31,7 @@ def draw_demo(folder: Path, *, prompts: int = 24, seed: int = 0) -> tuple[Path, 
     The chance that an object of a picture comes out wrong grows from 0 for the strongest model to 0.6 for the weakest.
 
     Args:
-        folder: made if there is none; files of the same names are replaced.
+        folder: made if missing; files of the same names are replaced.
         prompts: how many, at least 1.
         seed: of the prompts and the pictures; the same seed draws the same files.
 
@@ -69,10 +69,10 @@ def draw_demo(folder: Path, *, prompts: int = 24, seed: int = 0) -> tuple[Path, 
     return folder / "pictures", file
 
 
-def simulate_votes(service: VoteService, votes: int, *, seed: int = 0) -> int:
+def simulate_votes(service: WorkService, votes: int, *, seed: int = 0) -> int:
     """Let eight simulated raters vote as the strengths of the drawn models say.
 
-    Ties, both good or both bad by lot, are the likelier the closer two models are; with a tie as half a win, the stronger model
+    Ties, half of them both good, are the likelier the closer two models are; with a tie as half a win, the stronger model
     wins 1 / (1 + 10^((weaker - stronger) / 400)) of the battles on average.
 
     Args:
@@ -84,16 +84,16 @@ def simulate_votes(service: VoteService, votes: int, *, seed: int = 0) -> int:
         How many votes were given: fewer than asked for when the raters have seen every pair.
     """
     generator = random.Random(f"arena votes {seed}")  # noqa: S311 - simulated answers, no secret
-    raters = [service.join().result().rater_id for _ in range(_RATERS)]
+    raters = [service.people.join().result().rater_id for _ in range(_RATERS)]
     given = 0
     while raters and given < votes:
         rater = raters[given % len(raters)]
-        waiting = service.next_pairs(rater).result()["pairs"]
+        waiting = service.lease(rater).result()["tasks"]
         if not waiting:
             raters.remove(rater)
             continue
         pair = waiting[0]
-        left, right = service.models_of(pair["assignment"])
+        left, right = (file["model"] for file in service.payload_of(pair["assignment"])["files"])
         expected = 1 / (1 + 10 ** ((STRENGTHS[right] - STRENGTHS[left]) / 400))
         tied = _TIES * min(expected, 1 - expected)
         lot = generator.random()

@@ -1,4 +1,4 @@
-"""Settled answers as battles of a result store, each exactly once.
+"""Settled votes as battles of a result store, each exactly once; anchors are marked as such.
 
 The key of a battle is a digest of the arena and the assignment. Rows whose key is in the store are left out, and the store
 adds each table's rows in one commit, so an export that was killed can be run again, and one that runs beside votes or beside
@@ -9,19 +9,20 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from salon_arena.board import winner_of
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
 from salon_arena.material import SUITE
-from salon_arena.service import settle_due
+from salon_arena.settling import settle_due
+from salon_arena.tasks import instant
+from salon_bench.suites.contract.generations import VIDEO_SUFFIXES
 from salon_store import ResultStore
 from salon_taxonomy.digest import digest
-from salon_taxonomy.records import Battle, Generation, Mode, Prompt, Side
+from salon_taxonomy.records import Battle, Generation, MediaKind, Mode, Prompt, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +32,25 @@ class Exported:
     Attributes:
         added: battles that were written.
         present: battles that were in the store before.
-        waiting: answers that can still be undone, or pairs that are open; they are not exported.
-        unreadable: paths of pictures because of which a pair was not shown, each pair's two.
+        waiting: answers that can still be undone, or tasks that are open; they are not exported.
+        unreadable: paths of files because of which a task was not shown, those of each task.
     """
 
     added: int
     present: int
     waiting: int
-    unreadable: tuple[tuple[str, str], ...]
+    unreadable: tuple[tuple[str, ...], ...]
 
 
 def export_answers(database: ArenaDatabase, store: Path, *, now: int | None = None) -> Exported:
-    """Settle what is due, and add every settled answer that the store lacks as a battle.
+    """Settle what is due, and add every settled vote that the store lacks as a battle.
 
-    Prompts and pictures that were shown are added to ``prompts`` and ``generations``.
+    Prompts and files that were shown are added to ``prompts`` and ``generations``. Qualification tests and audits stay in the
+    database.
 
     Args:
         database: the arena's; it may be in use by a server at the same time.
-        store: the directory of a result store; made if there is none.
+        store: the directory of a result store; made if missing.
         now: microseconds since 1970; answers given 10 s earlier are settled. None: the clock.
 
     Raises:
@@ -79,15 +81,16 @@ def battle_id(arena_id: str, assignment_id: str) -> str:
 
 def _settled(connection: Connection) -> list[Row[Any]]:
     query = (
-        select(ASSIGNMENTS, ANSWERS.c.choice, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
+        select(ASSIGNMENTS, SETTLED.c.winner, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
         .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
         .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+        .where(SETTLED.c.kind.in_(["battle", "anchor"]))
         .order_by(SETTLED.c.number)
     )
     return list(connection.execute(query))
 
 
-def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, str], ...]]:
+def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, ...], ...]]:
     waiting = 0
     unreadable = []
     query = select(ASSIGNMENTS.c.state, ASSIGNMENTS.c.payload).where(ASSIGNMENTS.c.state != "settled")
@@ -95,7 +98,7 @@ def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, str], ...]
         waiting += state != "void"
         if state == "void":
             payload = json.loads(text)
-            unreadable.append((payload["left"]["path"], payload["right"]["path"]))
+            unreadable.append(tuple(file["path"] for file in payload["files"]))
     return waiting, tuple(sorted(set(unreadable)))
 
 
@@ -112,45 +115,43 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
         scenario=payload["scenario"],
         labels=labels,
     )
-    made = {side: _generation(payload[side], prompt_id, sha256) for side, sha256 in _digests(row)}
+    made = dict(zip(Side, _generations(row, payload), strict=True)) if row.digests else {}
     generations.update({each.generation_id: each for each in made.values()})
     b_shown = Side.RIGHT if a_shown == Side.LEFT else Side.LEFT
-    answered = datetime.fromtimestamp(row.received_at // 1_000_000, UTC) + timedelta(microseconds=row.received_at % 1_000_000)
+    answered = instant(row.received_at)
     return Battle(
         battle_id=key,
         suite=SUITE,
         prompt_id=prompt_id,
         model_a=payload["model_a"],
         model_b=payload["model_b"],
-        winner=winner_of(row.choice, a_shown),
+        winner=row.winner,
         rater_id=row.rater_id,
         mode=Mode(mode),
         scenario=payload["scenario"],
         labels=labels,
-        generation_a=made[a_shown].generation_id if a_shown in made else None,
-        generation_b=made[b_shown].generation_id if b_shown in made else None,
+        generation_a=made[Side(a_shown)].generation_id if made else None,
+        generation_b=made[b_shown].generation_id if made else None,
         side_a_shown=Side(a_shown),
         started_at=answered - timedelta(milliseconds=row.elapsed_ms),
         answered_at=answered,
+        is_anchor=row.kind == "anchor",
+        expected_winner=payload.get("expected"),
         plan_rule=payload["plan_rule"],
         plan_stream=payload["plan_stream"],
     )
 
 
-def _digests(row: Row[Any]) -> Iterator[tuple[str, str]]:
-    for side, sha256 in (("left", row.sha256_left), ("right", row.sha256_right)):
-        if sha256 is not None:
-            yield side, sha256
-
-
-def _generation(pinned: dict[str, Any], prompt_id: str, sha256: str) -> Generation:
-    """The row of a picture, with the key that ``salon bench run`` gives it."""
-    name = {"prompt": prompt_id, "model": pinned["model"], "sample": pinned["sample"], "sha256": sha256}
-    return Generation(
-        generation_id=digest("generation", name),
-        prompt_id=prompt_id,
-        model=pinned["model"],
-        sample=pinned["sample"],
-        uri=pinned["path"][-400:],
-        sha256=sha256,
-    )
+def _generations(row: Row[Any], payload: dict[str, Any]) -> Iterator[Generation]:
+    """The rows of the files, with the keys that ``salon bench run`` gives them."""
+    for file, sha256 in zip(payload["files"], json.loads(row.digests), strict=True):
+        name = {"prompt": payload["prompt_id"], "model": file["model"], "sample": file["sample"], "sha256": sha256}
+        yield Generation(
+            generation_id=digest("generation", name),
+            prompt_id=payload["prompt_id"],
+            model=file["model"],
+            sample=file["sample"],
+            kind=MediaKind.VIDEO if file["path"].lower().endswith(VIDEO_SUFFIXES) else MediaKind.IMAGE,
+            uri=file["path"][-400:],
+            sha256=sha256,
+        )

@@ -1,4 +1,4 @@
-"""What is compared: prompts of a file, and the pictures of one folder per model."""
+"""Read prompts, the pictures or videos of one folder per model, and pairs whose winner is known."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from typing import Final
 
 import polars as pl
 
-from salon_bench.suites.generations import Generated, read_generations
-from salon_bench.suites.table_rows import TableRow, unique_rows
+from salon_bench.suites.contract.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
+from salon_bench.suites.contract.table_rows import TableRow, table_rows, unique_rows
 from salon_ranking.scheduling import Shelf
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import Prompt
+from salon_taxonomy.records import Prompt, Winner
 
 SUITE: Final = "arena"
 """The suite of exported battles and prompts."""
@@ -27,15 +27,17 @@ class Material:
 
     Attributes:
         prompts: by id, in the file's order.
-        files: the pictures, by model, prompt and sample.
+        files: the pictures or videos, by model, prompt and sample.
+        kind: ``picture`` or ``video``.
         remarks: sentences about rows and files that were left out.
     """
 
     prompts: Mapping[str, Prompt]
     files: tuple[Generated, ...]
+    kind: str = "picture"
     remarks: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def models(self) -> tuple[str, ...]:
         """Names of the models, in ascending order."""
         return tuple(sorted({file.model for file in self.files}))
@@ -54,11 +56,11 @@ class Material:
 
 
 def read_material(folder: Path, prompts: Path) -> Material:
-    """Read the prompts and find the pictures of every model.
+    """Read the prompts and find the pictures or videos of every model.
 
-    Each sub-folder of ``folder`` is a model; its pictures are matched to prompts by the rules of
+    Each sub-folder of ``folder`` is a model; its files are matched to prompts by the rules of
     :func:`salon_bench.suites.read_generations`: ``<prompt_id>.png``, ``<prompt_id>.<sample>.png`` or
-    ``<prompt_id>/<sample>.png``. No picture is opened.
+    ``<prompt_id>/<sample>.png``, or the same with ``.mp4``, ``.webm``, ``.mov``, ``.mkv``, ``.avi``. No file is opened.
 
     Args:
         folder: one sub-folder for each model.
@@ -66,8 +68,8 @@ def read_material(folder: Path, prompts: Path) -> Material:
             and if wanted ``language`` (BCP 47), ``scenario`` and ``labels`` (a list, or text with semicolons).
 
     Raises:
-        InputError: the folder or file cannot be read, a model has no picture of a prompt, or no two models have pictures of
-            one prompt.
+        InputError: the folder or file cannot be read, a model has no file for a prompt, no two models have files for one
+            prompt, or some files are pictures and others videos.
 
     Example:
         >>> import tempfile
@@ -95,7 +97,7 @@ def read_material(folder: Path, prompts: Path) -> Material:
     for model in models:
         if len(model.name) > _LONGEST_NAME:
             raise InputError(f"a model's name has more than {_LONGEST_NAME} characters", source=model)
-        one = read_generations(model, model.name, known)
+        one = read_generations(model, model.name, known, suffixes=PICTURE_SUFFIXES + VIDEO_SUFFIXES)
         left_out += len(one.left_out)
         for prompt_id in known:
             files += one.of(prompt_id, model.name)
@@ -110,7 +112,69 @@ def read_material(folder: Path, prompts: Path) -> Material:
     remarks += (
         [f"{unused:,} of {len(known):,} prompts have pictures of fewer than two models and are not shown."] if unused else []
     )
-    return Material(known, tuple(files), tuple(remarks))
+    kinds = {file.path.name.lower().endswith(VIDEO_SUFFIXES) for file in files}
+    if len(kinds) == 2:
+        raise InputError("holds pictures and videos; an arena shows one or the other", source=folder)
+    return Material(known, tuple(files), "video" if kinds == {True} else "picture", tuple(remarks))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPair:
+    """Two files of one prompt, and what people are known to answer.
+
+    Attributes:
+        a: the file of model a.
+        b: the file of model b.
+        winner: ``model_a``, ``model_b``, ``both_good``, ``both_bad`` or ``tie`` (any of the two ties).
+    """
+
+    a: Generated
+    b: Generated
+    winner: Winner
+
+    @property
+    def pair(self) -> str:
+        """The same text for the same two files, whichever is a."""
+        return pair_key(self.a, self.b)
+
+
+def pair_key(one: Generated, other: Generated) -> str:
+    """Return the key of two files, independent of their order.
+
+    Example:
+        >>> from pathlib import Path
+        >>> a, b = (Generated("cat", model, 0, Path(), Path()) for model in ("x", "y"))
+        >>> pair_key(a, b) == pair_key(b, a)
+        True
+    """
+    named = sorted((file.model, str(file.sample)) for file in (one, other))
+    return "\x1f".join([one.prompt_id, *named[0], *named[1]])
+
+
+def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
+    """Read anchors, or the pairs of a qualification test, from a table.
+
+    Args:
+        path: ``.jsonl``, ``.json``, ``.csv`` or ``.parquet`` with ``prompt_id``, ``model_a``, ``model_b``, ``winner``, and if
+            wanted ``sample_a`` and ``sample_b`` (0 when absent).
+        material: the files that the rows name.
+
+    Raises:
+        InputError: a column is missing, a row names a file that is not in ``material``, or a winner is unknown.
+    """
+    files = {(file.prompt_id, file.model, file.sample): file for file in material.files}
+    found: list[KnownPair] = []
+    for row in table_rows(path):
+        pair: list[Generated] = []
+        for side in ("a", "b"):
+            sample = row.cells.get(f"sample_{side}") or 0
+            model = row.text(f"model_{side}")
+            file = files.get((row.text("prompt_id"), model, int(sample) if str(sample).isdigit() else -1))
+            if file is None:
+                raise row.problem("has no file for this prompt and sample:", f"model_{side}", value=model)
+            pair.append(file)
+        found.append(KnownPair(pair[0], pair[1], Winner(row.text("winner", allowed=tuple(Winner)))))
+    return tuple(found)
 
 
 def _prompt(row: TableRow) -> Prompt:

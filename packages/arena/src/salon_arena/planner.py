@@ -1,14 +1,24 @@
-"""Which pair a rater sees next: planned by the scheduler of ``salon_ranking``, never the same pair twice for one rater."""
+"""Which pair a rater sees next: planned by the scheduler of ``salon_ranking``, never the same pair twice for one rater.
+
+Battles that raters hold open count as matches, so that a hundred raters at once do not all get the same pairs of models.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from random import Random
 from typing import Any, Final
 
-from salon_arena.material import Material
-from salon_bench.suites.generations import Generated
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, func, select
+
+from salon_arena.board import STREAMS
+from salon_arena.database import ASSIGNMENTS
+from salon_arena.material import Material, pair_key
+from salon_arena.tasks import seen_among
+from salon_bench.suites.contract.generations import Generated
 from salon_ranking.battles import Battles
 from salon_ranking.scheduling import Rule, ScheduleState, next_pairs
 from salon_taxonomy.records import Side
@@ -16,8 +26,8 @@ from salon_taxonomy.records import Side
 RULE: Final[Rule] = "proportional"
 """Few matches first, even matches first, as MEF wants it (section 5.1.2), each of two streams planned from the votes of the
 other one, so that ratings are not spread too far (``docs/scheduling.md``)."""
-STREAMS: Final = (1, 2)
 _PLANNED: Final = 256
+_TRIED: Final = 16
 _MOST_SEED: Final = 1 << 63
 
 
@@ -45,25 +55,12 @@ class Planned:
         return pair_key(self.left, self.right)
 
 
-def pair_key(one: Generated, other: Generated) -> str:
-    """Return the key of two pictures, independent of their order.
-
-    Example:
-        >>> from pathlib import Path
-        >>> a, b = (Generated("cat", model, 0, Path(), Path()) for model in ("x", "y"))
-        >>> pair_key(a, b) == pair_key(b, a)
-        True
-    """
-    named = sorted((file.model, str(file.sample)) for file in (one, other))
-    return "\x1f".join([one.prompt_id, *named[0], *named[1]])
-
-
 class Planner:
     """Plans 256 battles at a time from the counts so far. Not safe for several threads: the writer thread owns it.
 
     Args:
         material: what can be shown.
-        settled: returns the battles so far, as counts by stream.
+        settled: returns the settled battles so far, as counts by stream.
         seed: from 0; the same seed and the same requests give the same pairs.
 
     Raises:
@@ -76,31 +73,46 @@ class Planner:
         self._seed = seed
         self._random = Random(f"arena {seed}")  # noqa: S311 - which pair is shown, no secret
         self._plan: deque[Planned] = deque()
-        self._refill()
 
-    def draw(self, seen: Set[str]) -> Planned | None:
-        """Take the first planned pair that is not in ``seen``; None when every pair was seen.
+    def draw(self, connection: Connection, rater_id: str, taken: Set[str]) -> Planned | None:
+        """Take the first planned pair that the rater has not had and that is not in ``taken``; None when the rater has had all.
 
         The pairs passed over stay planned for other raters.
         """
         for attempt in range(2):
-            for place, planned in enumerate(self._plan):
-                if planned.pair not in seen:
-                    del self._plan[place]
-                    return planned
+            for start in range(0, len(self._plan), _TRIED):
+                some = [self._plan[place] for place in range(start, min(start + _TRIED, len(self._plan)))]
+                seen = seen_among(connection, rater_id, [planned.pair for planned in some]) | taken
+                for place, planned in enumerate(some, start):
+                    if planned.pair not in seen:
+                        del self._plan[place]
+                        return planned
             if attempt == 0:
-                self._refill()
+                self._refill(connection)
+        mine = select(ASSIGNMENTS.c.subject).where(ASSIGNMENTS.c.rater_id == rater_id)
+        seen = {*connection.execute(mine).scalars(), *taken}
         return next((planned for planned in self._all_pairs() if planned.pair not in seen), None)
 
-    def _refill(self) -> None:
+    def _refill(self, connection: Connection) -> None:
         counts = self._settled()
+        waiting = _open_leases(connection)
         plans = []
         for stream, other in zip(STREAMS, reversed(STREAMS), strict=True):
             state = ScheduleState.of(counts[other], models=self._material.models, shelf=self._material.shelf)
+            state = replace(state, matches=state.matches + self._matrix(waiting.get(other, {})))
             plan = next_pairs(state, _PLANNED // 2, rule=RULE, streams=1, seed=self._seed % _MOST_SEED)
             self._seed += 1
             plans.append([self._planned(row, stream) for row in plan.iter_rows(named=True)])
         self._plan = deque(planned for pair in zip(*plans, strict=True) for planned in pair)
+
+    def _matrix(self, waiting: Mapping[tuple[str, str], int]) -> NDArray[np.float64]:
+        place = {name: number for number, name in enumerate(self._material.models)}
+        matches = np.zeros((len(place), len(place)))
+        for (one, other), count in waiting.items():
+            if one in place and other in place:
+                matches[place[one], place[other]] += count
+                matches[place[other], place[one]] += count
+        return matches
 
     def _planned(self, row: dict[str, Any], stream: int) -> Planned:
         a, b = (self._material.files[int(row[name])] for name in ("generation_a", "generation_b"))
@@ -108,7 +120,7 @@ class Planner:
         return Planned(*((a, b) if shown is Side.LEFT else (b, a)), shown, RULE, stream)
 
     def _all_pairs(self) -> Iterator[Planned]:
-        """Every pair once, prompts in a random order, sides by lot."""
+        """Every pair once, prompts and sides at random."""
         by_prompt: dict[str, list[Generated]] = {}
         for file in self._material.files:
             by_prompt.setdefault(file.prompt_id, []).append(file)
@@ -120,3 +132,15 @@ class Planner:
                 for left, right in product(one, other):
                     shown = self._random.choice(list(Side))
                     yield Planned(*((left, right) if shown is Side.LEFT else (right, left)), shown, None, None)
+
+
+def _open_leases(connection: Connection) -> dict[int, dict[tuple[str, str], int]]:
+    """Open and answered battles that are not settled yet: how many of each pair of models, by stream."""
+    names = [func.json_extract(ASSIGNMENTS.c.payload, f"$.{name}") for name in ("plan_stream", "model_a", "model_b")]
+    live = (ASSIGNMENTS.c.kind == "battle") & ASSIGNMENTS.c.state.in_(["open", "answered"])
+    found: dict[int, dict[tuple[str, str], int]] = {}
+    query = select(names[0], names[1], names[2], func.count()).where(live).group_by(*names)
+    for stream, one, other, count in connection.execute(query):
+        if stream is not None:
+            found.setdefault(stream, {})[one, other] = count
+    return found

@@ -1,45 +1,42 @@
-"""What raters may do: join, get pairs, answer, undo. Every rule of the arena that is not HTTP is here.
+"""Leases, answers, undo, settling: what is the same for every kind of task.
 
 open ── answer ──► answered ── 10 s, or the rater's next answer ──► settled (final, exported)
   ▲                   │
-  └────── undo ───────┘            open ── a picture cannot be read ──► void
+  └────── undo ───────┘            open ── a file cannot be read ──► void
 """
 
-import hashlib
 import json
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Literal
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from salon_arena.blind import BlindPair, BlindPictures
-from salon_arena.board import Board, LiveBoard
-from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SESSIONS, SETTLED, ArenaDatabase
+from salon_arena.battles import BattleRules, BattleTask
+from salon_arena.blind import BlindMedia, BlindSet
+from salon_arena.board import LiveBoard
+from salon_arena.database import ANSWERS, ASSIGNMENTS, ArenaDatabase
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
-from salon_arena.planner import Planned, Planner
-from salon_bench.suites.generations import Generated
-from salon_taxonomy.records import Side
+from salon_arena.people import CONSENT, People, read_rater
+from salon_arena.settling import settle, settle_due
+from salon_arena.tasks import Draft, Task, files_of, prompt_shown
+from salon_arena.verify import last_link, link
+from salon_taxonomy.records import Mode
 from salon_taxonomy.verdict import Unscored
-from salon_taxonomy.visible_text import visible
 
 SECOND: Final = 1_000_000
 """Times are whole microseconds since 1970, UTC."""
-UNDO_SECONDS: Final = 10
 LEASE_SECONDS: Final = 1800
-AHEAD: Final = 2
-"""Pairs leased beyond the one that is shown, so that their pictures are there when they are needed."""
+AHEAD: Final = 3
+"""Tasks leased beyond the one that is shown, so that their files are there when they are needed."""
 UNDO: Final = "undo"
 _LONGEST_ELAPSED_MS: Final = 7 * 24 * 3600 * 1000
-_PREPARERS: Final = 2
+_NO_UNDO: Final = ("qualification",)
 
 
 class AnswerBody(BaseModel):
@@ -47,17 +44,18 @@ class AnswerBody(BaseModel):
 
     Attributes:
         answer_id: drawn by the page; sending the same body again gives the same reply and stores nothing.
-        assignment: the pair that is answered.
-        choice: ``left``, ``right``, ``both_good``, ``both_bad`` or ``undo``.
-        elapsed_ms: milliseconds from the pictures' appearance to the answer.
-        supersedes: the latest answer of the same pair that this one replaces; None for the first.
+        assignment: the task that is answered.
+        choice: for a battle ``left``, ``right``, ``both_good`` or ``both_bad``; for other tasks what their page collects;
+            ``undo`` for every task.
+        elapsed_ms: milliseconds from the files' appearance to the answer.
+        supersedes: the latest answer of the same task that this one replaces; None for the first.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     answer_id: UUID
     assignment: str = Field(min_length=1, max_length=64)
-    choice: Literal["left", "right", "both_good", "both_bad", "undo"]
+    choice: JsonValue
     elapsed_ms: int = Field(ge=0, le=_LONGEST_ELAPSED_MS)
     supersedes: UUID | None = None
 
@@ -67,175 +65,111 @@ class AnswerBody(BaseModel):
         return json.dumps(self.model_dump(mode="json"), sort_keys=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A rater who may vote. ``token`` is the secret of the cookie; the database holds its SHA-256."""
-
-    rater_id: str
-    token: str
-
-
-class VoteService:
+class WorkService:
     """All that raters do, on one database. Safe to use from several threads.
 
     Args:
         database: where everything is kept.
-        material: what is compared.
-        seed: of the plan.
+        task: the kind of work.
+        consent: the text that raters agree to.
+        invited: only who has an invite may join.
+        reveal: tell a rater the models of a battle once it is settled. Never done for experts, nor for anchors.
         clock: returns the time in microseconds since 1970.
     """
 
     def __init__(
         self,
         database: ArenaDatabase,
-        material: Material,
+        task: Task,
         *,
-        seed: int = 0,
+        consent: str = CONSENT,
+        invited: bool = False,
+        reveal: bool = True,
         clock: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         self.database = database
-        self.material = material
-        self._clock = clock
-        self._board = LiveBoard(database)
-        self._planner = Planner(material, self._board.counts, seed=seed)
-        self._pictures = BlindPictures()
-        self._preparing = ThreadPoolExecutor(_PREPARERS, thread_name_prefix="arena-pictures")
+        self.task = task
+        self.clock = clock
+        self.people = People(database, clock, consent=consent, invited=invited)
+        self.reveal = reveal and database.mode == Mode.PUBLIC.value
+        self._media = BlindMedia()
 
-    def close(self) -> None:
-        """Stop preparing pictures. The database stays open."""
-        self._preparing.shutdown(cancel_futures=True)
+    # Tasks
 
-    # People
-
-    def join(self) -> "Future[Session]":
-        """Make a rater with a random id, and a session for them."""
-        session = Session(f"rater-{secrets.token_hex(8)}", secrets.token_urlsafe(32))
-        row = {"rater_id": session.rater_id, "created_at": self._clock()}
-
-        def work(connection: Connection) -> Session:
-            connection.execute(insert(RATERS), row)
-            connection.execute(insert(SESSIONS), {**row, "token_hash": token_hash(session.token)})
-            return session
-
-        return self.database.write(work)
-
-    def rater_of(self, token: str) -> str | None:
-        """The rater of a session's token; None for an unknown one."""
-        query = select(SESSIONS.c.rater_id).where(SESSIONS.c.token_hash == token_hash(token))
-        return self.database.read(lambda connection: connection.execute(query).scalar_one_or_none())
-
-    # Pairs
-
-    def next_pairs(self, rater_id: str) -> "Future[dict[str, Any]]":
-        """Return the rater's open pairs, the current one first; lease more until there are three.
+    def lease(self, rater_id: str) -> "Future[dict[str, Any]]":
+        """Return the rater's open tasks, the current one first; lease more until there are four.
 
         The reply stays the same until something is answered. It contains nothing about models or files.
         """
+        return self.database.write(lambda connection: self._lease(connection, rater_id))
 
-        def work(connection: Connection) -> tuple[dict[str, Any], list[Row[Any]]]:
-            now = self._clock()
-            mine = ASSIGNMENTS.c.rater_id == rater_id
-            is_open = mine & (ASSIGNMENTS.c.state == "open")
-            missing = AHEAD + 1 - (connection.execute(select(func.count()).where(is_open)).scalar_one())
-            if missing > 0:
-                earlier = list(connection.execute(select(ASSIGNMENTS.c.pair, ASSIGNMENTS.c.issued_at).where(mine)))
-                seen = {pair for pair, _ in earlier}
-                issued = max([now, *(at + 1 for _, at in earlier)])  # orders a rater's pairs, whatever the clock does
-                for place in range(missing):
-                    planned = self._planner.draw(seen)
-                    if planned is None:
-                        break
-                    seen.add(planned.pair)
-                    connection.execute(insert(ASSIGNMENTS), self._assignment(planned, rater_id, issued + place))
-            lease = LEASE_SECONDS * SECOND
-            ending = is_open & (ASSIGNMENTS.c.lease_until < now + lease // 2)
-            connection.execute(update(ASSIGNMENTS).where(ending).values(lease_until=now + lease))
-            rows = list(connection.execute(select(ASSIGNMENTS).where(is_open).order_by(ASSIGNMENTS.c.issued_at)))
-            counted = select(func.count()).where(mine & ASSIGNMENTS.c.state.in_(["answered", "settled"]))
-            last = connection.execute(select(ASSIGNMENTS).where(mine & (ASSIGNMENTS.c.state == "answered"))).first()
-            reply = {
-                "pairs": [_shown(row) for row in rows],
-                "answered": connection.execute(counted).scalar_one(),
-                "last": None if last is None else {"answer_id": last.answer_id, "pair": _shown(last)},
-            }
-            return reply, rows
+    def _lease(self, connection: Connection, rater_id: str) -> dict[str, Any]:
+        now = self.clock()
+        rater = read_rater(connection, rater_id)
+        mine = ASSIGNMENTS.c.rater_id == rater_id
+        reply = self.task.standing(connection, rater, now)
+        if rater.suspended_until > now:
+            return {**reply, "state": "suspended", "until": rater.suspended_until, "tasks": [], "last": None}
+        busy = select(ASSIGNMENTS).where(mine & ASSIGNMENTS.c.state.in_(["open", "answered"]))
+        rows = list(connection.execute(busy.order_by(ASSIGNMENTS.c.issued_at)))
+        still = [row for row in rows if row.state == "open"]
+        drafts = self.task.draw(connection, rater, AHEAD + 1 - len(still), now) if len(still) <= AHEAD else []
+        if drafts:
+            issued = max([now, *(row.issued_at + 1 for row in rows)])  # orders a rater's tasks, whatever the clock does
+            new = [_assignment(draft, rater_id, issued + place, now) for place, draft in enumerate(drafts)]
+            connection.execute(insert(ASSIGNMENTS), new)
+            rows = list(connection.execute(busy.order_by(ASSIGNMENTS.c.issued_at)))
+        ending = [row.assignment_id for row in still if row.lease_until < now + LEASE_SECONDS * SECOND // 2]
+        if ending:
+            until = now + LEASE_SECONDS * SECOND
+            connection.execute(update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id.in_(ending)).values(lease_until=until))
+        shown = {row.assignment_id: self._shown(row) for row in rows}
+        last = next((row for row in rows if row.state == "answered" and row.kind not in _NO_UNDO), None)
+        return {
+            **reply,
+            "tasks": [shown[row.assignment_id] for row in rows if row.state == "open"],
+            "last": None if last is None else {"answer_id": last.answer_id, "task": shown[last.assignment_id]},
+        }
 
-        def prepare(done: "Future[tuple[dict[str, Any], list[Row[Any]]]]") -> None:
-            if done.cancelled() or (error := done.exception()) is not None:
-                if not done.cancelled():
-                    outer.set_exception(error)
-                return
-            reply, rows = done.result()
-            outer.set_result(reply)
-            with suppress(RuntimeError):  # the service is closing
-                for row in rows:
-                    if row.sha256_left is None:
-                        self._preparing.submit(self._prepare, row)
+    def _shown(self, row: Row[Any]) -> dict[str, Any]:
+        """What the page learns of a task: the prompt, and where its anonymous files are."""
+        payload = json.loads(row.payload)
+        media = [f"/media/{row.assignment_id}/{place}" for place in range(len(payload["files"]))]
+        known = {"assignment": row.assignment_id, "media": media, "supersedes": row.answer_id}
+        return {**known, **prompt_shown(payload), **self.task.shown(payload)}
 
-        outer: Future[dict[str, Any]] = Future()
-        self.database.write(work).add_done_callback(prepare)
-        return outer
+    def answered(self, rater_id: str) -> int:
+        """How many tasks the rater has answered."""
+        mine = (ASSIGNMENTS.c.rater_id == rater_id) & ASSIGNMENTS.c.state.in_(["answered", "settled"])
+        return self.database.read(lambda connection: connection.execute(select(func.count()).where(mine)).scalar_one())
 
-    def picture(self, rater_id: str, token: str) -> bytes:
-        """Return the bytes of one picture of an open or just answered pair of this rater.
+    def states(self) -> dict[str, int]:
+        """How many tasks are in each state."""
+        query = select(ASSIGNMENTS.c.state, func.count()).group_by(ASSIGNMENTS.c.state)
+        return self.database.read(lambda connection: dict(connection.execute(query).all()))
+
+    def files(self, rater_id: str, assignment_id: str) -> BlindSet:
+        """Return the files of an open or just answered task of this rater.
 
         Raises:
-            RefusedError: 404 for an unknown token or one of another rater, 410 when the pair can no longer be shown.
+            RefusedError: 404 for an unknown task or one of another rater, 410 when the task can no longer be shown.
         """
-        side = (ASSIGNMENTS.c.token_left == token) | (ASSIGNMENTS.c.token_right == token)
-        query = select(ASSIGNMENTS).where(side & (ASSIGNMENTS.c.rater_id == rater_id))
+        this = ASSIGNMENTS.c.assignment_id == assignment_id
+        query = select(ASSIGNMENTS).where(this & (ASSIGNMENTS.c.rater_id == rater_id))
         row = self.database.read(lambda connection: connection.execute(query).first())
         if row is None:
-            raise RefusedError(404, "unknown_picture")
+            raise RefusedError(404, "unknown_file")
         if row.state not in ("open", "answered"):
-            raise RefusedError(410, "pair_closed")
-        pair = self._prepare(row)
-        if isinstance(pair, Unscored):
-            raise RefusedError(410, "pair_closed")
-        return pair.left if token == row.token_left else pair.right
-
-    def _prepare(self, row: Row[Any]) -> BlindPair | Unscored:
-        """The pictures of a pair; notes what they are digests of, or closes a pair that cannot be shown."""
-        payload = json.loads(row.payload)
-        pair = self._pictures.pair(*(_file(payload[side], payload["prompt_id"]) for side in ("left", "right")))
-        this = ASSIGNMENTS.c.assignment_id == row.assignment_id
-        if isinstance(pair, Unscored):
-            noted = update(ASSIGNMENTS).where(this & (ASSIGNMENTS.c.state == "open")).values(state="void")
-        elif row.sha256_left is None:
-            noted = update(ASSIGNMENTS).where(this).values(sha256_left=pair.sha256_left, sha256_right=pair.sha256_right)
-        else:
-            return pair
-        self.database.write(lambda connection: connection.execute(noted).rowcount)
-        return pair
-
-    def _assignment(self, planned: Planned, rater_id: str, now: int) -> dict[str, Any]:
-        prompt = self.material.prompts[planned.left.prompt_id]
-        a, b = (planned.left, planned.right) if planned.model_a_shown is Side.LEFT else (planned.right, planned.left)
-        payload = {
-            "prompt_id": prompt.prompt_id,
-            "prompt": prompt.text,
-            "language": prompt.language,
-            "scenario": prompt.scenario,
-            "labels": list(prompt.labels),
-            "model_a": a.model,
-            "model_b": b.model,
-            "side_a_shown": planned.model_a_shown.value,
-            "plan_rule": planned.rule,
-            "plan_stream": planned.stream,
-            "left": _pinned(planned.left),
-            "right": _pinned(planned.right),
-        }
-        return {
-            "assignment_id": secrets.token_urlsafe(16),
-            "rater_id": rater_id,
-            "pair": planned.pair,
-            "payload": json.dumps(payload),
-            "state": "open",
-            "issued_at": now,
-            "lease_until": now,
-            "token_left": secrets.token_urlsafe(16),
-            "token_right": secrets.token_urlsafe(16),
-        }
+            raise RefusedError(410, "task_closed")
+        made = self._media.prepared(files_of(json.loads(row.payload)))
+        if isinstance(made, Unscored):
+            void = update(ASSIGNMENTS).where(this & (ASSIGNMENTS.c.state == "open")).values(state="void")
+            self.database.write(lambda connection: connection.execute(void).rowcount)
+            raise RefusedError(410, "task_closed")
+        if row.digests is None:
+            noted = update(ASSIGNMENTS).where(this).values(digests=json.dumps(made.digests))
+            self.database.write(lambda connection: connection.execute(noted).rowcount)
+        return made
 
     # Answers
 
@@ -243,21 +177,21 @@ class VoteService:
         """Store one answer, or the undoing of one; the future is done when it is on disk.
 
         The same body again gives the same reply and stores nothing. An answer settles the rater's earlier ones. An answer to
-        a lease that ran out counts as long as the pair is open: the page may have been offline.
+        a lease that ran out counts as long as the task is open: the page may have been offline.
 
-        The future raises :class:`RefusedError`: 404 for a pair of another rater; 409 ``other_body`` for a known id with another
-        content, ``settled`` for undoing too late, ``answered_already`` for a pair that another answer closed, ``void``
-        for a pair that cannot be shown; or :class:`StorageError`.
+        The future raises :class:`RefusedError`: 404 for a task of another rater; 409 ``other_body`` for a known id with another
+        content, ``settled`` for undoing too late, ``answered_already`` for a task that another answer closed, ``void``
+        for a task that cannot be shown; 422 for an answer that does not fit the task; or :class:`StorageError`.
         """
         return self.database.write(lambda connection: self._answer(connection, rater_id, body))
 
     def _answer(self, connection: Connection, rater_id: str, body: AnswerBody) -> dict[str, Any]:
-        now, answer_id = self._clock(), str(body.answer_id)
+        now, answer_id = self.clock(), str(body.answer_id)
         this = ASSIGNMENTS.c.assignment_id == body.assignment
         row = connection.execute(select(ASSIGNMENTS).where(this & (ASSIGNMENTS.c.rater_id == rater_id))).first()
         if row is None:
-            raise RefusedError(404, "unknown_pair")
-        known = connection.execute(select(ANSWERS).where(ANSWERS.c.answer_id == answer_id)).first()
+            raise RefusedError(404, "unknown_task")
+        known = connection.execute(select(ANSWERS.c.body, ANSWERS.c.version).where(ANSWERS.c.answer_id == answer_id)).first()
         if known is not None:
             if known.body != body.canonical:
                 raise RefusedError(409, "other_body")
@@ -266,84 +200,77 @@ class VoteService:
         undoing = body.choice == UNDO
         if row.state != ("answered" if undoing else "open") or row.answer_id != before:
             raise RefusedError(409, {"settled": "settled", "void": "void"}.get(row.state, "answered_already"))
-        latest = select(func.coalesce(func.max(ANSWERS.c.version), 0)).where(ANSWERS.c.assignment_id == body.assignment)
-        version = connection.execute(latest).scalar_one() + 1
-        elapsed = min(body.elapsed_ms, max(0, (now - row.issued_at) // 1000))
-        connection.execute(
-            insert(ANSWERS),
-            {
-                "answer_id": answer_id,
-                "assignment_id": body.assignment,
-                "version": version,
-                "body": body.canonical,
-                "choice": body.choice,
-                "elapsed_ms": elapsed,
-                "received_at": now,
-                "supersedes": before,
-            },
-        )
+        version = 1
+        if before is not None:
+            version += connection.execute(select(ANSWERS.c.version).where(ANSWERS.c.answer_id == before)).scalar_one()
+        new = {
+            "answer_id": answer_id,
+            "assignment_id": body.assignment,
+            "version": version,
+            "body": body.canonical,
+            "choice": UNDO if undoing else self.task.check(json.loads(row.payload), body.choice),
+            "elapsed_ms": min(body.elapsed_ms, max(0, (now - row.issued_at) // 1000)),
+            "received_at": now,
+            "supersedes": before,
+        }
+        connection.execute(insert(ANSWERS), {**new, "chain": link(last_link(connection), new)})
         closed = {"answer_id": answer_id, "answered_at": now, "state": "open" if undoing else "answered"}
         connection.execute(update(ASSIGNMENTS).where(this).values(**closed))
         if not undoing:
-            _settle(connection, (ASSIGNMENTS.c.rater_id == rater_id) & ~this, now)
+            earlier = ASSIGNMENTS.c.rater_id == rater_id
+            settle(connection, earlier if row.kind in _NO_UNDO else earlier & ~this, now)
         return {"answer_id": answer_id, "version": version}
-
-    def models_of(self, assignment_id: str) -> tuple[str, str]:
-        """The models on the left and on the right of a pair. For simulations: no page asks for it."""
-        query = select(ASSIGNMENTS.c.payload).where(ASSIGNMENTS.c.assignment_id == assignment_id)
-        payload = json.loads(self.database.read(lambda connection: connection.execute(query).scalar_one()))
-        return payload["left"]["model"], payload["right"]["model"]
 
     def settle_due(self) -> "Future[int]":
         """Settle the answers that are older than 10 s; the future returns how many."""
-        return settle_due(self.database, self._clock())
+        return settle_due(self.database, self.clock())
 
-    def board(self) -> Board:
-        """The live board of all settled answers."""
-        return self._board.ranked()
+    def revealed(self, rater_id: str, assignment_id: str) -> list[str] | None:
+        """The models of a settled battle of this rater, left and right.
 
-
-def settle_due(database: ArenaDatabase, now: int) -> "Future[int]":
-    """Settle every answer that was given more than 10 s before ``now`` (microseconds since 1970)."""
-    due = ASSIGNMENTS.c.answered_at <= now - UNDO_SECONDS * SECOND
-    return database.write(lambda connection: _settle(connection, due, now))
-
-
-def token_hash(token: str) -> str:
-    """Return what the database keeps of a session's token."""
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _settle(connection: Connection, which: Any, now: int) -> int:
-    rows = list(
-        connection.execute(
-            select(ASSIGNMENTS.c.assignment_id, ASSIGNMENTS.c.answer_id)
-            .where(which & (ASSIGNMENTS.c.state == "answered"))
-            .order_by(ASSIGNMENTS.c.answered_at)
+        None for anything else: other raters' tasks, open ones, anchors, experts, arenas that reveal nothing.
+        """
+        this = (ASSIGNMENTS.c.assignment_id == assignment_id) & (ASSIGNMENTS.c.rater_id == rater_id)
+        query = select(ASSIGNMENTS.c.payload).where(
+            this & (ASSIGNMENTS.c.state == "settled") & (ASSIGNMENTS.c.kind == "battle")
         )
-    )
-    for assignment_id, answer_id in rows:
-        connection.execute(insert(SETTLED), {"assignment_id": assignment_id, "answer_id": answer_id, "settled_at": now})
-        connection.execute(update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id == assignment_id).values(state="settled"))
-    return len(rows)
+        found = self.database.read(lambda connection: connection.execute(query).scalar_one_or_none())
+        if found is None or not self.reveal:
+            return None
+        return [file["model"] for file in json.loads(found)["files"]]
+
+    def payload_of(self, assignment_id: str) -> dict[str, Any]:
+        """What was shown. For simulations: no page asks for it."""
+        query = select(ASSIGNMENTS.c.payload).where(ASSIGNMENTS.c.assignment_id == assignment_id)
+        payload: dict[str, Any] = json.loads(self.database.read(lambda connection: connection.execute(query).scalar_one()))
+        return payload
 
 
-def _shown(row: Row[Any]) -> dict[str, Any]:
-    """What the page learns of a pair before it is settled: the prompt, and where two anonymous pictures are."""
-    payload = json.loads(row.payload)
+def _assignment(draft: Draft, rater_id: str, issued_at: int, now: int) -> dict[str, Any]:
     return {
-        "assignment": row.assignment_id,
-        "prompt": visible(payload["prompt"], prose=True),
-        "language": payload["language"] or "",
-        "left": f"/media/{row.token_left}",
-        "right": f"/media/{row.token_right}",
-        "supersedes": row.answer_id,
+        "assignment_id": secrets.token_urlsafe(16),
+        "rater_id": rater_id,
+        "kind": draft.kind,
+        "subject": draft.subject,
+        "payload": json.dumps(draft.payload),
+        "state": "open",
+        "issued_at": issued_at,
+        "lease_until": now + LEASE_SECONDS * SECOND,
     }
 
 
-def _pinned(file: Generated) -> dict[str, Any]:
-    return {"model": file.model, "sample": file.sample, "path": str(file.path.absolute()), "root": str(file.root.absolute())}
+def vote_service(
+    database: ArenaDatabase, material: Material, *, rules: BattleRules | None = None, seed: int = 0, **options: Any
+) -> WorkService:
+    """Make the service of an arena of battles; ``options`` as for :class:`WorkService`.
 
-
-def _file(pinned: Mapping[str, Any], prompt_id: str) -> Generated:
-    return Generated(prompt_id, pinned["model"], pinned["sample"], Path(pinned["path"]), Path(pinned["root"]))
+    Args:
+        database: where everything is kept.
+        material: what is compared.
+        rules: what tests the raters; None: nothing.
+        seed: of the plan.
+    """
+    rules = rules or BattleRules()
+    counted_from = rules.anchors_first if rules.anchors and database.mode == Mode.PUBLIC.value else 0
+    board = LiveBoard(database, anchors_first=counted_from)
+    return WorkService(database, BattleTask(material, board, database.mode, rules, seed), **options)

@@ -4,9 +4,9 @@ Import from the modules, so that the command line starts without loading them:
 
 * :mod:`salon_bench.judges`, :mod:`salon_bench.editors`: models that answer questions about pictures, and models that
   change pictures.
-* :mod:`salon_bench.suites`, :mod:`salon_bench.running`: the benchmarks, and the runs that judge a folder of pictures with them.
-* :mod:`salon_bench.refining`, :mod:`salon_bench.assessor`, :mod:`salon_bench.reliability`, :mod:`salon_bench.report`: picture
-  improvement in rounds, evaluation of assessors, agreement of evaluators with people, pages.
+* :mod:`salon_bench.suites`, :mod:`salon_bench.runs`: the benchmarks, and the runs that judge a folder of pictures with them.
+* :mod:`salon_bench.refine`, :mod:`salon_bench.suites.assessors`: picture improvement in rounds, evaluation of assessors.
+* :mod:`salon_bench.analysis`, :mod:`salon_bench.report`: comparisons, agreement, leaderboards, exports; pages.
 """
 
 __all__: list[str] = []

@@ -1,6 +1,69 @@
 """Build image data sets with judges: stages over shards, selections, audits, releases.
 
+    dataset = DataSet.create(Path("birds"))
+    import_pictures(dataset, Path("pictures"))
+    run(dataset, [look])                                            # resumes; the same bytes on every engine
+    select(dataset, [look], {"sharp": "sharpness >= 80"}).kept      # a threshold is free to move
+
+How it works, step by step: ``docs/curate.md``. The construction of benchmarks is :mod:`salon_curate.construction`.
+
 Nothing is imported before it is asked for (PEP 562).
 """
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from salon_taxonomy.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from salon_curate.dataset import DataSet, Picture
+    from salon_curate.engine import embedded, inline
+    from salon_curate.errors import RefusedReleaseError, StageError, StorageError
+    from salon_curate.importing import import_pictures
+    from salon_curate.judging import Ask, judge_stage
+    from salon_curate.lineage import why
+    from salon_curate.measures import fields, look
+    from salon_curate.pipeline import read_pipeline
+    from salon_curate.running import run, status, verify
+    from salon_curate.selection import diff, save_selection, select, sweep, table
+    from salon_curate.stages import Stage, stage
+
+_BY_MODULE = {
+    "dataset": ("DataSet", "Picture"),
+    "engine": ("embedded", "inline"),
+    "errors": ("RefusedReleaseError", "StageError", "StorageError"),
+    "importing": ("import_pictures",),
+    "judging": ("Ask", "judge_stage"),
+    "lineage": ("why",),
+    "measures": ("fields", "look"),
+    "pipeline": ("read_pipeline",),
+    "running": ("run", "status", "verify"),
+    "selection": ("diff", "save_selection", "select", "sweep", "table"),
+    "stages": ("Stage", "stage"),
+}
+__all__ = [
+    "Ask",
+    "DataSet",
+    "Picture",
+    "RefusedReleaseError",
+    "Stage",
+    "StageError",
+    "StorageError",
+    "diff",
+    "embedded",
+    "fields",
+    "import_pictures",
+    "inline",
+    "judge_stage",
+    "look",
+    "read_pipeline",
+    "run",
+    "save_selection",
+    "select",
+    "stage",
+    "status",
+    "sweep",
+    "table",
+    "verify",
+    "why",
+]
+__getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

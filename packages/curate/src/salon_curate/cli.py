@@ -1,8 +1,24 @@
 """``salon curate``: build a data set of pictures. Parse, one library call, print."""
 
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import rich_click as click
 
+from salon_curate.output import FORMAT, as_cell, print_table
+from salon_taxonomy.errors import IncompleteError, InputError
+from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+
+if TYPE_CHECKING:
+    from salon_curate.dataset import DataSet
+    from salon_curate.pipeline import Pipeline
+    from salon_curate.running import Progress
+    from salon_curate.selection import Selection, YieldCurve
 
 _CONSTRUCTION = "salon_curate.construction.cli"
 _LAZY = {
@@ -14,6 +30,11 @@ _LAZY = {
         f"{_CONSTRUCTION}:prism", "Make prompts for PRISM-Bench: composed from pools, or selected from a collection."
     ),
 }
+_DATASET = click.argument("dataset", type=InputPath(file_okay=False))
+_JUDGE = click.option("--judge", metavar="SPEC", help="The judge of every stage that names none.")
+_WHERE = click.option("--where", multiple=True, metavar="SQL", help="A condition; repeat: all must hold.")
+_SELECTION = click.option("--selection", metavar="NAME", help="Conditions of pipeline.toml or of a saved selection.")
+_WORK_SECONDS = 1.0
 
 
 @click.group(cls=LazyGroup, lazy_commands=_LAZY)
@@ -22,5 +43,376 @@ def curate() -> None:
 
     \b
     Example:
-      salon curate prism compose --output prompts.jsonl --seed 0
+      salon curate init birds
+      salon curate import birds pictures/ --licence CC-BY-4.0
+      salon curate run birds
+      salon curate yield birds --sweep sharpness
+      salon curate select birds --where "sharpness >= 80" --name sharp
     """
+
+
+@curate.command()
+@click.argument("dataset", type=OutputPath(file_okay=False, dir_okay=True))
+@click.option("--preset", metavar="NAME", help="Start from a paper's pipeline: flux-reason, r3-data or magicdata.")
+def init(dataset: Path, preset: str | None) -> None:
+    """Create an empty data set with a pipeline.toml to edit.
+
+    \b
+    Example:
+      salon curate init birds
+      salon curate init reasons --preset flux-reason
+    """
+    from salon_curate.dataset import DataSet
+    from salon_curate.files import publish_text
+    from salon_curate.pipeline import LOOK, PIPELINE
+    from salon_curate.presets import preset_text
+
+    text = LOOK if preset is None else preset_text(preset)
+    DataSet.create(dataset)
+    publish_text(dataset / PIPELINE, text)
+    click.echo(f"{dataset}: an empty data set. Edit {dataset / PIPELINE}, then: salon curate import {dataset} SOURCE")
+
+
+@curate.command("import")
+@_DATASET
+@click.argument("source", type=InputPath(exists=True))
+@click.option("--pictures", type=InputPath(file_okay=False), help="The folder that the names in a table refer to.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["any", "r3", "magicdata"]),
+    default="any",
+    show_default=True,
+    help="A released format, whose columns are known.",
+)
+@click.option("--key", metavar="COLUMN", help="The column of the pictures' keys.")
+@click.option("--image", metavar="COLUMN", help="The column of the pictures' bytes or names.")
+@click.option("--prompt", metavar="COLUMN", help="The column of the prompts or captions.")
+@click.option("--licence", default="unknown", show_default=True, help="Of the pictures; written on the data set card.")
+@click.option(
+    "--shard-rows", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Pictures in a shard at most."
+)
+def import_(
+    dataset: Path,
+    source: Path,
+    pictures: Path | None,
+    form: str,
+    key: str | None,
+    image: str | None,
+    prompt: str | None,
+    licence: str,
+    shard_rows: int,
+) -> None:
+    """Add pictures: a folder, a table with names or bytes (CSV, JSON Lines, Parquet, Arrow), or a webdataset archive.
+
+    A picture that cannot be read becomes a row with a problem; a table or key that is wrong is refused, and nothing changes.
+
+    \b
+    Example:
+      salon curate import birds pictures/
+      salon curate import birds rows.jsonl --format r3
+      salon curate import birds shard-0001.tar --licence CC-BY-4.0
+    """
+    from salon_curate.importing import FORMATS, Columns, import_pictures
+
+    known = FORMATS[form]
+    columns = Columns(key or known.key, image or known.image, prompt or known.prompt)
+    opened = _opened(dataset)
+    found = import_pictures(opened, source, pictures=pictures, columns=columns, licence=licence, shard_rows=shard_rows)
+    click.echo(
+        f"{found.rows:,} pictures from {found.name} ({found.kind}), {found.problems:,} with a problem; "
+        f"{opened.rows:,} in {len(opened.shards):,} shards"
+    )
+
+
+@curate.command()
+@_DATASET
+@click.option(
+    "--workers", type=click.IntRange(1, 512), default=1, show_default=True, help="Processes for stages without a judge."
+)
+@click.option("--engine", "engine", default="embedded", show_default=True, help="embedded, inline, ray or daft.")
+@click.option("--shards", metavar="A-B", help="Only these shards, by number: 0-99.")
+@_JUDGE
+@click.option("--max-calls", type=click.IntRange(1), help="Ask at most so many questions per stage.")
+@click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent per stage.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def run(
+    dataset: Path,
+    workers: int,
+    engine: str,
+    shards: str | None,
+    judge: str | None,
+    max_calls: int | None,
+    max_cost: float | None,
+    quiet: bool,
+) -> None:
+    """Run the stages of pipeline.toml; what exists is kept, what is missing is made. The same command resumes.
+
+    \b
+    Example:
+      salon curate run birds --workers 4
+      salon curate run birds --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000 --max-cost 20
+    """
+    from salon_bench.runs.limits import Limits
+    from salon_curate.engine import engine_named
+    from salon_curate.running import run as run_stages
+
+    opened = _opened(dataset)
+    limits = Limits(cost_usd=max_cost, calls=max_calls)
+    pipeline = _pipeline(dataset, judge, limits=limits, asks=True)
+    chosen = _shard_range(shards, len(opened.shards))
+    result = run_stages(
+        opened,
+        pipeline.stages,
+        workers=workers,
+        engine=engine_named(engine),
+        shards=chosen,
+        watch=None if quiet else _watcher(),
+    )
+    click.echo(f"{result.made:,} parts made, {result.kept:,} kept, {result.problems:,} rows without a value")
+    for line in result.set_aside[:10]:
+        click.echo(line, err=True)
+    if result.stopped:
+        raise IncompleteError(f"{result.stopped}; the same command continues")
+    if result.set_aside:
+        raise IncompleteError(f"{len(result.set_aside)} shards are not finished; the same command tries them again")
+
+
+@curate.command()
+@_DATASET
+@_JUDGE
+@FORMAT
+def status(dataset: Path, judge: str | None, form: str) -> None:
+    """Show how far every stage is.
+
+    \b
+    Example:
+      salon curate status birds
+    """
+    from salon_curate.running import status as status_of
+
+    opened = _opened(dataset)
+    found = status_of(opened, _pipeline(dataset, judge).stages)
+    if form == "json":
+        rows = [{"stage": s.stage, "version": s.version, "done": s.done, "shards": s.shards, "rows": s.rows} for s in found]
+        click.echo(json.dumps({"pictures": opened.rows, "shards": len(opened.shards), "stages": rows}, indent=2))
+        return
+    print_table(["stage", "version", "shards", "pictures"],
+                [[s.stage, s.version, f"{s.done:,} of {s.shards:,}", as_cell(s.rows)] for s in found])  # fmt: skip
+    click.echo(f"{opened.rows:,} pictures in {len(opened.shards):,} shards")
+
+
+@curate.command()
+@_DATASET
+@_JUDGE
+def verify(dataset: Path, judge: str | None) -> None:
+    """Read every shard and part and compare them with the manifest and their receipts; exit with 1 where something is wrong.
+
+    \b
+    Example:
+      salon curate verify birds
+    """
+    from salon_curate.running import verify as verify_all
+
+    opened = _opened(dataset)
+    wrong = verify_all(opened, _pipeline(dataset, judge).stages)
+    for line in wrong[:50]:
+        click.echo(line, err=True)
+    if wrong:
+        raise IncompleteError(f"{len(wrong)} things are wrong in {dataset}")
+    click.echo(f"{dataset}: {len(opened.shards):,} shards and their parts are as they were written")
+
+
+@curate.command("yield")
+@_DATASET
+@click.option("--sweep", multiple=True, metavar="COLUMN", help="Move a threshold of this column; may be repeated.")
+@click.option("--points", type=click.IntRange(2, 1000), default=11, show_default=True, help="Thresholds of a sweep.")
+@click.option("--page", type=OutputPath(), help="Write the curves as one HTML page.")
+@_WHERE
+@_SELECTION
+@_JUDGE
+@FORMAT
+def yield_(
+    dataset: Path,
+    sweep: tuple[str, ...],
+    points: int,
+    page: Path | None,
+    where: tuple[str, ...],
+    selection: str | None,
+    judge: str | None,
+    form: str,
+) -> None:
+    """Show how many pictures conditions keep, and how many at each threshold of a column. Nothing is asked or written.
+
+    \b
+    Example:
+      salon curate yield birds --where "sharpness >= 80" --where "style >= 7"
+      salon curate yield birds --selection default --sweep sharpness --points 90 --page curves.html
+    """
+    from salon_curate.selection import select as apply
+    from salon_curate.selection import sweep as sweeps
+
+    opened, pipeline = _opened(dataset), _pipeline(dataset, judge)
+    predicates = _predicates(opened, pipeline, where, selection)
+    found = apply(opened, pipeline.stages, predicates) if predicates else None
+    curves = sweeps(opened, pipeline.stages, predicates, sweep, points=points)
+    if found is None and not curves:
+        raise InputError("needs a condition or a column", hint="Add --where 'sharpness >= 80' or --sweep sharpness.")
+    if form == "json":
+        click.echo(json.dumps({"funnel": None if found is None else _funnel_of(found),
+                               "curves": [_curve_of(curve) for curve in curves]}, indent=2))  # fmt: skip
+    else:
+        if found is not None:
+            _print_funnel(found)
+        for curve in curves:
+            rows = zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
+            print_table([f"{curve.column} ≥", "kept", "share", "95 % interval (Wilson)"],
+                        [[f"{at:.4g}", as_cell(kept), f"{kept / curve.rows:.3f}", f"{low:.3f} to {high:.3f}"]
+                         for at, kept, low, high in rows])  # fmt: skip
+    if page is not None:
+        from salon_curate.pages import yield_page
+
+        yield_page(curves, page)
+
+
+@curate.command()
+@_DATASET
+@click.option("--name", required=True, help="Of the selection.")
+@_WHERE
+@_SELECTION
+@_JUDGE
+@FORMAT
+def select(dataset: Path, name: str, where: tuple[str, ...], selection: str | None, judge: str | None, form: str) -> None:
+    """Keep the pictures for which every condition holds: their keys and the conditions are written below selections/.
+
+    \b
+    Example:
+      salon curate select birds --name sharp --where "sharpness >= 80"
+      salon curate select birds --name v1 --selection default
+    """
+    from salon_curate.selection import save_selection
+    from salon_curate.selection import select as apply
+
+    opened, pipeline = _opened(dataset), _pipeline(dataset, judge)
+    found = apply(opened, pipeline.stages, _predicates(opened, pipeline, where, selection), name)
+    path = save_selection(opened, pipeline.stages, found)
+    if form == "json":
+        click.echo(json.dumps(_funnel_of(found), indent=2))
+        return
+    _print_funnel(found)
+    click.echo(f"written: {path}")
+
+
+@curate.command()
+@_DATASET
+@click.argument("old")
+@click.argument("new")
+@click.option("--output", type=OutputPath(), help="Write the moved keys with their conditions (CSV).")
+@_JUDGE
+@FORMAT
+def diff(dataset: Path, old: str, new: str, output: Path | None, judge: str | None, form: str) -> None:
+    """Compare two selections, OLD and NEW: which pictures enter and leave, and which condition decided.
+
+    \b
+    Example:
+      salon curate diff birds sharp sharper --output moved.csv
+    """
+    from salon_curate.selection import diff as differ
+
+    opened, pipeline = _opened(dataset), _pipeline(dataset, judge)
+    moved = differ(opened, pipeline.stages, *(_predicates(opened, pipeline, (), name) for name in (old, new)))
+    if output is not None:
+        moved.keys.write_csv(output)
+    if form == "json":
+        rows = {name: {"entered": entered, "left": left} for name, (entered, left) in moved.by_predicate.items()}
+        click.echo(json.dumps({"entered": moved.entered, "left": moved.left, "conditions": rows}, indent=2))
+        return
+    print_table(["condition", "enter", "leave"], [[n, as_cell(a), as_cell(b)] for n, (a, b) in moved.by_predicate.items()])
+    click.echo(f"{moved.entered:,} pictures enter, {moved.left:,} leave")
+
+
+@curate.command()
+@_DATASET
+@click.argument("key")
+@_JUDGE
+def why(dataset: Path, key: str, judge: str | None) -> None:
+    """Print everything that is known of the picture KEY: its values, the parts they are from, the judge and its replies.
+
+    \b
+    Example:
+      salon curate why birds pictures/00017.jpg
+    """
+    from salon_curate.lineage import why as explain
+
+    opened = _opened(dataset)
+    click.echo(json.dumps(explain(opened, _pipeline(dataset, judge).stages, key), indent=2, ensure_ascii=False, default=str))
+
+
+def _predicates(dataset: "DataSet", pipeline: "Pipeline", where: tuple[str, ...], selection: str | None) -> dict[str, str]:
+    """Return the conditions of a selection, and those of the command line under numbers of their own."""
+    from salon_curate.selection import saved_predicates
+
+    found: dict[str, str] = {}
+    if selection is not None:
+        known = pipeline.selections.get(selection)
+        found = dict(known) if known is not None else saved_predicates(dataset, selection)
+    return found | {sql: sql for sql in where}
+
+
+def _funnel_of(found: "Selection") -> dict[str, Any]:
+    counts = {name: {"failed": f, "null": n, "only": o} for name, (f, n, o) in found.by_predicate.items()}
+    return {"pictures": found.rows, "kept": found.kept, "conditions": counts}
+
+
+def _print_funnel(found: "Selection") -> None:
+    print_table(["condition", "fails", "no value", "fails this alone"],
+                [[name, *map(as_cell, counts)] for name, counts in found.by_predicate.items()])  # fmt: skip
+    click.echo(f"{found.kept:,} of {found.rows:,} pictures are kept")
+
+
+def _curve_of(curve: "YieldCurve") -> dict[str, Any]:
+    return {name: getattr(curve, name) for name in ("column", "rows", "thresholds", "kept", "low", "high")}
+
+
+def _opened(folder: Path) -> "DataSet":
+    from salon_curate.dataset import DataSet
+
+    return DataSet.open(folder)
+
+
+def _pipeline(folder: Path, judge: str | None, *, limits: Any = None, asks: bool = False) -> "Pipeline":
+    from salon_curate.pipeline import PIPELINE, read_pipeline
+
+    return read_pipeline(folder / PIPELINE, environment=os.environ, limits=limits, judge=judge, asks=asks)
+
+
+def _shard_range(text: str | None, count: int) -> range | None:
+    if text is None:
+        return None
+    first, dash, last = text.partition("-")
+    if not first.isdigit() or (dash and not last.isdigit()):
+        raise InputError("must be A-B, two numbers", column="shards", value=text)
+    chosen = range(int(first), min(count, int(last or first) + 1))
+    if not chosen:
+        raise InputError(f"there are shards 0 to {count - 1}, not", column="shards", value=text)
+    return chosen
+
+
+def _watcher() -> "Callable[[Progress], None]":
+    """Return a callback that prints progress to standard error, at most once a second."""
+    shown = [0.0]
+
+    def watch(progress: "Progress") -> None:
+        now = time.monotonic()
+        if now - shown[0] < _WORK_SECONDS and progress.done < progress.total:
+            return
+        shown[0] = now
+        eta = progress.eta_seconds
+        left = "" if eta is None or progress.done == progress.total else f", {eta:,.0f} s left"
+        line = (
+            f"{progress.stage}: {progress.done:,} of {progress.total:,} shards, {progress.rows:,} pictures, "
+            f"{progress.pictures_per_second:,.0f}/s{left}, {progress.problems:,} without a value"
+        )
+        click.echo(line, err=True)
+
+    return watch

@@ -90,6 +90,12 @@ class Battles:
             >>> Battles.from_frame(frame).models
             ('x', 'y')
         """
+        if not (ids is None or isinstance(ids, str)):
+            raise OptionError("ids must be the name of a column, not", value=ids)
+        if not (weight is None or isinstance(weight, bool | str)):
+            raise OptionError("weight must be the name of a column, True or False, not", value=weight)
+        if not (names is None or names == "merge" or isinstance(names, Mapping)):
+            raise OptionError("names must be a mapping or", value="merge")
         if anchors not in get_args(Anchors):
             raise OptionError("unknown handling of anchors", value=anchors, allowed=get_args(Anchors))
         lazy = as_lazy(frame, source) if votes is None else format_of(votes).read(as_lazy(frame, source), source)
@@ -260,7 +266,10 @@ def cluster_columns(cluster_by: str | Sequence[str] | None) -> tuple[str, ...]:
     Raises:
         OptionError: more than two, or the same one twice.
     """
-    columns = () if cluster_by is None else (cluster_by,) if isinstance(cluster_by, str) else tuple(cluster_by)
+    given = () if cluster_by is None else (cluster_by,) if isinstance(cluster_by, str) else cluster_by
+    if not isinstance(given, Sequence) or not all(isinstance(column, str) for column in given):
+        raise OptionError("cluster_by must be the name of a column, or of two, not", value=repr(cluster_by))
+    columns = tuple(given)
     if len(columns) > 2 or len(set(columns)) < len(columns):
         raise OptionError("clusters need one column, or two different ones, not", value=columns)
     return columns

@@ -129,7 +129,7 @@ def fit(
         BattleError: there are no battles.
         UnratableError: some models won all or lost all of their battles against the rest, or never met it; by Firth's
             estimator only the last.
-        UnknownModelError: the baseline has no battle.
+        UnknownModelError: the baseline, or a model to start from, has no battle.
         OptionError: an argument is outside its range, or Firth's estimator is given a prior: it has its own.
 
     Example:
@@ -151,6 +151,9 @@ def fit(
     check_estimator(estimator, prior_ties)
     if baseline is not None and baseline not in battles.models:
         raise UnknownModelError("unknown baseline", source=battles.source, value=baseline, allowed=battles.models)
+    unknown = sorted({*(start or ())} - {*battles.models})
+    if unknown:
+        raise UnknownModelError("unknown model to start from", source=battles.source, value=unknown[0], allowed=battles.models)
     count = len(battles.models)
     if solver == "reference":
         check_size(count, "the reference solver")

@@ -17,6 +17,8 @@ from salon_ranking.options import takes_battles
 from salon_ranking.sandwich import assembled, degrees_of_freedom, groups_of, inverse_information, prior_curvature
 from salon_ranking.student import two_sided_quantile
 
+__all__ = ["convergence"]
+
 Floats = NDArray[np.float64]
 
 MOST_MODELS = 1000

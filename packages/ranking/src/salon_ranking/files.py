@@ -100,6 +100,8 @@ def scan(path: str | Path, table: str = "battles", error: type[RankingError] = B
     Raises:
         error: nothing is there, the ending is unknown, or no installed package reads the directory.
     """
+    if not isinstance(path, str | Path):
+        raise error("is not a path:", value=repr(path))
     path = Path(path)
     if str(path) == STANDARD_INPUT:
         with reading(STANDARD_INPUT, error):

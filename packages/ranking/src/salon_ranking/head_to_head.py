@@ -9,6 +9,8 @@ from salon_ranking.battles import Battles
 from salon_ranking.errors import UnknownModelError
 from salon_ranking.options import takes_battles
 
+__all__ = ["head_to_head"]
+
 
 @takes_battles
 def head_to_head(battles: Battles, models: Sequence[str] | None = None) -> pl.DataFrame:

@@ -10,6 +10,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from salon_ranking.options import checked, shaped
+
 Floats = NDArray[np.float64]
 
 
@@ -25,6 +27,8 @@ def least_replicates(tail: float) -> int:
     return math.ceil(1.0 / tail - 1.0 - 1e-6)
 
 
+@checked
+@shaped(replicates="rm")
 def percentile_interval(replicates: Floats, confidence: float) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """The percentile interval of every column (Efron & Tibshirani 1993, chapter 13).
 
@@ -47,6 +51,8 @@ def percentile_interval(replicates: Floats, confidence: float) -> tuple[Floats, 
     return _lower(ordered, used, tail), _upper(ordered, used, tail), used
 
 
+@checked
+@shaped(replicates="rm", estimate="m", acceleration="m")
 def bca_interval(
     replicates: Floats, estimate: Floats, acceleration: Floats, confidence: float
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:

@@ -7,6 +7,7 @@ import polars as pl
 
 from salon_ranking.bradley_terry import Estimator, Solver
 from salon_ranking.excluded import ExcludedRaters
+from salon_ranking.options import checked
 from salon_ranking.report.numbers import counted
 from salon_ranking.spread import Interval, method_of
 from salon_taxonomy.digest import digest
@@ -148,6 +149,7 @@ class Leaderboard:
             return said
         return f"{said} {'' if self.group is None else 'In all groups together: '}{self.excluded.sentence}"
 
+    @checked
     def records(self, board: str = "overall") -> pl.DataFrame:
         """The table in the columns of the result store's ``leaderboards``; models alone in their component are left out.
 

@@ -3,9 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from salon_ranking.options import shaped
+
 Floats = NDArray[np.float64]
 
 
+@shaped(p_values="p")
 def holm(p_values: ArrayLike) -> Floats:
     """Holm's step-down correction (1979) of any number of p-values, in the given order; NaN is no test and stays NaN.
 

@@ -1,13 +1,17 @@
 """What every public function demands of its options before it works: one table of ranges, and types from the annotations."""
 
+import collections.abc
+import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
+
+import numpy as np
 
 from salon_ranking.battles import Battles
 from salon_ranking.errors import OptionError
@@ -49,6 +53,7 @@ RANGES: Mapping[str, Range] = {
     "prior_ties": Range(0, 1e9),
     "replicates": Range(0, 2**31 - 1),
     "rounds": Range(1),
+    "samples": Range(1, 2**32 - 1),
     "seed": Range(0, 2**63 - 1),
     "share": Range(0, 1),
     "spread": Range(0, 1e6),
@@ -138,9 +143,111 @@ def _checked(name: str, value: object, kinds: tuple[object, ...]) -> object:
     elif wanted == [str]:
         if not isinstance(value, str):
             raise OptionError(f"{name} must be text, not", value=value)
-    elif len(wanted) == 1 and get_origin(wanted[0]) is Literal and not isinstance(value, str):
-        raise OptionError(f"{name} is unknown:", value=value, allowed=get_args(wanted[0]))
+    elif len(wanted) == 1:
+        _check_kind(name, value, wanted[0])
+    elif {get_origin(kind) for kind in wanted} == {collections.abc.Sequence, np.ndarray}:
+        _check_list(name, value)
     return value
+
+
+def _check_kind(name: str, value: object, kind: object) -> None:
+    """Refuse a value that is not of a kind with parts: words, a function, a mapping, a sequence."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Literal and not isinstance(value, str):
+        raise OptionError(f"{name} is unknown:", value=value, allowed=parts)
+    if origin is collections.abc.Callable and not callable(value):
+        raise OptionError(f"{name} must be a function, not", value=value)
+    if origin is collections.abc.Mapping:
+        if not isinstance(value, Mapping):
+            raise OptionError(f"{name} must be a mapping, not", value=value)
+        for key, number in value.items() if parts == (str, float) else ():
+            if not isinstance(number, Real) or not math.isfinite(number):
+                raise OptionError(f"{name} must hold finite numbers, not", key=str(key), value=number)
+    if origin is collections.abc.Sequence:
+        _check_list(name, value)
+        for each in value:  # type: ignore[attr-defined]
+            if not _is_element(each, parts[0]):
+                raise OptionError(f"{name} must hold {_words(parts[0])}, not", value=repr(each))
+
+
+def _check_list(name: str, value: object) -> None:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise OptionError(f"{name} must be a list, not", value=repr(value))
+
+
+def _is_element(value: object, kind: object) -> bool:
+    """Whether a value may be in a sequence of a kind."""
+    if kind in (int, float):
+        number = Integral if kind is int else Real
+        return isinstance(value, number) and not isinstance(value, bool)
+    known = str if get_origin(kind) is Literal else kind
+    return not isinstance(known, type | UnionType) or isinstance(value, known)
+
+
+def _words(kind: object) -> str:
+    """What an error calls the elements of a sequence."""
+    if kind in (int, float):
+        return "whole numbers" if kind is int else "numbers"
+    return "text" if kind is str or get_origin(kind) is Literal else str(getattr(kind, "__name__", kind))
+
+
+def shaped(**shapes: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that checks the shapes of arrays of numbers, one letter per dimension; equal letters are equal sizes.
+
+    None is left to the function where the argument may be None.
+
+    Raises:
+        OptionError: an argument is not numbers, or has another shape.
+
+    Example:
+        >>> @shaped(x="nk", y="n")
+        ... def fitted(x: object, y: object) -> int:
+        ...     return len(y)
+        >>> fitted([[1.0], [2.0]], [1.0])
+        Traceback (most recent call last):
+        ...
+        salon_ranking.errors.OptionError: y must have the shape (n), with n = 2, not (1,)
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        shape_of = signature(function)
+        may_be_none = {name for name in shapes if shape_of.parameters[name].default is None}
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            bound = shape_of.bind(*args, **kwargs)
+            sizes: dict[str, int] = {}
+            for name, letters in shapes.items():
+                value = bound.arguments.get(name)
+                if value is not None or name not in may_be_none:
+                    bound.arguments[name] = _array(name, value, letters, sizes)
+            return function(*bound.args, **bound.kwargs)
+
+        return call
+
+    return decorate
+
+
+def _array(
+    name: str, value: object, letters: str, sizes: dict[str, int]
+) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
+    """The numbers as an array of the wanted shape."""
+    try:
+        found = np.asarray(value)
+        if found.dtype.kind not in "biuf":
+            found = found.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"{name} must be numbers, not", value=repr(value)) from error
+    known = dict(sizes)
+    fits = found.ndim == len(letters) and all(
+        known.setdefault(letter, size) == size for letter, size in zip(letters, found.shape, strict=True)
+    )
+    if not fits or isinstance(value, str | bytes):
+        given = ", ".join(f"{letter} = {sizes[letter]}" for letter in dict.fromkeys(letters) if letter in sizes)
+        wanted = f"({', '.join(letters)}){f', with {given}' if given else ''}"
+        raise OptionError(f"{name} must have the shape {wanted}, not {found.shape}")
+    sizes.update(known)
+    return found
 
 
 def _number(name: str, value: object, *, whole: bool) -> object:

@@ -5,9 +5,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from salon_ranking.options import checked, shaped
+
 Floats = NDArray[np.float64]
 
 
+@checked
+@shaped(successes="n", trials="n")
 def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
     """Wilson's score interval of shares (Wilson 1927, doi:10.1080/01621459.1927.10502953); NaN without trials.
 
@@ -27,6 +31,7 @@ def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float =
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
+@shaped(heads="n", tosses="n")
 def sign_test(heads: ArrayLike, tosses: ArrayLike) -> Floats:
     """Two-sided exact p-values of a fair coin, shape (n,); 1 without tosses.
 

@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 _MEAN = 1000.0
 
 
+@checked
 def compare(boards: Sequence[Leaderboard]) -> pl.DataFrame:
     """Ratings and ranks of all boards side by side, with rank changes against the first.
 

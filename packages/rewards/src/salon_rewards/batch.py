@@ -60,6 +60,7 @@ class Batch:
     """
 
     def __init__(self, completions: Sequence[object], columns: Mapping[str, Any]) -> None:
+        self.completions = completions  # as the trainer gave them: for rewards of a user's own
         self.texts: list[str] = [
             each if type(each) is str else text_of(each, row=row) for row, each in enumerate(completions, start=1)
         ]

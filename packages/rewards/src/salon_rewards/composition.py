@@ -376,7 +376,7 @@ def _scored(reward: RewardFunction, batch: Batch) -> list[Paid]:
     """The rewards of a batch, with reasons where the reward gives any."""
     if isinstance(reward, RuleReward):
         return reward.score(batch)
-    return _reasoned(reward(batch.texts, **batch.columns), reward, batch)
+    return _reasoned(reward(batch.completions, **batch.columns), reward, batch)
 
 
 async def _awaited(reward: RewardFunction, batch: Batch) -> list[Paid]:
@@ -384,7 +384,7 @@ async def _awaited(reward: RewardFunction, batch: Batch) -> list[Paid]:
         return await reward.score(batch)
     if not _asks(reward):
         return _scored(reward, batch)
-    return _reasoned(await reward(batch.texts, **batch.columns), reward, batch)
+    return _reasoned(await reward(batch.completions, **batch.columns), reward, batch)
 
 
 def _reasoned(given: Sequence[float | None], reward: RewardFunction, batch: Batch) -> list[Paid]:

@@ -53,6 +53,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     Migration(3, "rater-flags", "a table rater_flags; leaderboards gain a column: excluded_by"),
     Migration(4, "planned-battles", "battles gain columns: plan_rule, plan_stream; leaderboards gain a column: estimator"),
+    Migration(5, "prompts-by-content", "prompts gain a column: prompt_key; a table run_prompts"),
 )
 """Every step there has ever been, oldest first; versions count from 1 without gaps."""
 

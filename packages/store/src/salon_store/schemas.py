@@ -143,7 +143,7 @@ _TABLES = (
     ),
     TableSchema(
         "prompts",
-        ("suite", "prompt_id"),
+        ("suite", "prompt_id", "prompt_key"),
         {
             "prompt_id": KEY,
             "suite": NAME,
@@ -151,8 +151,10 @@ _TABLES = (
             "language": _maybe(NAME),
             "scenario": _maybe(NAME),
             "labels": NAMES,
+            "prompt_key": _maybe(KEY),
         },
     ),
+    TableSchema("run_prompts", ("run_id", "prompt_id"), {"run_id": KEY, "prompt_id": KEY, "prompt_key": KEY}),
     TableSchema(
         "generations",
         ("generation_id",),

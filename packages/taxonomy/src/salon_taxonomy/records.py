@@ -122,7 +122,7 @@ class RunEvent(Record):
 
 
 class Prompt(Record):
-    """A text that generators were given; its id is the suite's own, so the key is both."""
+    """A text that generators were given; the key is suite, the suite's own id, and the digest of the content."""
 
     prompt_id: Key
     suite: Name
@@ -130,6 +130,15 @@ class Prompt(Record):
     language: Name | None = Field(default=None, description="BCP 47 tag: en, zh")
     scenario: Name | None = None
     labels: tuple[Name, ...] = ()
+    prompt_key: Key | None = Field(default=None, description="Digest of the row's content; run_prompts refers to it")
+
+
+class RunPrompt(Record):
+    """The reference from a run to the content of one of its prompts."""
+
+    run_id: Key
+    prompt_id: Key
+    prompt_key: Key
 
 
 class Generation(Record):
@@ -344,6 +353,7 @@ TABLES: dict[str, type[Record]] = {
     "runs": Run,
     "run_events": RunEvent,
     "prompts": Prompt,
+    "run_prompts": RunPrompt,
     "generations": Generation,
     "judge_calls": JudgeCall,
     "assessments": Assessment,

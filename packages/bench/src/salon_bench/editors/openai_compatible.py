@@ -47,7 +47,7 @@ class OpenAICompatibleEditor(Closing):
         InputError: when a secret that the settings name is not in the environment.
 
     Example:
-        >>> from salon_bench.mock_server import MockServer
+        >>> from salon_bench.testing.mock_server import MockServer
         >>> picture = Media.from_bytes(b"\\x89PNG\\r\\n\\x1a\\n...")
         >>> async def main() -> bool:
         ...     async with MockServer() as server:

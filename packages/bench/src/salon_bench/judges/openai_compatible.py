@@ -36,7 +36,7 @@ class OpenAICompatibleJudge(Closing):
 
     Example:
         >>> import asyncio
-        >>> from salon_bench.mock_server import MockServer
+        >>> from salon_bench.testing.mock_server import MockServer
         >>> async def main() -> str:
         ...     async with MockServer() as server:
         ...         settings = ChatSettings(model="mock", base_url=server.url)

@@ -6,14 +6,12 @@ from typing import Any
 
 import polars as pl
 
+from salon_bench.analysis.comparison import Change, Comparison, Gap
 from salon_bench.report.gallery import plain, value_text
 from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
-from salon_bench.running.comparison import Change, Comparison, Gap
-from salon_bench.running.run_facts import generation_folders
-from salon_bench.running.standing import standing
+from salon_bench.runs.view import RunView
 from salon_ranking.report import numbers
 from salon_ranking.report.page import Block, Fragment, Section, Table, page_template, read_text, render_page
-from salon_store import ResultStore
 
 _WIDTH, _MIDDLE = 160, 80
 _COLUMNS = ("Dimension", "Of", "A", "B", "A − B", "Interval", "Paired", "Only A / B", "Unscored A / B")
@@ -115,11 +113,11 @@ def _bar(gap: Gap, reach: float) -> dict[str, float] | None:
 
 def _changes(store: Path, comparison: Comparison, side: int) -> Fragment:
     wanted = {each for change in comparison.changes for each in (*change.generations_a[:1], *change.generations_b[:1])}
-    rows = ResultStore.open(store, create=False, read_only=True).read("generations")
+    views = [RunView(store, each) for each in (comparison.a.run_id, comparison.b.run_id)]
+    rows = views[0].read("generations")
     found = rows.filter(pl.col("generation_id").is_in(sorted(wanted))).select("generation_id", "uri", "sha256").collect()
     sources = {generation_id: Source(uri, sha256) for generation_id, uri, sha256 in found.iter_rows()}
-    runs = (standing(store, each) for each in (comparison.a.run_id, comparison.b.run_id))
-    small = thumbnails(sources.values(), side, folders_of(folder for run in runs for folder in generation_folders(run)))
+    small = thumbnails(sources.values(), side, folders_of(folder for view in views for folder in view.generation_folders))
     pictures = {generation_id: small[source] for generation_id, source in sources.items()}
     names = (plain(f"A: {comparison.a.subject}"), plain(f"B: {comparison.b.subject}"))
     changes = [_change(each, pictures, names) for each in comparison.changes]

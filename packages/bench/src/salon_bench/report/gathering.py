@@ -9,12 +9,10 @@ from typing import Any, Final
 import polars as pl
 
 from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
-from salon_bench.running.run_facts import generation_folders, prompt_texts
-from salon_bench.running.standing import Standing, rows_of, standing
-from salon_bench.running.summaries import SubjectSummary, summaries
-from salon_bench.suites.registry import suite_named
-from salon_bench.suites.suite import whole_case_id
-from salon_store import ResultStore
+from salon_bench.runs.status import RunStatus, run_status
+from salon_bench.runs.view import RunView, SubjectSummary
+from salon_bench.suites.contract.registry import suite_named
+from salon_bench.suites.contract.suite import whole_case_id
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
 
@@ -85,7 +83,7 @@ class PromptGroup:
 class Column:
     """A subject in a run; ``summary`` is None when its suite is not installed here."""
 
-    run: Standing
+    run: RunStatus
     subject: str
     judge: str
     judge_version: str
@@ -136,49 +134,50 @@ def gather(
     """
     if not run_ids:
         raise InputError("name a run", hint="salon bench runs lists them.")
-    stands = [standing(store, run_id) for run_id in dict.fromkeys(run_ids)]
-    suites = dict.fromkeys(each.suite for each in stands)
+    views = [RunView(store, run_status(store, run_id)) for run_id in dict.fromkeys(run_ids)]
+    suites = dict.fromkeys(each.status.suite for each in views)
     return [
-        _gallery(store, name, [each for each in stands if each.suite == name], most_pictures, longest_reply, side)
+        _gallery(name, [each for each in views if each.status.suite == name], most_pictures, longest_reply, side)
         for name in suites
     ]
 
 
-def _gallery(store: Path, suite: str, runs: Sequence[Standing], most: int, longest_reply: int, side: int) -> SuiteGallery:
-    scores = {each.run_id: rows_of(store, "scores", each.run_id) for each in runs}
-    for run_id, rows in scores.items():
-        if not rows.height:
-            raise InputError("the run holds no scores yet", value=run_id, hint="salon bench status says how far it is.")
-    columns = [column for each in runs for column in _columns(store, each, scores[each.run_id])]
+def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int, side: int) -> SuiteGallery:
+    for each in runs:
+        if not each.scores.height:
+            raise InputError("the run holds no scores yet", value=each.run_id, hint="salon bench status says how far it is.")
+    columns = [column for each in runs for column in _columns(each)]
     places = {(each.run.run_id, each.subject): number for number, each in enumerate(columns)}
-    rows = pl.concat(list(scores.values())).filter(pl.col("prompt_id").is_not_null())
+    rows = pl.concat([each.scores for each in runs]).filter(pl.col("prompt_id").is_not_null())
     key = ["prompt_id", "run_id", "subject_model", "generation_id"]
     cards = rows.group_by(key).agg(pl.struct("task", "dimension", "value", "unscored_reason").alias("numbers"))
     cards = cards.sort(key, nulls_last=True)
     kept = _first_prompts(cards, most)
-    about = _About(store, runs, kept, cards, longest_reply, side, suite)
+    about = _About(runs, kept, cards, longest_reply, side, suite)
     groups: dict[str, list[Card]] = {}
     for row in kept.iter_rows(named=True):
         groups.setdefault(row["prompt_id"], []).append(about.card(row, places[row["run_id"], row["subject_model"]]))
     texts: dict[str, str] = {}
     for each in reversed(runs):
-        texts |= prompt_texts(store, each)
+        texts |= each.prompts
     prompts = tuple(_group(prompt_id, found, texts.get(prompt_id)) for prompt_id, found in groups.items())
     return SuiteGallery(suite, tuple(columns), prompts, cards.height - kept.height, about.elsewhere)
 
 
-def _columns(store: Path, run: Standing, scores: pl.DataFrame) -> list[Column]:
+def _columns(run: RunView) -> list[Column]:
     try:
-        numbers = {each.subject: each for each in summaries(suite_named(run.suite), store, run.run_id)}
+        numbers = {each.subject: each for each in run.summaries()}
     except InputError:  # a suite of another package, or of another version: the rows are shown all the same
         numbers = {}
     found = []
-    for (subject,), mine in scores.sort("subject_model").group_by("subject_model", maintain_order=True):
+    for name in run.subjects:
+        mine = run.of(name)
         first = mine.row(0, named=True)
         scored = mine["value"].count()
-        name = str(subject)
         found.append(
-            Column(run, name, first["judge"], first["judge_version"] or "", numbers.get(name), scored, mine.height - scored)
+            Column(
+                run.status, name, first["judge"], first["judge_version"] or "", numbers.get(name), scored, mine.height - scored
+            )
         )
     return found
 
@@ -200,8 +199,7 @@ class _About:
 
     def __init__(
         self,
-        store: Path,
-        runs: Sequence[Standing],
+        runs: Sequence[RunView],
         cards: pl.DataFrame,
         every: pl.DataFrame,
         longest_reply: int,
@@ -211,17 +209,16 @@ class _About:
         self._suite = suite
         self._names: tuple[str, ...] = _of_suite(suite, "picture_names")
         wanted = pl.concat([cards["generation_id"].drop_nulls(), self._whole_cases(cards)]).unique().implode()
-        opened = ResultStore.open(store, create=False, read_only=True)
         whole = pl.col("prompt_id").is_in(cards["prompt_id"].unique().implode()) if self._names else pl.lit(False)
-        generations = opened.read("generations").filter(pl.col("generation_id").is_in(wanted) | whole).collect()
+        generations = runs[0].read("generations").filter(pl.col("generation_id").is_in(wanted) | whole).collect()
         self._generations = {row["generation_id"]: row for row in generations.iter_rows(named=True)}
         sources = [_source(row) for row in self._generations.values()]
-        folders = {each.run_id: generation_folders(each) for each in runs}
+        folders = {each.run_id: each.generation_folders for each in runs}
         self._small = thumbnails(sources, side, folders_of(folder for each in folders.values() for folder in each))
         self._whole = _Whole(generations, folders, self._small)
         self._longest_reply = longest_reply
-        self._labels = _by_card(pl.concat([rows_of(store, "assessments", each.run_id) for each in runs]), wanted)
-        calls = pl.concat([_calls(store, each.run_id) for each in runs])
+        self._labels = _by_card(pl.concat([each.assessments for each in runs]), wanted)
+        calls = pl.concat([each.calls for each in runs])
         alone = calls.filter(pl.col("generation_id").is_null())
         self.elsewhere = alone.filter(~pl.col("case_id").is_in(self._whole_cases(every).implode())).height
         calls = calls.with_columns(generation_id=pl.coalesce("generation_id", "case_id"))
@@ -328,13 +325,6 @@ def _of_suite(suite: str, announced: str) -> tuple[str, ...]:
 
 def _source(generation: Mapping[str, Any]) -> Source:
     return Source(generation["uri"], generation["sha256"])
-
-
-def _calls(store: Path, run_id: str) -> pl.DataFrame:
-    """The run's calls; those of the run whose replies it read again, where it is such a run."""
-    calls = rows_of(store, "judge_calls", run_id)
-    first, again, _ = run_id.partition("+rescore-")
-    return calls if calls.height or not again else rows_of(store, "judge_calls", first).with_columns(run_id=pl.lit(run_id))
 
 
 def _by_card(rows: pl.DataFrame, wanted: pl.Series) -> dict[tuple[str, str], list[dict[str, Any]]]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from salon_bench.analysis.compare import compare
 from salon_bench.report.comparison_page import gap_table
 from salon_bench.report.gallery import column_names, gallery_fragment, plain
 from salon_bench.report.gathering import LONGEST_REPLY, MOST_PICTURES, Column, SuiteGallery, gather
 from salon_bench.report.thumbnails import SIDE
-from salon_bench.running.compare import compare
-from salon_bench.running.standing import State
+from salon_bench.runs.status import RunState
 from salon_ranking.report import numbers
 from salon_ranking.report.page import Block, Section, Table, render_page
 from salon_taxonomy.errors import InputError
@@ -65,7 +65,7 @@ def _facts(galleries: Sequence[SuiteGallery]) -> list[tuple[str, str]]:
 def _about_run(column: Column) -> str:
     run = column.run
     when = "" if run.started_at is None else f", {run.started_at:%Y-%m-%d}"
-    left = run.state in (State.RUNNING, State.UNFINISHED)
+    left = run.state in (RunState.RUNNING, RunState.UNFINISHED)
     state = f", {run.state.value} ({run.cases_done or 0} of {run.cases_total or '?'} cases)" if left else ""
     return plain(f"{run.run_id}: {run.suite}, judged by {column.judge} {column.judge_version}{when}{state}")
 

@@ -1,40 +1,40 @@
 """Suites: what the field's benchmarks ask about a picture, and how the answers become numbers.
 
 ``suites()`` lists those of all installed packages (entry points ``salon.suites``); the contract is in ``suite.py``, one
-folder holds one suite: its prompts (``*.jinja``), rules, README and tests beside it. ``rehearse`` tries one without a judge.
+folder holds one suite: its prompts (``*.jinja``), rules, README and tests beside it. ``dry_run`` tries one without a judge.
 """
 
-from salon_bench.suites.generations import Generated, Generations, read_generations
-from salon_bench.suites.registry import SuiteListing, suite_named, suite_names, suites
-from salon_bench.suites.rehearsal import Rehearsal, rehearse, shape
-from salon_bench.suites.suite import (
+from salon_bench.suites.contract.dry_run import DryRun, dry_run, shape
+from salon_bench.suites.contract.generations import Generated, Generations, read_generations
+from salon_bench.suites.contract.registry import SuiteListing, suite_named, suite_names, suites
+from salon_bench.suites.contract.suite import (
     Case,
     Examination,
     Inquiry,
-    Judging,
+    RunContext,
     Suite,
     SuitePrompt,
     Summary,
     one_picture_cases,
 )
-from salon_bench.suites.templates import Templates
+from salon_bench.suites.contract.templates import Templates
 
 __all__ = [
     "Case",
+    "DryRun",
     "Examination",
     "Generated",
     "Generations",
     "Inquiry",
-    "Judging",
-    "Rehearsal",
+    "RunContext",
     "Suite",
     "SuiteListing",
     "SuitePrompt",
     "Summary",
     "Templates",
+    "dry_run",
     "one_picture_cases",
     "read_generations",
-    "rehearse",
     "shape",
     "suite_named",
     "suite_names",

@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from salon_ranking.agreement._numbers import Floats, numbers
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
+from salon_ranking.options import checked
 
 Weights: TypeAlias = Literal["none", "linear", "quadratic"]
 WEIGHTS: tuple[Weights, ...] = ("none", "linear", "quadratic")
 
 
+@checked
 def cohen_kappa(
     first: Sequence[Hashable] | NDArray[Any],
     second: Sequence[Hashable] | NDArray[Any],
@@ -69,6 +71,8 @@ def kappa_of_table(observed: ArrayLike, *, weights: Weights = "none") -> float:
         >>> round(kappa_of_table([[20, 5], [10, 15]]), 3)
         0.4
     """
+    if weights not in WEIGHTS:
+        raise AgreementError("unknown weights", value=weights, allowed=WEIGHTS)
     table = _counts(observed)
     if table.shape[0] != table.shape[1]:
         raise AgreementError("the table must be square, not", value=table.shape)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from salon_ranking.agreement._numbers import Floats, numbers
 from salon_ranking.agreement.correlation import mid_ranks
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
+from salon_ranking.options import shaped
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
@@ -63,6 +64,7 @@ def krippendorff_alpha(ratings: ArrayLike, *, level: Level = "nominal") -> float
     return alpha_of_ratings(thing[given], table[given], level=level).value
 
 
+@shaped(things="n")
 def alpha_of_ratings(things: NDArray[np.integer], values: ArrayLike, *, level: Level = "nominal") -> Alpha:
     """Krippendorff's α of a list of ratings, one per rating and not per rater.
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from salon_ranking.mos.errors import CollinearityError
 from salon_ranking.mos.ratings import Ratings
+from salon_ranking.options import shaped
 
 Floats = NDArray[np.float64]
 Level: TypeAlias = Literal["prompt", "generation"]
@@ -105,6 +106,7 @@ class Terms:
         levels = [f"{dimension} level × change" for dimension in self.dimensions] if self.interactions else []
         return [*self.dimensions, *crossed, *levels]
 
+    @shaped(level="nd", change="nd")
     def columns(self, level: Floats, change: Floats) -> Floats:
         """The design, shape (battles, terms), of levels and changes, shape (battles, dimensions) each.
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking.mos.errors import CollinearityError, SeparationError, TooFewBattlesError
+from salon_ranking.options import shaped
 from salon_ranking.sandwich import correction
 
 Floats = NDArray[np.float64]
@@ -36,6 +37,7 @@ class LogisticFit:
     iterations: int
 
 
+@shaped(x="nk", y="n", clusters="n", weight="n")
 def fit_logistic(
     x: Floats, y: Floats, terms: Sequence[str], clusters: Integers | None = None, weight: Floats | None = None
 ) -> LogisticFit:

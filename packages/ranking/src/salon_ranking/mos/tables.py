@@ -102,4 +102,4 @@ def read_table(path: str | Path, table: str, error: type[RankingError]) -> pl.Da
         error: nothing is there, the ending is unknown, the file cannot be read, or no package knows the directory.
     """
     with reading(str(path), error):
-        return scan(Path(path), table, error).collect()
+        return scan(path, table, error).collect()

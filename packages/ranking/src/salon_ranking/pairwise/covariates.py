@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_ranking.options import checked
 from salon_ranking.pairwise.errors import CovariateError
 
 Floats = NDArray[np.float64]
@@ -39,6 +40,7 @@ class Covariate:
     other: str | None = None
 
     @classmethod
+    @checked
     def parse(cls, text: str) -> "Covariate":
         """Read ``column`` or ``column_a,column_b``.
 

@@ -7,6 +7,7 @@ The kinds of check are MEF's (004, section 5.1.2: anchors, speed, repeated optio
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from numbers import Real
 from typing import Literal, TypeAlias
 
 from salon_ranking.errors import OptionError
@@ -93,6 +94,8 @@ class RaterPolicy:
         """
         for field in fields(self):
             value = getattr(self, field.name)
+            if isinstance(field.default, float | int) and (isinstance(value, bool) or not isinstance(value, Real | None)):
+                raise OptionError(f"{field.name} must be a number, not", value=value)
             if field.name in _OPEN_SHARES and not 0.0 < value < 1.0:
                 raise OptionError(f"{field.name} must lie between 0 and 1, not", value=value)
             if field.name in _SHARES and not 0.0 <= value <= 1.0:

@@ -15,6 +15,7 @@ from salon_ranking._index import reading
 from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError, Wrong
 from salon_ranking.files import TRUTH, Check, Frame, all_wrong, as_lazy, scan, truth_of, wrong_rows
+from salon_ranking.options import checked
 from salon_ranking.repeated_ids import ID
 from salon_ranking.vote_formats import VoteFormat, format_of
 from salon_taxonomy.records import Mode, Side, Winner
@@ -46,6 +47,7 @@ class Votes:
     source: str
 
     @classmethod
+    @checked
     def read(
         cls,
         path: str | Path,
@@ -61,6 +63,7 @@ class Votes:
         return cls.from_frame(scan(path), source=str(path), votes=votes, names=names)
 
     @classmethod
+    @checked
     def from_frame(
         cls,
         frame: Frame,

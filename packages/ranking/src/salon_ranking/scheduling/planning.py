@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from salon_ranking.bradley_terry import POINTS_PER_UNIT
 from salon_ranking.errors import OptionError
-from salon_ranking.options import checked
+from salon_ranking.options import checked, shaped
 from salon_ranking.scheduling.pairs import RULES, Rule
 from salon_ranking.scheduling.simulation import Arena, Checkpoint, Goals, Voting
+
+__all__ = ["Plan", "assumed_ratings", "check_models", "plan"]
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], object]
@@ -78,6 +80,7 @@ def assumed_ratings(models: int, spread: float) -> Floats:
 
 
 @checked
+@shaped(ratings="m")
 def plan(
     ratings: Sequence[float] | Floats,
     *,
@@ -264,7 +267,7 @@ def _check(
     for rule in rules:
         if rule not in RULES:
             raise OptionError("unknown rule", value=rule, allowed=RULES)
-    if not rules or len(set(rules)) < len(rules):
+    if not len(rules) or len(set(rules)) < len(rules):
         raise OptionError("rules must be named, each once, not", value=list(rules), allowed=RULES)
     for name, value, high in (("ties", voting.ties, 0.99), ("noise", voting.noise, 0.99)):
         if not 0.0 <= value <= high:

@@ -105,6 +105,7 @@ class Shelf:
             ordered["generation_id"] if "generation_id" in wanted else None,
         )
 
+    @checked
     def among(self, models: Sequence[str]) -> "Shelf":
         """The same for ``models`` (ascending) alone; one that made nothing has no entries."""
         number = {name: index for index, name in enumerate(self.models)}

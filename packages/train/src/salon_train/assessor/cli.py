@@ -103,7 +103,7 @@ def evaluate(
     from rich.console import Console
     from rich.progress import Progress
 
-    from salon_bench.assessor.cli import show_evaluation
+    from salon_bench.cli.assessor import show_evaluation
     from salon_train.assessor.measuring import measure
 
     configuration = _read(file, changes)

@@ -19,7 +19,7 @@ from salon_train.assessor import rows as data_rows
 from salon_train.configuration.schema import DataSection
 
 if TYPE_CHECKING:
-    from salon_bench.assessor import Evaluation
+    from salon_bench.suites.assessors import Evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class HeldOut:
 
     def evaluation(self, *, replicates: int = 0, seed: int = 0) -> "Evaluation":
         """Precision, recall and F1 of every label; with intervals when there are replicates."""
-        from salon_bench.assessor import evaluate
+        from salon_bench.suites.assessors import evaluate
 
         return evaluate([example.truth for example in self.examples], self.outcomes, replicates=replicates, seed=seed)
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from salon_bench.assessor.magicdata import SPLITS, MagicDataRow
-from salon_bench.assessor.statistics import statistics
+from salon_bench.suites.assessors.magicdata import SPLITS, MagicDataRow
+from salon_bench.suites.assessors.statistics import statistics
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.training_example import MAIN_BUCKETS, OTHER
 from salon_train.data.reading import SplitExample

@@ -1,7 +1,6 @@
-"""Files of MagicData340K's schema as examples: each row is an example, or has a reason why not.
+"""Files of MagicData340K's schema as training examples, with the reason for every row that is left out.
 
-The rows are read by :func:`salon_bench.assessor.magicdata_rows`; here their pictures are found in a folder, and looked at as
-far as is asked. The drawn world writes the same schema.
+:func:`salon_bench.suites.assessors.magicdata_rows` reads the rows; here their pictures are found in a folder and opened.
 """
 
 from collections import Counter
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from salon_bench.assessor.magicdata import MagicDataRow, UnreadableRow, magicdata_rows
+from salon_bench.suites.assessors.magicdata import MagicDataRow, UnreadableRow, magicdata_rows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.training_example import TrainingExample
 from salon_train.data.pictures import Look, Seen, look_at

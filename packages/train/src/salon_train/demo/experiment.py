@@ -260,7 +260,7 @@ class _Run:
 
     def _in_detail(self, stage: str) -> dict[str, float | None]:
         """Precision, recall and F1 of every main label from the answers that the last measurement kept."""
-        from salon_bench.assessor import evaluate
+        from salon_bench.suites.assessors import evaluate
         from salon_taxonomy.answers import parse_magicmirror
         from salon_train.data import read_examples
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from salon_bench.editors import open_editor
 from salon_bench.judges import open_judge
+from salon_bench.suites.contract.table_rows import Rows
 from salon_bench.suites.r3_bench.questions import templates
 from salon_bench.suites.r3_bench.rows import Item, read_items
-from salon_bench.suites.table_rows import Rows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor
 from salon_train.refiner.settings import RefinerConfiguration

@@ -76,7 +76,7 @@ def _check_page() -> None:
 
 
 def _write(text: str, path: Path) -> None:
-    from salon_bench.running.export import write_bytes
+    from salon_bench.analysis.export import write_bytes
 
     write_bytes(text.encode("utf-8", "replace"), path)
 

@@ -238,7 +238,7 @@ def _write(output: Path, source: "Source", count: int, workers: int, described: 
     """Write with a progress bar, and say what there is now."""
     import PIL
 
-    from salon_bench.assessor import MagicDataRow, magicdata_rows
+    from salon_bench.suites.assessors import MagicDataRow, magicdata_rows
     from salon_synthetic.artifacts.writing import write_examples
 
     with _progress() as watch:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, cast
 
 from salon_bench.media import PicturePolicy, VideoPolicy
 from salon_bench.suites.artifact_bench.rows import LETTERS, TAXONOMY, BenchRow, Task, read_rows
-from salon_bench.suites.generations import Generated, Generations
-from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, Worth, whole_case_id
-from salon_bench.suites.templates import Templates
+from salon_bench.suites.contract.generations import Generated, Generations
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, whole_case_id
+from salon_bench.suites.contract.templates import Templates
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers.artifact_bench import (
     OptionLettersAnswer,
@@ -67,7 +67,7 @@ class ArtifactBench:
     """
 
     picture_names = ("Video A", "Video B")
-    worth = Worth(lambda row: row.value if row.dimension == CORRECT else None, answers=True)
+    reward = RewardSpec(lambda row: row.value if row.dimension == CORRECT else None, answers=True)
 
     def __init__(self, fidelity: Fidelity = "paper", *, both_orders: bool = False) -> None:
         if fidelity not in ("paper", "released"):

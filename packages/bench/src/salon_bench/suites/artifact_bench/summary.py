@@ -16,7 +16,7 @@ from salon_bench.suites.artifact_bench.diagnosis import confusion, diagnoses, li
 from salon_bench.suites.artifact_bench.human_baseline import HUMAN_BASELINE, HUMAN_TOTAL
 from salon_bench.suites.artifact_bench.rows import Level, Task
 from salon_bench.suites.artifact_bench.suite import CHOSE_FIRST, CORRECT, FRAMES_LEFT_OUT, SAID_YES, SWAPPED
-from salon_bench.suites.suite import Summary
+from salon_bench.suites.contract.suite import Summary
 from salon_ranking.shares import sign_test
 from salon_taxonomy.verdict import Reason
 

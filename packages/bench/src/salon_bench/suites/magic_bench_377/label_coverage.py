@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.magic_bench_377.labels import (
     capability,
     counted_as,
@@ -15,7 +16,6 @@ from salon_bench.suites.magic_bench_377.labels import (
     target_shares,
     taxonomy,
 )
-from salon_bench.suites.suite import SuitePrompt
 
 if TYPE_CHECKING:
     import polars as pl

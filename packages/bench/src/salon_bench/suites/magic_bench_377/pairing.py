@@ -11,12 +11,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
-from salon_bench.suites.suite import SuitePrompt
-from salon_bench.suites.table_rows import TableRow
+from salon_bench.suites.contract.suite import SuitePrompt
+from salon_bench.suites.contract.table_rows import TableRow
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
-    from salon_bench.suites.generations import Generations
+    from salon_bench.suites.contract.generations import Generations
     from salon_ranking.battles import Battles
     from salon_ranking.scheduling import Rule
 

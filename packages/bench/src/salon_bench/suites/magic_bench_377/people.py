@@ -10,18 +10,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from salon_bench.suites.contract.suite import SuitePrompt
+from salon_bench.suites.contract.table_rows import TableRow, table_rows
 from salon_bench.suites.magic_bench_377.labels import point, points
 from salon_bench.suites.magic_bench_377.prompt_file import SUITE
 from salon_bench.suites.magic_bench_377.suite import TEST_POINTS
-from salon_bench.suites.suite import SuitePrompt
-from salon_bench.suites.table_rows import TableRow, table_rows
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Run, Score
 from salon_taxonomy.verdict import Reason
 
 if TYPE_CHECKING:
-    from salon_bench.suites.generations import Generations
+    from salon_bench.suites.contract.generations import Generations
 
 COLUMNS: Final = ("prompt_id", "model", "sample", "picture", "prompt", "test_point", "demand", "satisfied", "rater_id")
 """The columns of a list; people fill in the last two, and may add ``unscored_reason`` where there is no answer."""

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from salon_bench.suites.contract.suite import SuitePrompt
+from salon_bench.suites.contract.table_rows import Rows, TableRow, unique_rows
 from salon_bench.suites.magic_bench_377.labels import capability, point, points, scenario, scenarios, taxonomy
 from salon_bench.suites.magic_bench_377.pairing import listed_battles
-from salon_bench.suites.suite import SuitePrompt
-from salon_bench.suites.table_rows import Rows, TableRow, unique_rows
 from salon_taxonomy import Label
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError

@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_bench.suites.magic_bench_377.comparison import SHOWINGS, WIN, OrderRule
+from salon_bench.suites.contract.suite import Summary
+from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
+from salon_bench.suites.magic_bench_377.battles_suite import SHOWINGS, WIN, OrderRule
 from salon_bench.suites.magic_bench_377.labels import points
 from salon_bench.suites.magic_bench_377.questions import Dimension
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
 from salon_bench.suites.magic_bench_377.suite import MOS, TEST_POINTS
-from salon_bench.suites.suite import Summary
-from salon_bench.suites.summary_columns import SUMMARY_COLUMNS
 from salon_ranking.intervals import percentile_interval
 from salon_ranking.mos.ratings import Ratings
 from salon_ranking.mos.scores import mean_opinion_scores

@@ -12,12 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.suite import (
+    Case,
+    Examination,
+    Inquiry,
+    RewardSpec,
+    RunContext,
+    SuitePrompt,
+    Summary,
+    one_picture_cases,
+)
+from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magic_bench_377.labels import points
 from salon_bench.suites.magic_bench_377.prompt_file import LANGUAGES, SUITE, read_prompts
 from salon_bench.suites.magic_bench_377.questions import Dimension, Questions
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST, parse_check, parse_mark
-from salon_bench.suites.suite import Case, Examination, Inquiry, Judging, SuitePrompt, Summary, Worth, one_picture_cases
-from salon_bench.suites.templates import Templates
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Rating, Record
@@ -26,7 +35,7 @@ from salon_taxonomy.verdict import Scored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.generations import Generations
+    from salon_bench.suites.contract.generations import Generations
 
 TEST_POINTS: Final = "test_points"
 """The task of rows of ``scores`` that hold a test point: ``salon test-points STORE --task test_points``."""
@@ -79,7 +88,7 @@ class MagicBench377(PromptFileSuite):
 
     steps = (*(f"check:{point}" for point in points()), *(f"mark:{each.template}" for each in Dimension))
     """The steps that :meth:`examine` may ask; each may have a judge of its own."""
-    worth = Worth(lambda row: row.value if row.value is None or row.task != MOS else (row.value - 1) / 4)
+    reward = RewardSpec(lambda row: row.value if row.value is None or row.task != MOS else (row.value - 1) / 4)
 
     @property
     def name(self) -> str:
@@ -138,19 +147,19 @@ def required_prompts(source: Path | None, language: str | None = None) -> Sequen
     return read_prompts(source, language)
 
 
-def rater(judging: Judging) -> str:
+def rater(context: RunContext) -> str:
     """The name under which a judge rates and votes: with its version, so that those of two versions are two raters.
 
     Example:
-        >>> rater(Judging("run", "qwen", "0123456789abcdef"))
+        >>> rater(RunContext("run", "qwen", "0123456789abcdef"))
         'qwen@01234567'
     """
-    return f"{judging.judge[: _NAME_LENGTH - 9]}@{judging.judge_version[:8]}"
+    return f"{context.judge[: _NAME_LENGTH - 9]}@{context.judge_version[:8]}"
 
 
 def _rating(case: Case, dimension: Dimension, mark: int) -> Rating:
     """A row of ``ratings``. Its key is rater, picture and dimension: a second run by the same judge adds no second rating."""
-    name = rater(case.judging)
+    name = rater(case.context)
     generation = case.generation_id or case.case_id
     return Rating(
         rating_id=digest("rating", {"rater": name, "generation": generation, "dimension": str(dimension)}),

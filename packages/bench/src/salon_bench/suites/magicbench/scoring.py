@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_bench.suites.contract.suite import Summary
+from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
 from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
-from salon_bench.suites.suite import Summary
-from salon_bench.suites.summary_columns import SUMMARY_COLUMNS
 from salon_ranking.intervals import percentile_interval
 from salon_ranking.shares import wilson_interval
 from salon_taxonomy.errors import InputError

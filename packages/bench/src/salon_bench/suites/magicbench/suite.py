@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
 from salon_bench.suites.magicbench.prompt_file import read_prompts
 from salon_bench.suites.magicbench.questions import Questions
 from salon_bench.suites.magicbench.replies import parse_assessment, parse_subject
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension
-from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, one_picture_cases
-from salon_bench.suites.templates import Templates
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers import MagicMirrorAnswer
 from salon_taxonomy.digest import Digestible, digest
@@ -30,7 +30,7 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.generations import Generations
+    from salon_bench.suites.contract.generations import Generations
 
 _RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning
 _TEMPLATES = ("subject", "assessment")

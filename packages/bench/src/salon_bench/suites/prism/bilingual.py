@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
 from salon_bench.suites.prism.scoring import (
     CONFIDENCE,
@@ -24,7 +25,6 @@ from salon_bench.suites.prism.scoring import (
     sums,
 )
 from salon_bench.suites.prism.tracks import Language
-from salon_bench.suites.suite import Summary
 from salon_ranking.intervals import percentile_interval
 
 _SCHEMA = {

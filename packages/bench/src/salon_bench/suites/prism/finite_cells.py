@@ -2,7 +2,7 @@
 
 import math
 
-from salon_bench.suites.table_rows import TableRow
+from salon_bench.suites.contract.table_rows import TableRow
 
 
 def finite_number(row: TableRow, column: str) -> float:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import polars as pl
 
+from salon_bench.suites.contract.table_rows import TableRow, table_rows
 from salon_bench.suites.prism.finite_cells import finite_number
-from salon_bench.suites.table_rows import TableRow, table_rows
 from salon_taxonomy.errors import InputError
 
 _NAMES = ("prompt_id", "model", "generation_id", "dimension")

@@ -7,9 +7,9 @@ captions/en/imagination.jsonl …   the released layout: the file's name is the 
 from collections.abc import Iterator
 from pathlib import Path
 
+from salon_bench.suites.contract.suite import SuitePrompt
+from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, BadRow, Rows, TableRow, read_each
 from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language, Track
-from salon_bench.suites.suite import SuitePrompt
-from salon_bench.suites.table_rows import TABLE_ENDINGS, BadRow, Rows, TableRow, read_each
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 from pydantic import ValidationError
 
-from salon_bench.suites.table_rows import TABLE_ENDINGS, TableRow, table_rows
+from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, table_rows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
 

@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_bench.suites.contract.suite import Summary
+from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
 from salon_bench.suites.prism.tracks import Axis, Track
-from salon_bench.suites.suite import Summary
-from salon_bench.suites.summary_columns import SUMMARY_COLUMNS
 from salon_ranking.intervals import percentile_interval
 from salon_taxonomy.errors import InputError
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.contract.table_rows import Rows
+from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
 from salon_bench.suites.prism.prompt_file import read_prompts
 from salon_bench.suites.prism.questions import Questions
 from salon_bench.suites.prism.replies import parse_score
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric, score_bands
 from salon_bench.suites.prism.tracks import Axis, Language, Track
-from salon_bench.suites.suite import Case, Examination, Inquiry, SuitePrompt, Summary, Worth, one_picture_cases
-from salon_bench.suites.table_rows import Rows
-from salon_bench.suites.templates import Templates
 from salon_taxonomy.answers import PrismAnswer
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -29,7 +29,7 @@ from salon_taxonomy.verdict import Scored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.generations import Generations
+    from salon_bench.suites.contract.generations import Generations
 
 _RULES_VERSION = 2  # raised by hand when parsers or rows change their meaning
 
@@ -54,7 +54,7 @@ class PrismBench:
         self.fidelity = Fidelity(fidelity)
         self.rules = CountingRules.of(self.fidelity)
 
-    worth = Worth(lambda row: None if row.value is None else row.value / 10)
+    reward = RewardSpec(lambda row: None if row.value is None else row.value / 10)
 
     @property
     def name(self) -> str:

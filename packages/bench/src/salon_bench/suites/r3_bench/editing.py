@@ -11,24 +11,20 @@ Paper 002, section 2.3: the editor is fixed, so what differs between policies is
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from salon_bench.refining.run_book import RunBook, opened_book, watched
-from salon_bench.refining.studio import CALL_FAILED, Studio, Task
-from salon_bench.running.examination import StopAskingError
-from salon_bench.running.folding import fold_here
-from salon_bench.running.ledger import Fold
-from salon_bench.running.limits import Limits
-from salon_bench.running.progress import Progress, Watcher
+from salon_bench.runs.case_runner import StopAskingError
+from salon_bench.runs.checkpoint import Fold, fold_here
+from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, Task
+from salon_bench.runs.limits import Limits
+from salon_bench.runs.progress import Progress, Watcher
+from salon_bench.runs.session import RunSession, opened_models, run_row, run_session
+from salon_bench.suites.contract.suite import RunContext
 from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY, VERDICT
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, Staged, write_staged
 from salon_bench.suites.r3_bench.workspace import Workspace, link, original_of
-from salon_bench.suites.suite import Judging
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
 from salon_taxonomy.protocols import Editor
@@ -99,7 +95,7 @@ async def edit_pictures(
     limits: Limits | None = None,
     watcher: Watcher | None = None,
     fold: Fold = fold_here,
-    on_start: Callable[[RunBook], None] | None = None,
+    on_start: Callable[[RunSession], None] | None = None,
 ) -> Edited:
     """Carry out every instruction, and leave the rows for the fourth stage. A second call goes on where the first ended.
 
@@ -113,7 +109,7 @@ async def edit_pictures(
         limits: how far to go; an edit is a call without tokens or cost. Rows that were left are ``abstained`` until then.
         watcher: told how it goes.
         fold: who folds the journals.
-        on_start: given the run's book before it starts, to be able to stop it.
+        on_start: receives the session before it starts, to be able to stop it.
 
     Raises:
         InputError: when the first stage was not run, or a picture cannot be written.
@@ -122,27 +118,27 @@ async def edit_pictures(
     rows = [row for row in space.staged("explanations") if not row.item.aligned]
     run = _run_row(space, editor, rows, seed)
     space.note("edit", run.run_id)
-    with opened_book(store, run, fold, total=len(rows), limits=limits, watcher=watcher) as book:
-        async with AsyncExitStack() as stack:
-            if isinstance(editor, AbstractAsyncContextManager):
-                await stack.enter_async_context(editor)
-            studio = Studio(editor, Judging(run.run_id, editor.name, editor.version), book, concurrency=concurrency)
-            work = [_edited(space, row, studio, seed, book, keep_failed=keep_failed) for row in rows]
+    with run_session(store, run, fold, total=len(rows), limits=limits, watcher=watcher, repeat=True) as session:
+        async with opened_models(editor):
+            context = RunContext(run.run_id, editor.name, editor.version)
+            edit_runner = EditRunner(editor, context, session, concurrency=concurrency)
             if on_start is not None:
-                on_start(book)
-            async with watched(book):
-                done = await asyncio.gather(*work)
-        attempted = book.calls
+                on_start(session)
+            async with session.ticking():
+                done = await asyncio.gather(
+                    *(_edited(space, row, edit_runner, seed, session, keep_failed=keep_failed) for row in rows)
+                )
     states: dict[str, int] = {}
     for row in done:
         states[str(row.edit)] = states.get(str(row.edit), 0) + 1
     write_staged(space.file("images"), done)
-    left = len(rows) - book.done
-    return Edited(run.run_id, dict(sorted(states.items())), attempted, left, book.stopped, book.progress())
+    left = len(rows) - session.done
+    calls = session.spending.calls
+    return Edited(run.run_id, dict(sorted(states.items())), calls, left, session.stopped, session.progress())
 
 
 async def _edited(
-    space: Workspace, row: Staged, studio: Studio, seed: int | None, book: RunBook, *, keep_failed: bool
+    space: Workspace, row: Staged, edit_runner: EditRunner, seed: int | None, session: RunSession, *, keep_failed: bool
 ) -> Staged:
     """The row with what became of its edit."""
     said, idx = row.said, row.item.idx
@@ -152,22 +148,22 @@ async def _edited(
         state = NOT_NEEDED
     elif isinstance(said, Scored):
         try:
-            state, failed = await _made(space, row, said.value.edit_prompt, studio, seed)
+            state, failed = await _made(space, row, said.value.edit_prompt, edit_runner, seed)
         except StopAskingError as reached:
-            book.stop(str(reached))
+            session.stop(str(reached))
             return replace(row, edit=Reason.ABSTAINED.value)
     else:
         state = (said.reason if said is not None else Reason.ABSTAINED).value
     kept = not failed or keep_failed
-    book.done += kept
-    book.open += not kept
+    session.done += kept
+    session.open += not kept
     if state in tuple(Reason):
-        book.reasons[Reason(state)] += 1
+        session.reasons[Reason(state)] += 1
     original = original_of(space.originals, idx)
     return replace(row, edit=state if original is not None else Reason.BAD_MEDIA.value)
 
 
-async def _made(space: Workspace, row: Staged, instruction: str, studio: Studio, seed: int | None) -> tuple[str, bool]:
+async def _made(space: Workspace, row: Staged, instruction: str, edit_runner: EditRunner, seed: int | None) -> tuple[str, bool]:
     """The state of one edit, and whether its call failed."""
     item = row.item
     original = original_of(space.originals, item.idx)
@@ -186,7 +182,7 @@ async def _made(space: Workspace, row: Staged, instruction: str, studio: Studio,
         sample=1,
         seed=seed,
     )
-    made = await studio.make(task)
+    made = await edit_runner.make(task)
     if isinstance(made, Scored):
         return MADE, False
     return made.reason.value, made.reason in CALL_FAILED
@@ -201,14 +197,5 @@ def _run_row(space: Workspace, editor: Editor, rows: Sequence[Staged], seed: int
     reflect = space.run_of("reflect")
     name = digest("r3-edit", {"reflect": reflect, "editor": editor.version, "asked": asked, "seed": seed}, length=8)
     settings = {"reflect": reflect, "policy": space.policy, "editor": editor.name, "seed": seed}
-    return Run(
-        run_id=f"r3-edit-{name}",
-        suite="r3-edit",
-        subject_model=space.policy,
-        judge=editor.name,
-        judge_version=editor.version,
-        seed=seed,
-        settings=json.dumps(settings, sort_keys=True, ensure_ascii=False),
-        salon_version=version("salon-bench"),
-        started_at=datetime.now(UTC),
-    )
+    judge = (editor.name, editor.version)
+    return run_row(f"r3-edit-{name}", "r3-edit", subject=space.policy, judge=judge, seed=seed, settings=settings)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.r3_bench.questions import equivalent, words_version
 from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
 from salon_bench.suites.r3_bench.staged import said_from, staged_prompts
-from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, Worth
 from salon_taxonomy.answers import Unparsed, parse_r3
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -24,7 +24,7 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.generations import Generations
+    from salon_bench.suites.contract.generations import Generations
 
 S_REF: Final = "s_ref"
 _RULES_VERSION: Final = 1
@@ -47,7 +47,7 @@ class Explaining:
 
     name = "r3-explanations"
     pictures = PicturePolicy()
-    worth = Worth(take=_with_answer)
+    reward = RewardSpec(take=_with_answer)
 
     @property
     def version(self) -> str:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary, one_picture_cases
 from salon_bench.suites.r3_bench.questions import reflect, words_version
 from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
 from salon_bench.suites.r3_bench.staged import staged_prompts
-from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, Worth, one_picture_cases
 from salon_rewards import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.answers.reading import Fidelity, checked_fidelity
@@ -26,7 +26,7 @@ from salon_taxonomy.verdict import Scored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.generations import Generations
+    from salon_bench.suites.contract.generations import Generations
 
 VERDICT: Final = "verdict"
 """The dimension: 1 when the policy's verdict is the annotated one, else 0."""
@@ -50,7 +50,7 @@ class Reflecting:
     """
 
     pictures = PicturePolicy(most_pixels=_PIXELS)
-    worth = Worth(lambda row: row.value if row.dimension == VERDICT else None, answers=True)
+    reward = RewardSpec(lambda row: row.value if row.dimension == VERDICT else None, answers=True)
 
     def __init__(self, fidelity: Fidelity = "paper") -> None:
         self.fidelity = checked_fidelity(fidelity)

@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from salon_bench.suites.contract.table_rows import Rows, TableRow, unique_rows
 from salon_bench.suites.r3_bench.replies import MOST_QUESTIONS
-from salon_bench.suites.table_rows import Rows, TableRow, unique_rows
 
 _LONGEST_ID: Final = 200
 _LONGEST_TEXT: Final = 8000

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.r3_bench.rows import Category
-from salon_bench.suites.suite import Summary
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from salon_bench.suites.contract.suite import SuitePrompt
+from salon_bench.suites.contract.table_rows import Rows, TableRow, unique_rows
 from salon_bench.suites.r3_bench.rows import Item, item_of
-from salon_bench.suites.suite import SuitePrompt
-from salon_bench.suites.table_rows import Rows, TableRow, unique_rows
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt

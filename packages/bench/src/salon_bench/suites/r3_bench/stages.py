@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from salon_bench.running.folding import fold_here
-from salon_bench.running.ledger import Fold
-from salon_bench.running.limits import Limits
-from salon_bench.running.plan import Subject, planned
-from salon_bench.running.progress import Watcher
-from salon_bench.running.runner import Outcome, Pace, Runner
-from salon_bench.running.standing import rows_of
-from salon_bench.running.start import FinishedError, execute
-from salon_bench.running.summaries import summaries
+from salon_bench.runs.checkpoint import Fold, fold_here
+from salon_bench.runs.limits import Limits
+from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.progress import Watcher
+from salon_bench.runs.session import FinishedError, Outcome, RunSession
+from salon_bench.runs.suite_runner import Pace, execute
+from salon_bench.runs.view import RunView
+from salon_bench.suites.contract.suite import Suite, Summary
 from salon_bench.suites.r3_bench.editing import said_by, write_explanations
 from salon_bench.suites.r3_bench.explaining import Explaining
 from salon_bench.suites.r3_bench.reflecting import Reflecting
 from salon_bench.suites.r3_bench.verifying import Verifying
 from salon_bench.suites.r3_bench.workspace import Workspace
-from salon_bench.suites.suite import Suite, Summary
 from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
@@ -46,7 +44,7 @@ class StageOptions:
         keep_lost: questions without a reply are unscored for good.
         watcher: told how it goes.
         fold: who folds the journals.
-        on_start: given the runner before it starts, to be able to stop it.
+        on_start: receives the session before it starts, to be able to stop it.
         fidelity: which rules read the policy's replies (stage ``reflect``): the paper's, or the released script's.
     """
 
@@ -57,7 +55,7 @@ class StageOptions:
     keep_lost: bool = False
     watcher: Watcher | None = None
     fold: Fold = fold_here
-    on_start: Callable[[Runner], None] | None = None
+    on_start: Callable[[RunSession], None] | None = None
     fidelity: Fidelity = "paper"
 
 
@@ -73,7 +71,7 @@ async def run_stage(
 
     Raises:
         InputError: for a stage that is none, or when the stage before was not run.
-        SalonError: as :func:`salon_bench.running.start.execute`.
+        SalonError: as :func:`salon_bench.runs.suite_runner.execute`.
     """
     if stage not in _SUITES:
         raise InputError("no stage that asks a judge", value=stage, allowed=_SUITES)
@@ -107,7 +105,8 @@ async def run_stage(
         outcome = None
     if stage == "reflect":
         run_id = plan.plan.run_id
-        write_explanations(space, said_by(rows_of(store, "scores", run_id), rows_of(store, "assessments", run_id)))
+        view = RunView(store, run_id)
+        write_explanations(space, said_by(view.scores, view.assessments))
     return outcome
 
 
@@ -121,7 +120,7 @@ def stage_summaries(space: Workspace, store: Path) -> dict[str, Summary]:
     for stage, kind in _SUITES.items():
         if stage in space.runs:
             suite: Suite = kind()
-            for each in summaries(suite, store, space.runs[stage]):
+            for each in RunView(store, space.runs[stage]).summaries(suite):
                 found[stage] = each.summary
     if not found:
         raise InputError("no stage of this folder has rows yet", source=space.folder)

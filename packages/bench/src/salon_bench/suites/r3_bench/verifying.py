@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.generations import Generated
+from salon_bench.suites.contract.generations import Generated
+from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary, whole_case_id
 from salon_bench.suites.r3_bench.questions import check, words_version
 from salon_bench.suites.r3_bench.scoring import SIDES, changes, gain, lines_of, summary_of
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, staged_prompts
-from salon_bench.suites.suite import Case, Examination, SuitePrompt, Summary, Worth, whole_case_id
 from salon_taxonomy.digest import digest
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.generations import Generations
+    from salon_bench.suites.contract.generations import Generations
 
 S_RECT: Final = "s_rect"
 BEFORE, AFTER = SIDES
@@ -43,7 +43,7 @@ class Verifying:
     name = "r3-images"
     picture_names = ("before", "after")
     pictures = PicturePolicy(most_pixels=_PIXELS)
-    worth = Worth(why_not="it compares pictures before and after an edit; the reward 'rectification' has edits made")
+    reward = RewardSpec(why_not="it compares pictures before and after an edit; the reward 'rectification' has edits made")
 
     @property
     def version(self) -> str:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from salon_bench.suites.generations import PICTURE_SUFFIXES
+from salon_bench.suites.contract.generations import PICTURE_SUFFIXES
 from salon_bench.suites.r3_bench.rows import Item
 from salon_bench.suites.r3_bench.staged import Staged, read_staged, write_staged
 from salon_taxonomy.errors import InputError

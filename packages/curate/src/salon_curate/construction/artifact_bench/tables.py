@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.suites.artifact_bench.rows import LEVEL_NAMES, TAXONOMY, Level
-from salon_bench.suites.table_rows import TableRow, table_rows
+from salon_bench.suites.contract.table_rows import TableRow, table_rows
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magicbench.subjects import SubCategory
-from salon_bench.suites.templates import Templates
 from salon_curate.construction.magicbench_prompts.composer import Brief, ComposedPrompt, briefs
 from salon_curate.construction.magicbench_prompts.library import Library
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed

@@ -7,15 +7,15 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from salon_bench.media import PicturePolicy, PictureShelf
-from salon_bench.running.pictures import with_pictures
+from salon_bench.media import PictureCache, PicturePolicy
+from salon_bench.runs.pictures import with_pictures
+from salon_bench.suites.contract.suite import Case, RunContext, Summary
+from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
 from salon_bench.suites.prism.scoring import CONFIDENCE, POINTS, REPLICATES, SEED, Floats
 from salon_bench.suites.prism.text_check.matching import TextMatch, compare
 from salon_bench.suites.prism.text_check.quoted import quoted_texts
 from salon_bench.suites.prism.text_check.reader import TextReader
 from salon_bench.suites.prism.tracks import Track
-from salon_bench.suites.suite import Case, Judging, Summary
-from salon_bench.suites.summary_columns import SUMMARY_COLUMNS
 from salon_ranking.intervals import percentile_interval
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Score
@@ -40,10 +40,10 @@ def check_text(cases: Iterable[Case], reader: TextReader, *, run_id: str = "ocr"
         reader: what reads the pictures.
         run_id: the run under which the rows are written.
     """
-    judging = Judging(run_id, reader.name, digest("text check", {"reader": reader.version, "rules": _RULES_VERSION}))
+    context = RunContext(run_id, reader.name, digest("text check", {"reader": reader.version, "rules": _RULES_VERSION}))
     for case in cases:
         if case.facts.get("track") == Track.TEXT_RENDERING:
-            yield from _rows(replace(case, judging=judging), reader)
+            yield from _rows(replace(case, context=context), reader)
 
 
 def summarize_text(scores: pl.DataFrame, *, replicates: int = REPLICATES, seed: int = SEED) -> Summary:
@@ -84,7 +84,7 @@ def _verdict(case: Case, reader: TextReader) -> tuple[Case, TextMatch] | Unscore
     expected = quoted_texts(case.prompt.text)
     if not expected:
         return Unscored(Reason.ABSTAINED, "the prompt puts no text in quotation marks")
-    shown, _ = with_pictures(case, PicturePolicy(), PictureShelf(most_bytes=0))
+    shown, _ = with_pictures(case, PicturePolicy(), PictureCache(most_bytes=0))
     if shown.problem is not None:
         return shown.problem
     return shown, compare(expected, reader.read(shown.image.data or b""))

@@ -1,0 +1,156 @@
+"""Battles: two files, four answers (MEF, section 5.1.1); with anchors, qualification tests and audits among them.
+
+| kind | shown to | counts on boards |
+| --- | --- | --- |
+| ``battle`` | everybody | yes |
+| ``anchor`` | everybody, 5 % of tasks: a pair whose winner is known | no; tests raters |
+| ``qualification`` | experts, before their first battle and again when the certificate ends | no |
+| ``audit`` | auditors: a quarter of the experts' battles, judged again | no; tests experts |
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+from typing import Any, Final
+
+from pydantic import JsonValue
+from sqlalchemy import Connection
+
+from salon_arena import quality
+from salon_arena.board import LiveBoard
+from salon_arena.errors import RefusedError
+from salon_arena.material import KnownPair, Material
+from salon_arena.planner import Planned, Planner
+from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, seen_among
+from salon_taxonomy.records import Mode, Side
+
+CHOICES: Final = ("left", "right", "both_good", "both_bad")
+ANCHOR_SHARE: Final = 0.05
+"""MEF, sections 3 and 5.1.2."""
+_TRIED: Final = 64
+
+
+@dataclass(frozen=True)
+class BattleRules:
+    """What tests the raters of an arena.
+
+    Attributes:
+        anchors: pairs whose winner is known; one in twenty tasks is one of them.
+        qualification: pairs that experts must judge as the panel did, before they vote; empty: no test.
+        anchors_first: a public rater's votes count on the board after so many answered anchors.
+        certified_days: after so many days an expert is tested again.
+        suspended_days: how long an expert who failed a test or an audit gets no tasks.
+    """
+
+    anchors: Sequence[KnownPair] = ()
+    qualification: Sequence[KnownPair] = ()
+    anchors_first: int = 1
+    certified_days: float = 180.0
+    suspended_days: float = 7.0
+
+
+@dataclass
+class BattleTask:
+    """Deals battles. Its methods run on the writer thread.
+
+    Args:
+        material: what is compared.
+        board: the counts that the planner works from.
+        mode: ``public`` or ``expert``.
+        rules: see :class:`BattleRules`.
+        seed: of the plan and of the anchors.
+    """
+
+    material: Material
+    board: LiveBoard
+    mode: str = Mode.PUBLIC.value
+    rules: BattleRules = field(default_factory=BattleRules)
+    seed: int = 0
+    page: str = "battle.html.jinja"
+
+    def __post_init__(self) -> None:
+        """Make the plan."""
+        self._planner = Planner(self.material, self.board.counts, seed=self.seed)
+        self._random = Random(f"anchors {self.seed}")  # noqa: S311 - which pair is shown, no secret
+
+    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
+        """``qualifying`` with the number of pairs left, for an expert who has yet to pass; else ``work``."""
+        if not self._must_qualify(connection, rater, now):
+            return {"state": "work"}
+        left = len(self.rules.qualification) - quality.tested(connection, rater.rater_id)
+        return {"state": "qualifying", "left": left}
+
+    def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
+        """Battles and, one in twenty, anchors; for auditors what experts judged; tests for an expert who has yet to pass."""
+        if rater.role == "auditor":
+            return quality.audits(connection, rater.rater_id, missing, self._random, self.rules.suspended_days)
+        if self._must_qualify(connection, rater, now):
+            return self._tests(connection, rater, missing)
+        drafts: list[Draft] = []
+        taken: set[str] = set()
+        for _ in range(missing):
+            draft = self._anchor(connection, rater, taken) if self._random.random() < ANCHOR_SHARE else None
+            draft = draft or self._battle(connection, rater, taken)
+            if draft is None:
+                break
+            drafts.append(draft)
+            taken.add(draft.subject)
+        return drafts
+
+    def shown(self, payload: Payload) -> dict[str, Any]:
+        """Whether pictures or videos are compared."""
+        return {"media_kind": self.material.kind}
+
+    def check(self, payload: Payload, choice: JsonValue) -> str:
+        """One of the four answers."""
+        if not isinstance(choice, str) or choice not in CHOICES:
+            raise RefusedError(422, "bad_answer")
+        return choice
+
+    def _must_qualify(self, connection: Connection, rater: Rater, now: int) -> bool:
+        if self.mode != Mode.EXPERT.value or rater.role != "rater" or not self.rules.qualification:
+            return False
+        return not quality.certified(connection, rater.rater_id, now, self.rules.certified_days)
+
+    def _battle(self, connection: Connection, rater: Rater, taken: set[str]) -> Draft | None:
+        planned = self._planner.draw(connection, rater.rater_id, taken)
+        if planned is None:
+            return None
+        return Draft("battle", planned.pair, self._payload(planned))
+
+    def _anchor(self, connection: Connection, rater: Rater, taken: set[str]) -> Draft | None:
+        """A random anchor that the rater has not had; tried among at most 64."""
+        if not self.rules.anchors:
+            return None
+        some = self._random.sample(self.rules.anchors, min(_TRIED, len(self.rules.anchors)))
+        seen = seen_among(connection, rater.rater_id, [known.pair for known in some]) | taken
+        known = next((known for known in some if known.pair not in seen), None)
+        return None if known is None else self._known("anchor", known, known.pair)
+
+    def _tests(self, connection: Connection, rater: Rater, missing: int) -> list[Draft]:
+        """The pairs of the test that this round has not had, in the order of the file."""
+        number = quality.rounds(connection, rater.rater_id) + 1
+        subjects = {f"qualification\x1f{number}\x1f{known.pair}": known for known in self.rules.qualification}
+        seen = seen_among(connection, rater.rater_id, list(subjects))
+        left = islice((item for item in subjects.items() if item[0] not in seen), missing)
+        test = {"pairs_of_test": len(subjects), "suspended_days": self.rules.suspended_days}
+        return [self._known("qualification", known, subject, **test) for subject, known in left]
+
+    def _known(self, kind: str, known: KnownPair, subject: str, **more: Any) -> Draft:
+        shown = self._random.choice(list(Side))
+        a_left = shown is Side.LEFT
+        planned = Planned(*((known.a, known.b) if a_left else (known.b, known.a)), shown, None, None)
+        return Draft(kind, subject, self._payload(planned, expected=known.winner.value, **more))
+
+    def _payload(self, planned: Planned, **more: Any) -> dict[str, Any]:
+        a, b = (planned.left, planned.right) if planned.model_a_shown is Side.LEFT else (planned.right, planned.left)
+        return {
+            **prompt_payload(self.material.prompts[a.prompt_id], (planned.left, planned.right)),
+            "model_a": a.model,
+            "model_b": b.model,
+            "side_a_shown": planned.model_a_shown.value,
+            "plan_rule": planned.rule,
+            "plan_stream": planned.stream,
+            **more,
+        }

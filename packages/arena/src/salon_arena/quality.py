@@ -1,0 +1,260 @@
+"""Quality of raters: qualification, re-certification, audits, and the checks that run while people vote.
+
+Qualification (MEF, section 5.1.2): at least 85 % agreement with the panel and Cohen's κ above 0.8. Audits: a quarter of each
+expert's battles is judged again by an auditor. The checks are those of ``salon raters``, with its thresholds.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from random import Random
+from threading import Lock
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import Connection, delete, func, insert, select
+
+from salon_arena.database import ANSWERS, ASSIGNMENTS, CERTIFICATES, FLAGS, RATERS, SETTLED, ArenaDatabase
+from salon_arena.people import suspend
+from salon_arena.tasks import Draft, instant, seen_among
+from salon_ranking.agreement import UndefinedError, cohen_kappa
+from salon_ranking.raters import RaterPolicy, audit_sample, check_raters
+from salon_ranking.shares import wilson_interval
+from salon_taxonomy.records import Side
+
+DAY: Final = 86_400_000_000
+"""Microseconds."""
+AUDIT_SHARE: Final = 0.25
+"""MEF, section 5.1.2."""
+AUDITS_WANTED: Final = 8
+"""Fewer audits of one expert decide nothing."""
+POLICY: Final = RaterPolicy()
+
+
+# Qualification
+
+
+def rounds(connection: Connection, rater_id: str) -> int:
+    """How many qualification tests the expert has finished."""
+    mine = CERTIFICATES.c.rater_id == rater_id
+    return connection.execute(select(func.count()).select_from(CERTIFICATES).where(mine)).scalar_one()
+
+
+def tested(connection: Connection, rater_id: str) -> int:
+    """How many pairs of the present test the expert has answered."""
+    return len(_test_answers(connection, rater_id, rounds(connection, rater_id) + 1))
+
+
+def certified(connection: Connection, rater_id: str, now: int, days: float) -> bool:
+    """Whether the expert's last test was passed less than ``days`` ago."""
+    last = (
+        select(CERTIFICATES.c.passed, CERTIFICATES.c.at)
+        .where(CERTIFICATES.c.rater_id == rater_id)
+        .order_by(CERTIFICATES.c.round.desc())
+    )
+    row = connection.execute(last.limit(1)).first()
+    return row is not None and row.passed and row.at > now - days * DAY
+
+
+def certify(connection: Connection, rater_id: str, wanted: int, now: int, suspended_days: float) -> None:
+    """Write the certificate when the last pair of a test was answered; who fails is suspended, and then tested again."""
+    number = rounds(connection, rater_id) + 1
+    answers = _test_answers(connection, rater_id, number)
+    if len(answers) < wanted:
+        return
+    given, expected = zip(*answers, strict=True)
+    agreement = sum(one == other for one, other in answers) / len(answers)
+    try:
+        kappa = cohen_kappa(list(given), list(expected))
+    except UndefinedError:
+        kappa = None
+    passed = agreement >= POLICY.qualification_share and kappa is not None and kappa > POLICY.qualification_kappa
+    row = {"rater_id": rater_id, "round": number, "at": now, "agreement": agreement, "kappa": kappa, "passed": passed}
+    connection.execute(insert(CERTIFICATES), row)
+    if not passed:
+        suspend(connection, [rater_id], now + int(suspended_days * DAY))
+
+
+def _test_answers(connection: Connection, rater_id: str, number: int) -> list[tuple[str, str]]:
+    """Given and expected outcome of each answered pair of a round, as first, second, or a kind of tie."""
+    query = (
+        select(SETTLED.c.winner, ASSIGNMENTS.c.payload)
+        .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
+        .where((SETTLED.c.rater_id == rater_id) & (SETTLED.c.kind == "qualification"))
+        .where(ASSIGNMENTS.c.subject.startswith(f"qualification\x1f{number}\x1f", autoescape=True))
+    )
+    rows = [(winner, json.loads(text)) for winner, text in connection.execute(query)]
+    return [(_named(winner, payload), _named(payload["expected"], payload)) for winner, payload in rows]
+
+
+def _named(winner: str, payload: dict[str, Any]) -> str:
+    """The outcome with the winner's name, so that it does not matter who was called A; ties keep their kind."""
+    return {"model_a": f"\x1f{payload['model_a']}", "model_b": f"\x1f{payload['model_b']}"}.get(winner, winner)
+
+
+# Audits
+
+
+def audits(connection: Connection, auditor: str, missing: int, random: Random, suspended_days: float) -> list[Draft]:
+    """Battles of the audit sample that nobody has audited and that this auditor has not seen, sides exchanged or not by lot."""
+    query = select(SETTLED.c.assignment_id, SETTLED.c.rater_id).where(SETTLED.c.kind == "battle").order_by(SETTLED.c.number)
+    rows = list(connection.execute(query))
+    if not rows:
+        return []
+    frame = pl.DataFrame({"battle_id": [row[0] for row in rows], "rater_id": [row[1] for row in rows]})
+    drawn = audit_sample(frame, share=AUDIT_SHARE)
+    audited = set(connection.execute(_audited()).scalars())
+    drafts: list[Draft] = []
+    for assignment_id, rater_id in drawn.iter_rows():
+        if assignment_id in audited or rater_id == auditor:
+            continue
+        this = select(ASSIGNMENTS.c.subject, ASSIGNMENTS.c.payload).where(ASSIGNMENTS.c.assignment_id == assignment_id)
+        row = connection.execute(this).one()
+        if row.subject in {draft.subject for draft in drafts} or seen_among(connection, auditor, [row.subject]):
+            continue
+        payload = json.loads(row.payload)
+        shown = _mirrored(payload) if random.random() < 0.5 else payload
+        more = {"audits": assignment_id, "audited_rater": rater_id, "suspended_days": suspended_days}
+        drafts.append(Draft("audit", row.subject, {**shown, **more}))
+        if len(drafts) == missing:
+            break
+    return drafts
+
+
+def _audited() -> Any:
+    live = (ASSIGNMENTS.c.kind == "audit") & (ASSIGNMENTS.c.state != "void")
+    return select(func.json_extract(ASSIGNMENTS.c.payload, "$.audits")).where(live)
+
+
+def _mirrored(payload: dict[str, Any]) -> dict[str, Any]:
+    """The same battle with its sides exchanged.
+
+    Example:
+        >>> _mirrored({"side_a_shown": "left", "files": [1, 2]})
+        {'side_a_shown': 'right', 'files': [2, 1]}
+    """
+    other = Side.RIGHT if payload["side_a_shown"] == Side.LEFT.value else Side.LEFT
+    return {**payload, "side_a_shown": other.value, "files": payload["files"][::-1]}
+
+
+def audit_agreement(connection: Connection, rater_id: str) -> tuple[int, int]:
+    """Of an expert's audited battles: how many, and in how many the auditor gave the same answer."""
+    again, first = SETTLED.alias("again"), SETTLED.alias("first")
+    audited = func.json_extract(ASSIGNMENTS.c.payload, "$.audits")
+    query = (
+        select(again.c.winner, first.c.winner)
+        .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == again.c.assignment_id)
+        .join(first, first.c.assignment_id == audited)
+        .where((again.c.kind == "audit") & (first.c.rater_id == rater_id))
+    )
+    rows = list(connection.execute(query))
+    return len(rows), sum(one == other for one, other in rows)
+
+
+def judge_audits(connection: Connection, rater_id: str, now: int, suspended_days: float) -> None:
+    """Suspend an expert when even the upper end of the Wilson interval of audited agreement is below the anchors' share.
+
+    The certificate ends with it: after the suspension comes a new test.
+    """
+    count, met = audit_agreement(connection, rater_id)
+    if count < AUDITS_WANTED:
+        return
+    _, high = wilson_interval(pl.Series([met]), pl.Series([count]), POLICY.confidence)
+    if high[0] < POLICY.anchor_share:
+        suspend(connection, [rater_id], now + int(suspended_days * DAY))
+        row = {"rater_id": rater_id, "round": rounds(connection, rater_id) + 1, "at": now, "agreement": met / count}
+        connection.execute(insert(CERTIFICATES), {**row, "kappa": None, "passed": False})
+
+
+# Checks of all raters
+
+
+class LiveChecks:
+    """Runs the checks of ``salon raters`` on all settled votes, and keeps the flags in the database.
+
+    Args:
+        database: the arena's.
+        changed: called after flags were written.
+    """
+
+    def __init__(self, database: ArenaDatabase, changed: Callable[[], None]) -> None:
+        self._database = database
+        self._changed = changed
+        self._lock = Lock()
+        self._last = 0
+        self._frame = pl.DataFrame()
+
+    def run(self) -> int:
+        """Check all raters if there are new votes; returns how many are flagged."""
+        with self._lock:
+            rows = self._database.read(lambda connection: _votes_after(connection, self._last))
+            if rows:
+                self._last = rows[-1][0]
+                new = pl.DataFrame([row for _, row in rows], schema_overrides=_TYPES, infer_schema_length=None)
+                self._frame = pl.concat([self._frame, new]) if self._frame.height else new
+                report = check_raters(self._frame, POLICY)
+                findings = [{**row, "explanation": row["explanation"] or ""} for row in report.findings.to_dicts()]
+                self._database.write(lambda connection: _write_flags(connection, findings)).result()
+                self._changed()
+        return self._database.read(lambda connection: len(flagged(connection)))
+
+
+_TYPES: Final = {"expected_winner": pl.String, "generation_a": pl.String, "generation_b": pl.String, "prompt_id": pl.String}
+
+
+def flagged(connection: Connection) -> set[str]:
+    """Ids of the raters whose votes boards leave out."""
+    return set(connection.execute(select(FLAGS.c.rater_id)).scalars())
+
+
+def overview(connection: Connection) -> list[str]:
+    """One line per rater: answers, last test, audits, suspension, flags."""
+    counts = select(SETTLED.c.rater_id, func.count()).group_by(SETTLED.c.rater_id)
+    answered: dict[str, int] = dict(connection.execute(counts).all())
+    reasons: dict[str, list[str]] = {}
+    for rater_id, reason in connection.execute(select(FLAGS.c.rater_id, FLAGS.c.reason)):
+        reasons.setdefault(rater_id, []).append(reason)
+    tests = connection.execute(select(CERTIFICATES).order_by(CERTIFICATES.c.round))
+    last = {row.rater_id: row for row in tests}
+    lines = []
+    for row in connection.execute(select(RATERS).order_by(RATERS.c.created_at, RATERS.c.rater_id)):
+        parts = [f"{row.rater_id}: {row.role}, {answered.get(row.rater_id, 0):,} settled"]
+        if (test := last.get(row.rater_id)) is not None:
+            parts.append(f"{'passed' if test.passed else 'failed'} test {test.round} with {test.agreement:.0%}")
+        audited, met = audit_agreement(connection, row.rater_id)
+        parts += [f"{met} of {audited} audits agree"] if audited else []
+        if row.suspended_until:
+            parts.append(f"suspended until {datetime.fromtimestamp(row.suspended_until / 1e6, UTC):%Y-%m-%d}")
+        parts += [f"flagged: {', '.join(reasons[row.rater_id])}"] if row.rater_id in reasons else []
+        lines.append("; ".join(parts))
+    return lines
+
+
+def _write_flags(connection: Connection, findings: list[dict[str, Any]]) -> None:
+    connection.execute(delete(FLAGS))
+    if findings:
+        connection.execute(insert(FLAGS), findings)
+
+
+def _votes_after(connection: Connection, last: int) -> list[tuple[int, dict[str, Any]]]:
+    """Settled battles and anchors with the columns that the checks read."""
+    query = (
+        select(SETTLED.c.number, SETTLED.c.rater_id, SETTLED.c.kind, SETTLED.c.winner, ASSIGNMENTS.c.payload)
+        .add_columns(ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
+        .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
+        .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+        .where((SETTLED.c.number > last) & SETTLED.c.kind.in_(["battle", "anchor"]))
+        .order_by(SETTLED.c.number)
+    )
+    found = []
+    for row in connection.execute(query):
+        payload = json.loads(row.payload)
+        answered = instant(row.received_at)
+        left, right = (f"{file['model']}\x1f{file['sample']}" for file in payload["files"])
+        a, b = (left, right) if payload["side_a_shown"] == "left" else (right, left)
+        vote = {name: payload[name] for name in ("prompt_id", "model_a", "model_b", "side_a_shown")}
+        vote |= {"rater_id": row.rater_id, "winner": row.winner, "generation_a": a, "generation_b": b}
+        vote |= {"is_anchor": row.kind == "anchor", "expected_winner": payload.get("expected")}
+        vote |= {"started_at": answered - timedelta(milliseconds=row.elapsed_ms), "answered_at": answered}
+        found.append((row.number, vote))
+    return found

@@ -1,0 +1,63 @@
+"""Answers become final: 10 s after they were given, or with the rater's next one. What follows from a final answer is here."""
+
+import json
+from concurrent.futures import Future
+from typing import Any, Final
+
+from sqlalchemy import Connection, insert, select, update
+
+from salon_arena import quality
+from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
+from salon_taxonomy.records import Side, Winner
+
+UNDO_SECONDS: Final = 10
+_SECOND: Final = 1_000_000
+
+
+def settle_due(database: ArenaDatabase, now: int) -> "Future[int]":
+    """Settle every answer that was given more than 10 s before ``now`` (microseconds since 1970); returns how many."""
+    due = ASSIGNMENTS.c.answered_at <= now - UNDO_SECONDS * _SECOND
+    return database.write(lambda connection: settle(connection, due, now))
+
+
+def settle(connection: Connection, which: Any, now: int) -> int:
+    """Settle the answered tasks among ``which``, oldest first; returns how many."""
+    query = (
+        select(ASSIGNMENTS, ANSWERS.c.choice)
+        .join(ANSWERS, ANSWERS.c.answer_id == ASSIGNMENTS.c.answer_id)
+        .where(which & (ASSIGNMENTS.c.state == "answered"))
+        .order_by(ASSIGNMENTS.c.answered_at)
+    )
+    rows = list(connection.execute(query))
+    for row in rows:
+        payload = json.loads(row.payload)
+        key = {name: getattr(row, name) for name in ("assignment_id", "answer_id", "rater_id", "kind")}
+        connection.execute(insert(SETTLED), {**key, "settled_at": now, **_counted(payload, row.choice)})
+        done = update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id == row.assignment_id).values(state="settled")
+        connection.execute(done)
+        if row.kind == "qualification":
+            quality.certify(connection, row.rater_id, payload["pairs_of_test"], now, payload["suspended_days"])
+        elif row.kind == "audit":
+            quality.judge_audits(connection, payload["audited_rater"], now, payload["suspended_days"])
+    return len(rows)
+
+
+def _counted(payload: dict[str, Any], choice: str) -> dict[str, Any]:
+    """The columns that boards count; none for work that is no battle."""
+    if "model_a" not in payload:
+        return {}
+    winner = winner_of(choice, payload["side_a_shown"]).value
+    names = {"stream": "plan_stream", "model_a": "model_a", "model_b": "model_b", "scenario": "scenario"}
+    return {"winner": winner, **{column: payload[name] for column, name in names.items()}}
+
+
+def winner_of(choice: str, model_a_shown: str) -> Winner:
+    """Translate an answer about sides into one about models.
+
+    Example:
+        >>> winner_of("left", "right").value, winner_of("both_bad", "left").value
+        ('model_b', 'both_bad')
+    """
+    if choice in (Side.LEFT.value, Side.RIGHT.value):
+        return Winner.MODEL_A if choice == model_a_shown else Winner.MODEL_B
+    return Winner(choice)

@@ -1,0 +1,26 @@
+// The page on which a person agrees and joins. An invite may come behind the # of the address, which browsers do not send.
+const form = document.getElementById("join"), message = document.getElementById("message");
+const WORDS = {
+  invite: "This invite is not valid, or was used already.",
+  too_many: "Too many people joined from your network. Try again in an hour.",
+  consent: "The text has changed. Load the page again.",
+};
+const invite = document.getElementById("invite");
+if (invite && location.hash.length > 1) {
+  invite.value = decodeURIComponent(location.hash.slice(1));
+  history.replaceState(null, "", location.pathname);
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const body = { consent: form.dataset.version, occupation: form.elements.occupation.value || null, invite: invite ? invite.value.trim() : null };
+  message.textContent = "";
+  try {
+    const reply = await fetch("/session", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    if (reply.ok) return location.replace("/");
+    const { error } = await reply.json();
+    message.textContent = WORDS[error] ?? "This did not work. Try again.";
+  } catch {
+    message.textContent = "No connection. Try again.";
+  }
+});

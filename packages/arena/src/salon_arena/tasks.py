@@ -1,0 +1,127 @@
+"""What every kind of work has in common: what comes next for a rater, what the page learns of it, which answers it takes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import JsonValue
+from sqlalchemy import Connection, select
+
+from salon_arena.database import ASSIGNMENTS
+from salon_bench.suites.contract.generations import Generated
+from salon_taxonomy.records import Prompt
+from salon_taxonomy.visible_text import visible
+
+if TYPE_CHECKING:
+    from salon_arena.board import LiveBoard
+
+Payload = Mapping[str, Any]
+"""What was shown, as JSON: prompt, files, and whatever the kind of task needs to read its answer later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """A person who answers.
+
+    Attributes:
+        rater_id: random; nothing about the person.
+        role: ``rater`` or ``auditor``.
+        suspended_until: microseconds since 1970; 0 for a rater who may answer.
+    """
+
+    rater_id: str
+    role: str
+    suspended_until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One task that is about to be leased to a rater.
+
+    Attributes:
+        kind: ``battle``, ``anchor``, ``qualification``, ``audit``, ``panel``, ``check`` or ``label``.
+        subject: what is judged; no rater gets one twice.
+        payload: see :data:`Payload`.
+    """
+
+    kind: str
+    subject: str
+    payload: Payload
+
+
+class Task(Protocol):
+    """One kind of work. Its methods run on the writer thread, within a transaction."""
+
+    page: str
+    """The page's template."""
+
+    @property
+    def board(self) -> "LiveBoard | None":
+        """What the answers add up to; None for work without a board."""
+        ...
+
+    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
+        """What the page says of the rater's progress beyond votes; ``state`` is ``work`` or why there is none."""
+        ...
+
+    def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
+        """At most ``missing`` tasks that this rater has not had."""
+        ...
+
+    def shown(self, payload: Payload) -> dict[str, Any]:
+        """What the page learns beyond prompt and media. Contains nothing about models."""
+        ...
+
+    def check(self, payload: Payload, choice: JsonValue) -> str:
+        """The text of an answer as it is stored.
+
+        Raises:
+            RefusedError: 422 for an answer that does not fit the task.
+        """
+        ...
+
+
+def prompt_payload(prompt: Prompt, files: Sequence[Generated]) -> dict[str, Any]:
+    """The part of a payload that all tasks have."""
+    return {
+        "prompt_id": prompt.prompt_id,
+        "prompt": prompt.text,
+        "language": prompt.language,
+        "scenario": prompt.scenario,
+        "labels": list(prompt.labels),
+        "files": [
+            {"model": file.model, "sample": file.sample, "path": str(file.path.absolute()), "root": str(file.root.absolute())}
+            for file in files
+        ],
+    }
+
+
+def files_of(payload: Payload) -> list[Generated]:
+    """The files of a task, in the order in which they are shown."""
+    return [
+        Generated(payload["prompt_id"], file["model"], file["sample"], Path(file["path"]), Path(file["root"]))
+        for file in payload["files"]
+    ]
+
+
+def prompt_shown(payload: Payload) -> dict[str, str]:
+    """The prompt as the page gets it: control and direction characters made visible."""
+    return {"prompt": visible(payload["prompt"], prose=True), "language": payload["language"] or ""}
+
+
+def seen_among(connection: Connection, rater_id: str, subjects: Sequence[str]) -> set[str]:
+    """Those of ``subjects`` that the rater had before."""
+    mine = (ASSIGNMENTS.c.rater_id == rater_id) & ASSIGNMENTS.c.subject.in_(subjects)
+    return set(connection.execute(select(ASSIGNMENTS.c.subject).where(mine)).scalars())
+
+
+def instant(microseconds: int) -> datetime:
+    """A time of the database, exactly.
+
+    Example:
+        >>> instant(1_500_000).isoformat()
+        '1970-01-01T00:00:01.500000+00:00'
+    """
+    return datetime.fromtimestamp(microseconds // 1_000_000, UTC) + timedelta(microseconds=microseconds % 1_000_000)

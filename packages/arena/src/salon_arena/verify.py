@@ -1,0 +1,86 @@
+"""The chain of answers: each row commits to all rows before it, so none can be changed or taken out unnoticed.
+
+    chain_0 = "",   chain_n = SHA-256(chain_{n-1} ‖ canonical JSON of row n)
+
+The row commits to what the rater sent, to which task, and when it arrived. It holds no name, so erasing a person changes none.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, select
+
+from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
+from salon_arena.settling import winner_of
+
+COLUMNS: Final = ("answer_id", "assignment_id", "version", "body", "choice", "elapsed_ms", "received_at", "supersedes")
+"""What a link commits to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was found.
+
+    Attributes:
+        answers: rows of the chain.
+        head: the last value of the chain; once it is published, a changed row shows.
+        problems: a sentence for each row that does not fit; empty when all fit.
+    """
+
+    answers: int
+    head: str
+    problems: tuple[str, ...]
+
+
+def link(before: str, row: Mapping[str, Any]) -> str:
+    """Return the chain value of a row, from the value before it.
+
+    Example:
+        >>> row = dict.fromkeys(COLUMNS, 1)
+        >>> link("", row) == link("", row) != link("", {**row, "choice": "left"})
+        True
+    """
+    text = json.dumps([row[name] for name in COLUMNS], ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(before.encode() + text.encode()).hexdigest()
+
+
+def last_link(connection: Connection) -> str:
+    """Return the last value of the chain; empty before the first answer."""
+    return connection.execute(select(ANSWERS.c.chain).order_by(ANSWERS.c.number.desc()).limit(1)).scalar_one_or_none() or ""
+
+
+def verify_answers(database: ArenaDatabase, *, head: str | None = None) -> Verified:
+    """Compute the chain again, and compare every settled vote with the answer it was made from.
+
+    Args:
+        database: the arena's; it may be in use.
+        head: a value of the chain that was published earlier; it must be in the chain.
+    """
+    return database.read(lambda connection: _verified(connection, head))
+
+
+def _verified(connection: Connection, head: str | None) -> Verified:
+    problems: list[str] = []
+    before, count, found = "", 0, head is None
+    last: dict[str, tuple[str, str]] = {}
+    for row in connection.execute(select(ANSWERS).order_by(ANSWERS.c.number)):
+        count += 1
+        expected = link(before, {name: getattr(row, name) for name in COLUMNS})
+        if row.chain != expected:
+            problems.append(f"answer {row.number} does not continue the chain")
+        before = row.chain
+        found = found or row.chain == head
+        last[row.assignment_id] = (row.answer_id, row.choice)
+    if not found:
+        problems.append("the given head is not in the chain")
+    sides = select(SETTLED, ASSIGNMENTS.c.payload).join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
+    for row in connection.execute(sides.order_by(SETTLED.c.number)):
+        answer_id, choice = last.get(row.assignment_id, ("", ""))
+        if answer_id != row.answer_id:
+            problems.append(f"settled vote {row.number} is not the last answer of its task")
+        elif row.winner is not None and row.winner != winner_of(choice, json.loads(row.payload)["side_a_shown"]):
+            problems.append(f"settled vote {row.number} counts another winner than was answered")
+    return Verified(count, before, tuple(problems))

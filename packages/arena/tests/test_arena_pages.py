@@ -1,0 +1,61 @@
+"""Every page in a headless Chromium: axe finds nothing, wide and narrow, light and dark, written from the right."""
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browsing import Served, context, needs_chromium, opened, settled_votes
+from playwright.sync_api import Browser, Page
+
+from salon_arena.app import POLICY
+
+pytestmark = needs_chromium
+LOOKS = [(1400, "light", "ltr"), (1400, "dark", "rtl"), (360, "light", "rtl"), (360, "dark", "ltr")]
+
+
+def faults(page: Page) -> list[str]:
+    """What axe says of the page as it is, and where it is wider than the screen."""
+    found = Axe().run(page).response["violations"]
+    said = [f"{fault['id']}: {node['html'][:120]}" for fault in found for node in fault["nodes"]]
+    wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    small = page.locator("button:visible, input:visible:not([type=checkbox]):not([type=radio]), select:visible").evaluate_all(
+        "all => all.filter(one => one.getBoundingClientRect().height < 24).map(one => one.outerHTML)"
+    )
+    return [*said, *(["wider than the screen"] if wide else []), *small]
+
+
+@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS)
+def test_axe_finds_nothing_on_any_page(browser: Browser, served: Served, width: int, scheme: Any, direction: str) -> None:
+    with context(browser, served, width, color_scheme=scheme, bypass_csp=True) as (rater, heard):
+        page = rater.new_page()
+        seen = {}
+
+        def look(name: str) -> None:
+            page.evaluate("direction => { document.documentElement.dir = direction; }", direction)
+            seen[name] = faults(page)
+
+        page.goto(served.address)
+        look("join")
+        opened(rater, served, page)
+        page.locator("details summary").click()
+        look("battle")
+        page.goto(f"{served.address}/board")
+        look("empty board")
+        settled_votes(served, 60)
+        page.goto(f"{served.address}/board")
+        look("board")
+        page.goto(f"{served.address}/board/mine")
+        look("own board")
+        assert [fault for found in seen.values() for fault in found] == [], seen
+        assert heard == []
+
+
+def test_pages_load_nothing_from_elsewhere_and_no_script_but_their_own(browser: Browser, served: Served) -> None:
+    assert "'unsafe" not in POLICY and POLICY.startswith("default-src 'none'")
+    with context(browser, served) as (rater, heard):
+        page = opened(rater, served)
+        page.evaluate(
+            "document.body.appendChild(Object.assign(document.createElement('script'), {textContent: 'window.bad = 1'}))"
+        )
+        assert page.evaluate("window.bad") is None
+        assert len(heard) == 1 and "Content Security Policy" in heard[0]

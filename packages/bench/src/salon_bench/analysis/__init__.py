@@ -1,0 +1,1 @@
+"""Analyses of finished runs: comparisons, agreement of judges, reliability, leaderboards and exports."""

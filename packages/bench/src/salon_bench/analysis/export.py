@@ -1,0 +1,135 @@
+"""The verdicts of runs as one table, for other programs: a row for each score, or a row for each picture.
+
+long    one row per score            wide    one row per picture and task, a column for each dimension
+"""
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import polars as pl
+
+from salon_bench.runs.status import run_status
+from salon_bench.runs.view import RunView
+from salon_store.export import encoded
+from salon_store.files import publish, temporary_name
+from salon_taxonomy.errors import InputError
+
+Form: TypeAlias = Literal["csv", "jsonl", "parquet"]
+FORMS: Final[tuple[Form, ...]] = ("csv", "jsonl", "parquet")
+_PICTURE: Final = ("run_id", "suite", "judge", "judge_version", "subject_model", "prompt_id", "generation_id", "task")
+
+
+def exported(store: Path, run_ids: Sequence[str], *, wide: bool = False) -> pl.DataFrame:
+    """The scores of runs with their pictures and labels.
+
+    Args:
+        store: the results' directory.
+        run_ids: which runs; rows keep their ``judge_version``, so several versions stay apart.
+        wide: one row per picture and task instead of one per score.
+
+    Returns:
+        Columns of the table ``scores``, then ``prompt`` (null where the store has no text of this suite), ``sample``, ``uri``
+        and ``sha256`` of the picture (null where there is none), and ``labels``: those that were given, in order. Wide: every
+        dimension is a column with its value, and ``<dimension>_unscored`` holds the reason where there is none; dimensions
+        that bear the name of another column get the ending ``_score``. Rows are sorted by their keys.
+
+    Raises:
+        InputError: a run is not there, or none is named.
+        SalonError: for a directory that is no store.
+    """
+    if not run_ids:
+        raise InputError("name a run", hint="salon bench runs lists them.")
+    views = [RunView(store, run_status(store, run_id)) for run_id in dict.fromkeys(run_ids)]
+    scores = pl.concat([each.scores for each in views])
+    labels = pl.concat([each.assessments for each in views])
+    given = (
+        labels.filter(pl.col("present"))
+        .group_by("run_id", "generation_id")
+        .agg(pl.concat_str("taxonomy", pl.lit("/"), "label").unique().sort().alias("labels"))
+    )
+    rows = _wide(scores) if wide else scores
+    generations = views[0].read("generations").select("generation_id", "sample", "uri", "sha256").collect()
+    return (
+        rows.join(_texts(views), on=["run_id", "prompt_id"], how="left")
+        .join(generations, on="generation_id", how="left")
+        .join(given, on=["run_id", "generation_id"], how="left")
+        .with_columns(pl.col("labels").fill_null([]))
+        .sort([name for name in (*_PICTURE, "dimension") if name in rows.columns], nulls_last=True)
+    )
+
+
+def encoded_rows(frame: pl.DataFrame, form: Form) -> bytes:
+    """The rows as a file's bytes; lists are JSON arrays in csv."""
+    if form != "jsonl":
+        return encoded(frame, form)
+    out = BytesIO()
+    frame.write_ndjson(out)
+    return out.getvalue()
+
+
+def write_rows(frame: pl.DataFrame, form: Form, path: Path) -> None:
+    """Write the rows to a file, which holds either all of them or what it held before.
+
+    Raises:
+        InputError: when the file cannot be written.
+    """
+    write_bytes(encoded_rows(frame, form), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """Write a file that holds either all of the content or what it held before.
+
+    Raises:
+        InputError: when the file cannot be written.
+    """
+    temporary = temporary_name(path)
+    try:
+        temporary.write_bytes(content)
+        publish(temporary, path)
+    except OSError as error:
+        raise InputError(f"the file cannot be written: {error.strerror or error}", source=path) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def form_of(chosen: str | None, output: Path | None) -> Form:
+    """The form that was asked for, or the one that the file's ending says, or csv.
+
+    Raises:
+        InputError: for an ending that says nothing, or Parquet for the screen.
+
+    Example:
+        >>> form_of(None, Path("rows.jsonl")), form_of(None, None)
+        ('jsonl', 'csv')
+    """
+    found = chosen or (output.suffix.lower().lstrip(".") if output else "csv")
+    for form in FORMS:
+        if form == found and not (form == "parquet" and output is None):
+            return form
+    if found == "parquet":
+        raise InputError("Parquet is for files", hint="Add --output FILE.parquet.")
+    raise InputError("this ending does not say the form", source=output, value=found, allowed=FORMS, hint="Add --format.")
+
+
+def _wide(scores: pl.DataFrame) -> pl.DataFrame:
+    taken = {*_PICTURE, "prompt", "sample", "uri", "sha256", "labels"}
+    columns = []
+    names: dict[str, str] = {}
+    for dimension in scores["dimension"].unique().sort():
+        name = f"{dimension}_score" if dimension in taken else dimension
+        while name in taken or f"{name}_unscored" in taken:
+            name += "_"
+        taken |= {name, f"{name}_unscored"}
+        names[dimension] = name
+        mine = pl.col("dimension") == dimension
+        columns.append(pl.col("value").filter(mine).first().alias(name))
+        columns.append(pl.col("unscored_reason").filter(mine).first().alias(f"{name}_unscored"))
+    return scores.group_by(_PICTURE).agg(columns)
+
+
+def _texts(views: Sequence[RunView]) -> pl.DataFrame:
+    schema = {"run_id": pl.String, "prompt_id": pl.String, "prompt": pl.String}
+    rows = [(each.run_id, prompt_id, text) for each in views for prompt_id, text in each.prompts.items()]
+    return pl.DataFrame(rows, schema=schema, orient="row")

@@ -1,0 +1,30 @@
+"""How far the numbers of a benchmark can be trusted: analyses of any runs in the store.
+
+* :func:`score_tables`: one number for each item and subject, from rows of scores.
+* :func:`compare`: paired bootstrap of every pair, ranks with ties, rank stability under subsampling.
+* :func:`swap_evaluators`: does another judge rank alike?
+* :func:`validate`, :func:`validate_all`: does the metric (of each judge) rank as people do, and do they agree?
+
+The command is ``salon bench reliability``. Paper 002 (R³-Refiner), appendix C.3.
+"""
+
+from salon_bench.analysis.reliability.comparing import Comparison, RankedSubject, compare
+from salon_bench.analysis.reliability.evaluators import Agreement, Swap, competition_ranks, swap_evaluators
+from salon_bench.analysis.reliability.human import HumanValidation, validate, validate_all
+from salon_bench.analysis.reliability.score_table import ScoreTable, read_scores, score_tables
+
+__all__ = [
+    "Agreement",
+    "Comparison",
+    "HumanValidation",
+    "RankedSubject",
+    "ScoreTable",
+    "Swap",
+    "compare",
+    "competition_ranks",
+    "read_scores",
+    "score_tables",
+    "swap_evaluators",
+    "validate",
+    "validate_all",
+]

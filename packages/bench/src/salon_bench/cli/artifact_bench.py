@@ -1,0 +1,94 @@
+"""``salon bench artifact-bench``: look at rows and confusions. Parse, one library call, print."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import rich_click as click
+
+from salon_bench.cli.options import FORMAT, STORE
+from salon_taxonomy.errors import IncompleteError
+from salon_taxonomy.file_options import InputPath
+
+
+@click.group("artifact-bench")
+def artifact_bench() -> None:
+    """Artifact-Bench's own tools; the benchmark itself is `salon bench run artifact-bench`.
+
+    \b
+    salon bench artifact-bench rows rows.json --videos videos/
+    salon bench artifact-bench confusion RUN
+    """
+
+
+@artifact_bench.command("rows")
+@click.argument("rows", type=InputPath(), nargs=-1, required=True, metavar="ROWS...")
+@click.option("--videos", type=InputPath(), help="The folder of videos; those that are missing are counted.")
+@FORMAT
+def rows_(rows: tuple[Path, ...], videos: Path | None, form: str) -> None:
+    """Check the questions in ROWS (files, or the released folder) and count them by task and level.
+
+    A row that cannot be used is left out and named; the command then exits with 1.
+
+    \b
+    Example:
+      salon bench artifact-bench rows task/ --videos videos/
+      salon bench artifact-bench rows task1_meta.jsonl task2_meta.jsonl task3_meta.jsonl
+    """
+    from salon_bench.suites.artifact_bench.rows import Level, Task, read_rows
+
+    found = read_rows(*rows)
+    counts = Counter((each.task, each.level) for each in found)
+    missing = sorted({path for each in found for path in each.videos if videos and not (videos / path).is_file()})
+    if form == "json":
+        by_task = {task.value: {level.value: counts[task, level] for level in Level} for task in Task}
+        problems = [str(each.error) for each in found.left_out]
+        click.echo(json.dumps({"questions": by_task, "missing_videos": missing, "left_out": problems}, indent=2))
+    else:
+        lines = [[task.value, *(str(counts[task, level]) for level in Level)] for task in Task]
+        _table(["task", *(level.value for level in Level)], lines)
+        click.echo(f"{len(found)} questions")
+    if found.left_out:
+        click.echo("\n".join(found.remarks()), err=True)
+    if missing:
+        raise IncompleteError(f"{len(missing)} videos are missing below {videos}; the first: {missing[0]!r}")
+    if found.left_out:
+        raise IncompleteError(f"{len(found.left_out)} rows cannot be used")
+
+
+@artifact_bench.command("confusion")
+@click.argument("run_id", metavar="RUN")
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="So many pairs.")
+@STORE
+@FORMAT
+def confusion_(run_id: str, top: int, store: Path, form: str) -> None:
+    """Which artifacts the judge of RUN takes for which: missed labels beside those that it chose instead.
+
+    \b
+    Example:
+      salon bench artifact-bench confusion artifact-bench-artifact-bench-qwen-1a2b3c4d
+    """
+    from salon_bench.runs.status import run_status
+    from salon_bench.runs.view import RunView
+    from salon_bench.suites.artifact_bench.diagnosis import confusion, diagnoses
+    from salon_bench.suites.artifact_bench.summary import INVALID
+
+    view = RunView(store, run_status(store, run_id))
+    found = diagnoses(view.scores, INVALID)
+    pairs = confusion(found).head(top)
+    if form == "json":
+        click.echo(json.dumps(pairs.to_dicts(), indent=2))
+        return
+    _table(pairs.columns, [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in pairs.rows()])
+    click.echo(f"{len(found)} questions, {sum(each.chosen is None for each in found)} of them without an answer")
+
+
+def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    import sys
+
+    from rich.console import Console
+
+    from salon_bench.cli.reporting import table_of
+
+    (Console() if sys.stdout.isatty() else Console(width=160)).print(table_of(header, lines))

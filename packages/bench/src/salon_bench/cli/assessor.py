@@ -1,0 +1,219 @@
+"""``salon bench assessor``: how good an assessor's answers are, and how often each label occurs. Parse, one call, print."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.visible_text import visible
+
+if TYPE_CHECKING:
+    from salon_bench.suites.assessors import AssessorComparison, Evaluation, Statistics
+
+_FILE = InputPath(exists=True, dir_okay=False)
+_FORMAT = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+_PIPED_WIDTH = 140
+
+
+@click.group()
+def assessor() -> None:
+    """Evaluate artifact assessors against the labels of people.
+
+    \b
+    salon bench assessor evaluate truth.jsonl answers.jsonl
+    salon bench assessor evaluate truth.jsonl new.jsonl --against old.jsonl
+    salon bench assessor statistics magic_mirror_data_test.jsonl
+    """
+
+
+@assessor.command()
+@click.argument("truth", type=_FILE)
+@click.argument("answers", type=_FILE)
+@click.option("--against", type=_FILE, help="Another assessor's answers: prints differences on the same images instead.")
+@click.option(
+    "--invalid",
+    type=click.Choice(["nothing", "left_out"]),
+    default="nothing",
+    show_default=True,
+    help="What an answer that cannot be read counts as: one that gives no label, or (as in the released script) no image.",
+)
+@click.option("--level", type=click.Choice(["main", "all"]), default="main", show_default=True, help="all: L3 labels too.")
+@click.option("--bootstrap", "replicates", type=click.IntRange(min=0), default=1000, show_default=True, help="0: no intervals.")
+@click.option(
+    "--confidence", type=click.FloatRange(0, 1, True, True), default=0.95, show_default=True, help="Of the intervals."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the bootstrap.")
+@_FORMAT
+def evaluate(
+    truth: Path,
+    answers: Path,
+    against: Path | None,
+    invalid: str,
+    level: str,
+    replicates: int,
+    confidence: float,
+    seed: int,
+    form: str,
+) -> None:
+    """Precision, recall and F1 of an assessor's ANSWERS against TRUTH.
+
+    Both are files (JSON Lines, JSON, CSV, Parquet) with one row per image: a column id, image or images says which, and
+    response, labels, output or answer holds the labels as JSON or a whole reply with its box. Averages are over the four
+    main L2 labels, as in the paper.
+
+    \b
+    Example:
+      salon bench assessor evaluate truth.jsonl answers.jsonl
+      salon bench assessor evaluate truth.jsonl answers.jsonl --level all --format json
+      salon bench assessor evaluate truth.jsonl new.jsonl --against old.jsonl --seed 7
+    """
+    from salon_bench.suites.assessors import compare, match, read_labels
+    from salon_bench.suites.assessors import evaluate as evaluated
+
+    labels, said = read_labels(truth, truth=True), read_labels(answers)
+    for words in (*labels.remarks(), *said.remarks()):
+        click.echo(visible(words), err=True)
+    true, given = match(labels, said)
+    if against is None:
+        result = evaluated(true, given, invalid=invalid, replicates=replicates, confidence=confidence, seed=seed)
+        show_evaluation(result, level, form)
+        return
+    if invalid != "nothing":
+        raise click.UsageError("--invalid left_out cannot be joined with --against: both need the same images.")
+    _, other = match(labels, read_labels(against))
+    _show_comparison(compare(true, given, other, replicates=replicates, confidence=confidence, seed=seed), level, form)
+
+
+@assessor.command()
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE...")
+@_FORMAT
+def statistics(files: tuple[Path, ...], form: str) -> None:
+    """Count the labels in files of MagicData340K, as the paper's Table 5 does.
+
+    Which part a file is (train, test, cot) is read from its column split or from its name. A row that cannot be used is
+    counted and shown, and the command then exits with 1.
+
+    \b
+    Example:
+      salon bench assessor statistics magic_mirror_data_train.jsonl magic_mirror_data_test.jsonl
+    """
+    from itertools import chain
+
+    from salon_bench.suites.assessors import magicdata_rows
+    from salon_bench.suites.assessors import statistics as counted
+
+    result = counted(chain.from_iterable(map(magicdata_rows, files)))
+    _show_statistics(result, form)
+    if result.unreadable:
+        sys.exit(1)
+
+
+def show_evaluation(result: "Evaluation", level: str, form: str) -> None:
+    """Print an evaluation; ``level`` is ``main`` or ``all``, ``form`` is ``table`` or ``json``."""
+    rows = [row for row in result.table.to_dicts() if level == "all" or row["level"] != "L3"]
+    if form == "json":
+        about = {name: getattr(result, name) for name in ("images", "valid", "invalid", "replicates", "confidence", "seed")}
+        _print_json({**about, "reasons": dict(result.reasons), "rows": rows})
+        return
+    click.echo(result.header)
+    header = ["label", "precision", "recall", "F1", "support", "flagged"]
+    lines = [
+        [
+            _named(row),
+            *(_with_interval(row, metric) for metric in ("precision", "recall", "f1")),
+            *(_whole(row[count]) for count in ("support", "flagged")),
+        ]
+        for row in rows
+    ]
+    _print_table(header, lines, right=header[1:])
+
+
+def _show_comparison(result: "AssessorComparison", level: str, form: str) -> None:
+    rows = [row for row in result.table.to_dicts() if level == "all" or row["level"] != "L3"]
+    if form == "json":
+        about = {name: getattr(result, name) for name in ("images", "replicates", "confidence", "seed")}
+        _print_json({**about, "rows": rows})
+        return
+    click.echo(
+        f"{result.images:,} images, the same for both. {100 * result.confidence:.4g} % intervals of the difference: "
+        f"paired percentile bootstrap, {result.replicates} replicates, seed {result.seed}. Unread answers give no label."
+    )
+    header = ["label", "metric", "answers", "against", "difference", "significant"]
+    lines = [
+        [
+            _named(row),
+            row["metric"],
+            *(_number(row[name]) for name in ("first", "second")),
+            f"{_number(row['difference'], '+')} [{_number(row['ci_low'], '+')}, {_number(row['ci_high'], '+')}]",
+            "yes" if row["significant"] else "",
+        ]
+        for row in rows
+        if row["difference"] is not None
+    ]
+    _print_table(header, lines, right=header[2:5])
+
+
+def _show_statistics(result: "Statistics", form: str) -> None:
+    if form == "json":
+        about = {"unreadable": result.unreadable, "artifacts_without_label": result.artifacts_without_label}
+        _print_json({"rows": result.table.to_dicts(), **about})
+    else:
+        splits = result.table.columns[3:]
+        header = ["label", "total", "% of artifacts", *splits]
+        lines = [
+            [row["label"], _whole(row["total"]), "" if row["share"] is None else f"{row['share']:.2f}"]
+            + [_whole(row[split]) for split in splits]
+            for row in result.table.to_dicts()
+        ]
+        _print_table(header, lines, right=header[1:])
+        if result.artifacts_without_label:
+            click.echo(f"{result.artifacts_without_label} images are not normal and have no label.")
+    if result.unreadable:
+        counts = ", ".join(f"{count} in {split}" for split, count in result.unreadable.items())
+        click.echo(f"Rows that could not be used: {sum(result.unreadable.values())} ({counts}). The first:", err=True)
+        for row in result.first_unreadable:
+            click.echo(visible(f"  {row.source}, {row.problem}"), err=True)
+
+
+def _named(row: Mapping[str, str]) -> str:
+    """A label as tables call it; averages say of what."""
+    return f"{row['level']} {row['label']}" if row["label"] in ("macro", "micro") else row["label"]
+
+
+def _with_interval(row: Mapping[str, float | None], metric: str) -> str:
+    text = _number(row[metric])
+    low, high = row[f"{metric}_low"], row[f"{metric}_high"]
+    return text if low is None else f"{text} [{_number(low)}, {_number(high)}]"
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    return "–" if value is None else f"{value:{sign}.4f}"
+
+
+def _whole(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def _print_json(value: object) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in header:
+        drawn.add_column(Text(name), justify="right" if name in right else "left", overflow="fold", no_wrap=name in right)
+    for row in rows:
+        drawn.add_row(*map(Text, row))
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
+    console.print(drawn)

@@ -1,0 +1,176 @@
+"""``salon bench cache`` and ``salon bench batch``: what lies in a folder of replies, and the way through a vendor's batches."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_bench.cli.options import FORMAT, STORE
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.file_options import InputPath
+
+if TYPE_CHECKING:
+    from salon_bench.judges.batch_folder import Ingested
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_MILLION = 1_000_000
+_FOLDER = click.argument("folder", type=InputPath(exists=True, file_okay=False))
+
+
+@click.group(context_settings=_HELP)
+def cache() -> None:
+    """Look after a folder of replies, as `--judge cache:FOLDER=JUDGE` keeps them.
+
+    \b
+    Example:
+      salon bench run prism --subject ours --generations a/ --judge cache:replies=vllm:qwen2.5-vl@localhost:8000
+      salon bench cache show replies
+    """
+
+
+@cache.command("show")
+@_FOLDER
+@FORMAT
+def show(folder: Path, form: str) -> None:
+    """Say how many replies FOLDER holds, and how many bytes.
+
+    \b
+    Example:
+      salon bench cache show replies
+    """
+    from salon_bench.judges.cache import ResponseCache
+
+    size = ResponseCache(folder).size()
+    if form == "json":
+        _json({"entries": size.entries, "bytes": size.size_bytes})
+    else:
+        click.echo(f"{size.entries} replies, {size.size_bytes / _MILLION:.1f} MB")
+
+
+@cache.command("prune")
+@_FOLDER
+@click.option("--most-mb", type=click.IntRange(min=0), required=True, help="How much may stay, in millions of bytes.")
+@FORMAT
+def prune(folder: Path, most_mb: int, form: str) -> None:
+    """Delete the replies of FOLDER that were used longest ago until the others fit.
+
+    \b
+    Example:
+      salon bench cache prune replies --most-mb 500
+    """
+    from salon_bench.judges.cache import ResponseCache
+
+    size = ResponseCache(folder).prune(most_mb * _MILLION)
+    if form == "json":
+        _json({"deleted": size.entries, "bytes": size.size_bytes})
+    else:
+        click.echo(f"{size.entries} replies deleted, {size.size_bytes / _MILLION:.1f} MB")
+
+
+@click.group(context_settings=_HELP)
+def batch() -> None:
+    """Ask through a vendor's batch files: questions are written, submitted elsewhere, and what comes back is taken in.
+
+    \b
+    Example:
+      salon bench run prism --subject ours --generations a/ --judge batch:calls=openai:gpt-4o --quiet
+      (submit calls/requests-001.jsonl, fetch what comes back)
+      salon bench batch ingest calls output.jsonl errors.jsonl
+      salon bench resume RUN
+    """
+
+
+@batch.command("write")
+@click.argument("run_id", metavar="RUN")
+@click.option("--folder", required=True, type=InputPath(file_okay=False), help="Where request files go.")
+@STORE
+@FORMAT
+def write(run_id: str, folder: Path, store: Path, form: str) -> None:
+    """Go on with a RUN through batch files: take the replies that FOLDER has, write the questions that are open.
+
+    For runs that were begun with a judge behind a server; nothing is sent to it. Call it again after each `ingest`, until
+    nothing is left to be asked.
+
+    \b
+    Example:
+      salon bench batch write prism-ours-gpt-4o-1a2b3c4d --folder calls
+    """
+    import asyncio
+
+    from salon_bench.runs.checkpoint import fold_apart
+    from salon_bench.runs.open_questions import write_open_questions
+
+    done = asyncio.run(write_open_questions(run_id, store, folder, fold=fold_apart))
+    if form == "json":
+        _json({"run_id": run_id, "complete": done.complete, "open": done.open, "files": list(map(str, done.files))})
+        return
+    for path in done.files:
+        click.echo(path)
+    remark = "Every case is judged." if done.complete else f"{done.open} cases wait for replies."
+    click.echo(remark, err=True)
+
+
+@batch.command("ingest")
+@_FOLDER
+@click.argument("files", nargs=-1, required=True, type=InputPath(dir_okay=False))
+@FORMAT
+def ingest(folder: Path, files: tuple[Path, ...], form: str) -> None:
+    """Take a vendor's output files and files of errors into FOLDER, in any order; what was taken in before is left out.
+
+    Exits with 2 when not a single line is about a request of FOLDER.
+
+    \b
+    Example:
+      salon bench batch ingest calls batch_abc_output.jsonl batch_abc_errors.jsonl
+    """
+    from salon_bench.judges.batch_folder import BatchFolder
+
+    opened = BatchFolder(folder, create=False)
+    try:
+        found = opened.ingest(files)
+    finally:
+        opened.close()
+    _show(found, form)
+    if not found.replies + found.failures + found.repeated:
+        raise InputError("no line of these files is about a request of this folder", source=folder, value=list(map(str, files)))
+
+
+@batch.command("status")
+@_FOLDER
+@FORMAT
+def status(folder: Path, form: str) -> None:
+    """Say how many requests of FOLDER wait, were answered or failed, and which files have requests that wait.
+
+    \b
+    Example:
+      salon bench batch status calls
+    """
+    from salon_bench.judges.batch_folder import BatchFolder
+
+    opened = BatchFolder(folder, create=False)
+    try:
+        counts, files = opened.counts(), opened.waiting_files()
+    finally:
+        opened.close()
+    if form == "json":
+        _json({**{name: counts[name] for name in ("waiting", "answered", "failed")}, "waiting_files": files})
+        return
+    click.echo(f"{counts['waiting']} requests wait, {counts['answered']} were answered, {counts['failed']} failed")
+    for name in files:
+        click.echo(name)
+
+
+def _show(found: "Ingested", form: str) -> None:
+    counted: dict[str, Any] = {name: getattr(found, name) for name in type(found).__slots__}
+    if form == "json":
+        _json(counted)
+        return
+    left_out = f"{found.repeated} repeated, {found.unknown} unknown, {found.malformed} malformed"
+    click.echo(f"{found.replies} replies, {found.failures} failures; {found.waiting} requests wait. Left out: {left_out}.")
+    for problem in found.problems:
+        click.echo(problem, err=True)
+
+
+def _json(content: object) -> None:
+    click.echo(json.dumps(content, indent=2, ensure_ascii=False))

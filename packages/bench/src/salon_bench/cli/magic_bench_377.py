@@ -1,0 +1,207 @@
+"""``salon bench magic-bench-377``: look at a prompt file's labels, draw battles, have people check test points."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from salon_taxonomy.file_options import InputPath, OutputPath
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from salon_bench.suites.contract.generations import Generations
+    from salon_bench.suites.contract.suite import SuitePrompt
+    from salon_bench.suites.magic_bench_377.label_coverage import Coverage
+
+_file = InputPath(dir_okay=False)
+_prompts = click.option("--prompts", "prompt_file", required=True, type=_file, help="Your copy of the prompts.")
+_language = click.option(
+    "--language", type=click.Choice(["en", "zh"]), help="Of the prompts. Default: all; the English ones of the released file."
+)
+_subjects = click.option("--subject", "names", multiple=True, required=True, help="A model; repeat for each.")
+_generations = click.option(
+    "--generations",
+    "sources",
+    multiple=True,
+    required=True,
+    type=InputPath(),
+    help="Its pictures: a folder or a table; one for each --subject, in the same order.",
+)
+
+
+@click.group("magic-bench-377")
+def magic_bench_377() -> None:
+    """Magic-Bench-377's own tools; the benchmark itself is `salon bench run magic-bench-377` (or `…-battles`).
+
+    \b
+    Example:
+      salon bench magic-bench-377 coverage prompts.csv
+      salon bench magic-bench-377 draft --prompts prompts.csv --subject a --generations a/ --subject b --generations b/ \\
+        --battles 500 --output battles.jsonl
+    """
+
+
+@magic_bench_377.command()
+@click.argument("prompts", metavar="FILE", type=_file)
+@_language
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
+)
+def coverage(prompts: Path, language: str | None, form: str) -> None:
+    """Set the labels of a FILE of prompts beside the shares of the benchmark (paper 004, Table 2).
+
+    FILE is the released file, or has the columns prompt, labels and scenario, and if wanted test_points, prompt_id, language.
+    "change" is how many prompts to add or take away until the share rounds to the printed whole percent.
+
+    \b
+    Example:
+      salon bench magic-bench-377 coverage prompts.csv
+      salon bench magic-bench-377 coverage prompts.jsonl --language zh --format csv
+    """
+    from salon_bench.cli.reporting import announced
+    from salon_bench.suites.magic_bench_377.label_coverage import coverage as covered
+    from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
+
+    found = covered(announced(read_prompts(prompts, language)))
+    if form == "json":
+        fields = {name: getattr(found, name) for name in ("prompts", "chi_square", "p_value", "labels_per_prompt", "languages")}
+        click.echo(json.dumps({**fields, "labels": found.table.to_dicts()}, indent=2, ensure_ascii=False))
+    elif form == "csv":
+        click.echo(found.table.write_csv(), nl=False)
+    else:
+        _show(found)
+
+
+@magic_bench_377.command()
+@_prompts
+@_language
+@_subjects
+@_generations
+@click.option("--battles", "number", required=True, type=click.IntRange(1, 1 << 22), help="How many battles to draw.")
+@click.option(
+    "--rule",
+    type=click.Choice(["mef", "information", "uniform"]),
+    default="mef",
+    show_default=True,
+    help="How pairs are chosen (see `salon plan`).",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same battles.")
+@click.option("--before", type=InputPath(tables=True), help="Battles that were had: a file, or a result store. Default: none.")
+@click.option("--output", required=True, type=OutputPath(), help="The prompts with their battles, as JSON Lines (replaced).")
+def draft(
+    prompt_file: Path,
+    language: str | None,
+    names: tuple[str, ...],
+    sources: tuple[Path, ...],
+    number: int,
+    rule: str,
+    seed: int,
+    before: Path | None,
+    output: Path,
+) -> None:
+    """Draw battles instead of judging all pairs; give the file to `salon bench run magic-bench-377-battles --prompts`.
+
+    Two models are drawn by the rule, then a prompt, then one picture of each. Two pictures that are drawn again are dropped.
+
+    \b
+    Example:
+      salon bench magic-bench-377 draft --prompts prompts.csv --subject a --generations a/ --subject b --generations b/ \\
+        --battles 500 --output battles.jsonl
+    """
+    from salon_bench.suites.magic_bench_377.pairing import draft as drafted
+    from salon_bench.suites.magic_bench_377.pairing import save_draft
+    from salon_ranking.battles import Battles
+
+    items, generations = _loaded(prompt_file, language, names, sources)
+    had = None if before is None else Battles.read(before)
+    found = drafted(items, generations, number, rule=rule, seed=seed, before=had)  # type: ignore[arg-type]
+    save_draft(items, found, output)
+    click.echo(
+        f"{found.count} battles over {len(found.pairs)} prompts in {output}; {found.repeats} repeated ones were dropped."
+    )
+
+
+@magic_bench_377.command()
+@_prompts
+@_language
+@_subjects
+@_generations
+@click.option("--output", required=True, type=OutputPath(), help="The CSV file to write (replaced).")
+def checklist(prompt_file: Path, language: str | None, names: tuple[str, ...], sources: tuple[Path, ...], output: Path) -> None:
+    """Write a list of all checks for people to answer: one row per picture and test point.
+
+    They fill in satisfied (1 or 0) and rater_id; `import-checks` reads it back.
+
+    \b
+    Example:
+      salon bench magic-bench-377 checklist --prompts prompts.csv --subject a --generations a/ --output checks.csv
+    """
+    from salon_bench.suites.magic_bench_377.people import write_list
+
+    items, generations = _loaded(prompt_file, language, names, sources)
+    click.echo(f"{write_list(items, generations, output)} checks in {output}.")
+
+
+@magic_bench_377.command("import-checks")
+@click.argument("answers", metavar="FILE", type=_file)
+@_prompts
+@_language
+@click.option(
+    "--store",
+    type=InputPath(file_okay=False),
+    default=Path("results"),
+    show_default=True,
+    help="The directory of results.",
+)
+def import_checks(answers: Path, prompt_file: Path, language: str | None, store: Path) -> None:
+    """Add people's answers to a store, for `salon test-points STORE --task test_points`.
+
+    FILE has the columns prompt_id, model, test_point, satisfied and rater_id, and if wanted sample and unscored_reason.
+
+    \b
+    Example:
+      salon bench magic-bench-377 import-checks checks.csv --prompts prompts.csv --store results
+    """
+    from salon_bench.cli.reporting import announced
+    from salon_bench.suites.magic_bench_377.people import read_list, store_list
+    from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
+
+    found = read_list(answers, announced(read_prompts(prompt_file, language)))
+    store_list(found, store)
+    scored = sum(score.value is not None for score in found.scores)
+    click.echo(f"Run {found.run.run_id}: {scored} checks scored, {len(found.scores) - scored} unscored.")
+
+
+def _loaded(
+    prompt_file: Path, language: str | None, names: tuple[str, ...], sources: tuple[Path, ...]
+) -> "tuple[Sequence[SuitePrompt], Generations]":
+    from salon_bench.cli.reporting import announced
+    from salon_bench.suites.contract.generations import Generations, read_generations
+    from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
+
+    if len(names) != len(sources):
+        raise click.UsageError(f"{len(names)} --subject but {len(sources)} --generations: give one for each, in the same order")
+    items = announced(read_prompts(prompt_file, language))
+    ids = [item.prompt.prompt_id for item in items]
+    found = [read_generations(source, name, ids) for name, source in zip(names, sources, strict=True)]
+    return items, Generations(file for each in found for model in each.models for id_ in ids for file in each.of(id_, model))
+
+
+def _show(found: "Coverage") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*found.table.columns, box=None)
+    for kind, label, prompts, share, target, difference, change in found.table.iter_rows():
+        numbers = ("–", "–", "–") if target is None else (f"{target} %", f"{difference:+.1f}", f"{change:+d}" if change else "")
+        table.add_row(kind, label, str(prompts), f"{share:.1f} %", *numbers)
+    Console(width=100).print(table)
+    for note in found.notes:
+        click.echo(note)

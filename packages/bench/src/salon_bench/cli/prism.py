@@ -1,0 +1,179 @@
+"""``salon bench prism``: check text, compare languages and judges. Parse, one library call, print."""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_bench.suites.prism.tracks import Language
+from salon_taxonomy.file_options import InputPath, OutputPath
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_STORE = click.option(
+    "--store",
+    type=InputPath(file_okay=False),
+    default=Path("results"),
+    show_default=True,
+    help="The directory of results in which runs are looked for.",
+)
+_FORMAT = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="For people or programs."
+)
+_SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed draws otherwise.")
+_LANGUAGES = click.Choice([language.value for language in Language])
+_LANGUAGE = click.option("--language", type=_LANGUAGES, default="en", show_default=True, help="Of the prompts.")
+_REPLICATES = click.option(
+    "--bootstrap", type=click.IntRange(min=0), default=1000, show_default=True, help="Replicates; 0 gives no intervals."
+)
+
+
+def _output(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(
+        "--output", required=True, type=OutputPath(), help=f"The JSON Lines file of {what} to write (replaced)."
+    )
+
+
+@click.group()
+def prism() -> None:
+    """PRISM-Bench's own tools; the benchmark itself is `salon bench run prism` and `prism-zh`.
+
+    \b
+    Example:
+      salon bench prism agreement --scores scores.csv --people marks.csv
+    """
+
+
+@prism.command()
+@click.option(
+    "--scores", "sources", multiple=True, metavar="RUN|FILE", help="A judge's scores; a second time: another judge's."
+)
+@click.option("--people", type=InputPath(), help="People's marks: a table, or a store.")
+@click.option("--dimension", help="Which marks, where the table of people holds several dimensions.")
+@click.option(
+    "--level",
+    type=click.Choice(["models", "pictures"]),
+    default="models",
+    show_default=True,
+    help="Over what two judges are compared.",
+)
+@_STORE
+@_REPLICATES
+@_SEED
+@_FORMAT
+def agreement(
+    sources: tuple[str, ...],
+    people: Path | None,
+    dimension: str | None,
+    level: str,
+    store: Path,
+    bootstrap: int,
+    seed: int,
+    form: str,
+) -> None:
+    """Do judge and people, or two judges, agree? Spearman's rho and Kendall's tau for each track.
+
+    People's marks are a table with prompt_id, model (or generation_id), rater_id and value: several raters for each picture,
+    their mean is compared with the judge's score.
+
+    \b
+    Example:
+      salon bench prism agreement --scores scores.csv --people marks.csv
+      salon bench prism agreement --scores RUN_A --scores RUN_B --store results --level pictures
+    """
+    from salon_bench.suites.prism import agreement as study
+    from salon_bench.suites.prism.people import read_marks
+    from salon_bench.suites.prism.score_rows import read_scores
+
+    if (len(sources), people is not None) not in ((1, True), (2, False)):
+        raise click.UsageError("Give --scores with --people, or --scores twice.")
+    if dimension is not None and people is None:
+        raise click.UsageError("--dimension is about the marks of --people.")
+    options = {"replicates": bootstrap, "seed": seed}
+    scores = [read_scores(source, store) for source in sources]
+    if people is not None:
+        found = study.judge_beside_people(scores[0], read_marks(people, dimension), **options)
+    else:
+        found = study.judge_beside_judge(scores[0], scores[1], level, **options)
+    _show(found.table, found.notes, form)
+
+
+@prism.command()
+@click.option("--english", required=True, metavar="RUN|FILE", help="Scores of one model on PRISM-Bench.")
+@click.option("--chinese", required=True, metavar="RUN|FILE", help="Scores of the same model on PRISM-Bench-ZH.")
+@click.option("--fidelity", type=click.Choice(["paper", "released"]), default="paper", show_default=True, help="Whose rules.")
+@_STORE
+@_REPLICATES
+@_SEED
+@_FORMAT
+def bilingual(english: str, chinese: str, fidelity: str, store: Path, bootstrap: int, seed: int, form: str) -> None:
+    """One model in both languages, side by side, with the interval of the difference.
+
+    \b
+    Example:
+      salon bench prism bilingual --english RUN_EN --chinese RUN_ZH --store results
+      salon bench prism bilingual --english en.csv --chinese zh.csv --format json
+    """
+    from salon_bench.suites.prism.bilingual import side_by_side
+    from salon_bench.suites.prism.score_rows import read_scores
+
+    one, other = read_scores(english, store), read_scores(chinese, store)
+    found = side_by_side(one, other, fidelity, replicates=bootstrap, seed=seed)
+    _show(found.table, found.notes, form)
+
+
+@prism.command()
+@click.option("--prompts", required=True, type=InputPath(), help="The file or folder of prompts.")
+@click.option("--generations", required=True, type=InputPath(), help="The folder or table of pictures.")
+@click.option("--subject", required=True, help="The model that made them.")
+@_LANGUAGE
+@_output("scores")
+@_REPLICATES
+@_SEED
+@_FORMAT
+def ocr(
+    prompts: Path, generations: Path, subject: str, language: str, output: Path, bootstrap: int, seed: int, form: str
+) -> None:
+    """Read the text in pictures of the text rendering track and compare it with what the prompt asks for in quotation marks.
+
+    The scores have dimensions of their own, ocr (characters) and ocr-words, and never count as alignment. Needs the extra ocr.
+
+    \b
+    Example:
+      salon bench prism ocr --prompts prompts.jsonl --generations pictures --subject our-model --output ocr.jsonl
+    """
+    from salon_bench.cli.reporting import announced
+    from salon_bench.suites.contract.generations import read_generations
+    from salon_bench.suites.prism.prompt_rows import save_rows
+    from salon_bench.suites.prism.score_rows import frame_of
+    from salon_bench.suites.prism.suite import PrismBench
+    from salon_bench.suites.prism.text_check import OcrReader, check_text, summarize_text
+
+    suite, reader = PrismBench(language), OcrReader()
+    found = announced(suite.prompts(prompts))
+    pictures = read_generations(generations, subject, [each.prompt.prompt_id for each in found])
+    rows = list(check_text(suite.cases(found, pictures), reader))
+    save_rows((row.model_dump(mode="json") for row in rows), output)
+    summary = summarize_text(frame_of(rows), replicates=bootstrap, seed=seed)
+    _show(summary.table, (*summary.notes, f"Read by {reader.version}; rows: {output}"), form)
+
+
+def _show(table: "pl.DataFrame", notes: Iterable[str], form: str) -> None:
+    if form == "json":
+        click.echo(json.dumps({"rows": table.to_dicts(), "notes": list(notes)}, indent=2, ensure_ascii=False))
+        return
+    lines = [table.columns, *([_cell(value) for value in row] for row in table.iter_rows())]
+    widths = [max(len(line[place]) for line in lines) for place in range(table.width)]
+    for line in lines:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for note in notes:
+        click.echo(note)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,382 @@
+"""``salon bench r3-bench``: the four stages of R³-Bench. Parse, one library call each, print."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import rich_click as click
+
+from salon_bench.cli.options import FORMAT, STORE, work_options
+from salon_taxonomy.errors import IncompleteError, InputError
+from salon_taxonomy.file_options import InputPath
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from contextlib import AbstractContextManager
+
+    from salon_bench.runs.limits import Limits
+    from salon_bench.runs.progress import Progress, Watcher
+    from salon_bench.runs.session import RunSession
+    from salon_bench.suites.r3_bench.workspace import Workspace
+    from salon_taxonomy.answers.reading import Fidelity
+    from salon_taxonomy.plugins import JudgeSettings, ManagedEditor
+    from salon_taxonomy.protocols import Judge
+
+T = TypeVar("T")
+_EDITS_IN_FLIGHT = 8
+
+_WORK = click.option(
+    "--work",
+    "folder",
+    required=True,
+    type=InputPath(file_okay=False),
+    help="The folder of this policy's stages.",
+)
+_ROWS = click.option("--rows", required=True, type=InputPath(), help="Your copy of the released rows, or drawn ones.")
+_IMAGES = click.option("--images", type=InputPath(), help="The folder that bad_image starts from. Default: that of the rows.")
+_LIMIT = click.option("--limit", type=click.IntRange(1), help="The first so many rows. Default: all.")
+_FIDELITY = click.option(
+    "--fidelity",
+    type=click.Choice(["paper", "released"]),
+    default="paper",
+    show_default=True,
+    help="How the policy's replies are read; released: as the authors' script does (\"false\" in quotation marks counts).",
+)
+_EDITOR = click.option("--editor", required=True, metavar="SPEC", help="Who changes pictures: draw, or KIND:MODEL@URL.")
+_SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For editors that take one.")
+_POLICY = click.option("--policy", required=True, metavar="SPEC", help="The model under test: KIND:MODEL@URL or a TOML file.")
+_JUDGE = click.option(
+    "--judge", required=True, metavar="SPEC", help="Who judges, one judge for the whole stage: KIND:MODEL@URL or a TOML file."
+)
+
+
+@click.group("r3-bench")
+def r3_bench() -> None:
+    """R³-Bench: can a model say what is wrong with a picture, and does what it tells an editor set it right?
+
+    \b
+    Example:
+      salon bench r3-bench run --rows rows.jsonl --policy vllm:Qwen/Qwen3-VL-8B@localhost:8000 \\
+          --editor draw --judge judge.toml --work work/qwen
+      salon bench r3-bench report --work work/qwen
+    """
+
+
+@r3_bench.command()
+@_ROWS
+@_IMAGES
+@_LIMIT
+@_POLICY
+@_FIDELITY
+@_WORK
+@STORE
+@work_options
+def reflect(
+    rows: Path,
+    images: Path | None,
+    limit: int | None,
+    policy: str,
+    fidelity: "Fidelity",
+    folder: Path,
+    store: Path,
+    **work: Any,
+) -> None:
+    """Stage 1: the policy says of each picture whether it matches, what differs and how to edit it.
+
+    \b
+    Example:
+      salon bench r3-bench reflect --rows rows.jsonl --policy vllm:Qwen/Qwen3-VL-8B@localhost:8000 --work work/qwen
+    """
+    chain = _Chain(store, work)
+    judge, settings = chain.opened(policy)
+    chain.stage(_begun(rows, images, limit, judge, folder), "reflect", judge, settings, fidelity)
+
+
+@r3_bench.command()
+@_WORK
+@_EDITOR
+@_SEED
+@STORE
+@work_options
+def edit(folder: Path, editor: str, seed: int, store: Path, **work: Any) -> None:
+    """Stage 2: the editor carries out what the policy asked for; pictures stay in the work folder.
+
+    An edit is a call of --max-calls; editors report neither tokens nor cost.
+
+    \b
+    Example:
+      salon bench r3-bench edit --work work/qwen --editor draw
+    """
+    from salon_bench.editors import open_editor
+    from salon_bench.suites.r3_bench.workspace import Workspace
+
+    _Chain(store, work).edit(Workspace.open(folder), open_editor(editor, os.environ), seed)
+
+
+@r3_bench.command()
+@_WORK
+@_JUDGE
+@STORE
+@work_options
+def explanations(folder: Path, judge: str, store: Path, **work: Any) -> None:
+    """Stage 3: a judge of texts compares the policy's explanations with the annotated ones; gives S_ref.
+
+    \b
+    Example:
+      salon bench r3-bench explanations --work work/qwen --judge vllm:Qwen/Qwen3-235B@localhost:8000
+    """
+    from salon_bench.suites.r3_bench.workspace import Workspace
+
+    chain = _Chain(store, work)
+    opened, settings = chain.opened(judge)
+    chain.stage(Workspace.open(folder), "explanations", opened, settings)
+
+
+@r3_bench.command()
+@_WORK
+@_JUDGE
+@STORE
+@work_options
+def images(folder: Path, judge: str, store: Path, **work: Any) -> None:
+    """Stage 4: a judge of pictures answers yes/no questions before and after each edit; gives S_rect.
+
+    \b
+    Example:
+      salon bench r3-bench images --work work/qwen --judge vllm:Qwen/Qwen3-VL-235B@localhost:8000
+    """
+    from salon_bench.suites.r3_bench.workspace import Workspace
+
+    chain = _Chain(store, work)
+    opened, settings = chain.opened(judge)
+    chain.stage(Workspace.open(folder), "images", opened, settings)
+
+
+@r3_bench.command()
+@_WORK
+@STORE
+@FORMAT
+def report(folder: Path, store: Path, form: str) -> None:
+    """Show the numbers of the stages that were run: verdict accuracy, S_ref, S_rect, better and worse pictures.
+
+    \b
+    Example:
+      salon bench r3-bench report --work work/qwen
+      salon bench r3-bench report --work work/qwen --format json
+    """
+    from salon_bench.suites.r3_bench.workspace import Workspace
+
+    _show(Workspace.open(folder), store, form)
+
+
+@r3_bench.command()
+@_ROWS
+@_IMAGES
+@_LIMIT
+@_POLICY
+@_FIDELITY
+@_EDITOR
+@_JUDGE
+@click.option("--explanation-judge", metavar="SPEC", help="Who compares explanations. Default: the judge.")
+@_SEED
+@_WORK
+@STORE
+@work_options
+@FORMAT
+def run(
+    rows: Path,
+    images: Path | None,
+    limit: int | None,
+    policy: str,
+    fidelity: "Fidelity",
+    editor: str,
+    judge: str,
+    explanation_judge: str | None,
+    seed: int,
+    folder: Path,
+    store: Path,
+    form: str,
+    **work: Any,
+) -> None:
+    """All four stages, and their numbers. The same command again goes on where it was stopped.
+
+    One judge serves both judged stages unless --explanation-judge names another one for the texts. Limits hold for all four
+    stages together; an edit is a call, but editors report neither tokens nor cost.
+
+    \b
+    Example:
+      salon bench r3-bench run --rows rows.jsonl --policy vllm:Qwen/Qwen3-VL-8B@localhost:8000 \\
+          --editor draw --judge judge.toml --work work/qwen
+    """
+    from salon_bench.editors import open_editor
+
+    chain = _Chain(store, work)
+    model, settings = chain.opened(policy)
+    steps = open_editor(editor, os.environ)
+    judges = {stage: chain.opened(each) for stage, each in (("explanations", explanation_judge or judge), ("images", judge))}
+    space = _begun(rows, images, limit, model, folder)
+    chain.stage(space, "reflect", model, settings, fidelity)
+    chain.edit(space, steps, seed)
+    for stage, (opened, judge_settings) in judges.items():
+        chain.stage(space, stage, opened, judge_settings)
+    _show(space, store, form)
+
+
+# ------------------------------------------------------------------------------------------------------------- one stage
+
+
+def _begun(rows: Path, images: Path | None, limit: int | None, policy: "Judge", work: Path) -> "Workspace":
+    from salon_bench.cli.reporting import announced
+    from salon_bench.suites.r3_bench.rows import read_items
+    from salon_bench.suites.r3_bench.workspace import Workspace
+
+    if images is not None and not images.is_dir():
+        raise InputError("there is no such folder", source="--images", value=str(images))
+    found = announced(read_items(rows, images))
+    return Workspace.begin(work, policy.name, found[:limit], left_out=found.remarks())
+
+
+class _Chain:
+    """Stages one after the other under the limits of one command.
+
+    A stage that is not complete ends the command, unless only calls failed and that is allowed: after a limit or Ctrl-C no
+    further stage is begun.
+    """
+
+    def __init__(self, store: Path, work: Mapping[str, Any]) -> None:
+        from salon_bench.cli.at_work import limits_of
+        from salon_bench.runs.limits import Spending
+
+        self._store = store
+        self._work = work
+        self._spending = Spending(limits_of(work))
+
+    def opened(self, specification: str) -> "tuple[Judge, JudgeSettings]":
+        from salon_bench.cli.at_work import opened
+        from salon_bench.judges.specification import read_settings
+
+        settings = read_settings(specification)
+        return opened(settings, self._work, os.environ), settings
+
+    def stage(
+        self, space: "Workspace", stage: str, judge: "Judge", settings: "JudgeSettings", fidelity: "Fidelity" = "paper"
+    ) -> None:
+        from salon_bench.cli.at_work import pace_of
+        from salon_bench.judges.remarks import remarks_of
+        from salon_bench.runs.checkpoint import fold_apart
+        from salon_bench.suites.r3_bench.stages import StageOptions, run_stage
+
+        if space.without_rows(stage):
+            click.echo(f"{stage}: no row is misaligned, so there is nothing to ask.", err=True)
+            return
+        limits = self._left(stage)
+        with self._watching(stage) as watcher:
+            options = StageOptions(
+                settings=settings.model_dump(mode="json"),
+                limits=limits,
+                pace=pace_of(judge, self._work),
+                keep_lost=self._work["allow_incomplete"],
+                watcher=watcher,
+                fold=fold_apart,
+                on_start=_stop_on_signals,
+                fidelity=fidelity,
+            )
+            outcome = _run(run_stage(space, stage, judge, self._store, options), stage)
+        for words in remarks_of(judge):
+            click.echo(words, err=True)
+        if outcome is None:
+            click.echo(f"{stage}: finished before (run {space.run_of(stage)}); nobody is asked.", err=True)
+            return
+        self._ended(stage, "cases", outcome.progress, outcome.stopped)
+
+    def edit(self, space: "Workspace", editor: "ManagedEditor", seed: int) -> None:
+        from salon_bench.runs.checkpoint import fold_apart
+        from salon_bench.suites.r3_bench.editing import edit_pictures
+
+        limits = self._left("edit")
+        with self._watching("edit") as watcher:
+            job = edit_pictures(
+                space,
+                editor,
+                self._store,
+                seed=seed,
+                concurrency=self._work["concurrency"] or _EDITS_IN_FLIGHT,
+                keep_failed=self._work["allow_incomplete"],
+                limits=limits,
+                watcher=watcher,
+                fold=fold_apart,
+                on_start=_stop_on_signals,
+            )
+            done = _run(job, "edit")
+        states = ", ".join(f"{count} {state}" for state, count in done.states.items())
+        self._ended("edit", "rows", done.progress, done.stopped, f"; {states or 'nothing to edit'}")
+
+    def _watching(self, stage: str) -> "AbstractContextManager[Watcher]":
+        from salon_bench.cli.at_work import watching
+
+        return watching(self._work, stage)
+
+    def _left(self, stage: str) -> "Limits":
+        """What the stages before have left of the limits."""
+        why = self._spending.refusal()
+        if why is not None:
+            self._leave(f"{stage}: not begun, {why}")
+        return self._spending.left()
+
+    def _ended(self, stage: str, things: str, progress: "Progress", stopped: str | None, more: str = "") -> None:
+        from salon_bench.cli.reporting import remark
+
+        self._spending.add(progress)
+        click.echo(f"{stage}: {remark(progress.fields(), things)}{more}", err=True)
+        if stopped is not None:
+            self._leave(f"{stage}: work is left: {stopped}")
+        if progress.open and not self._work["allow_incomplete"]:
+            self._leave(f"{stage}: work is left: {progress.open} {things} got no reply to a question")
+
+    def _leave(self, why: str) -> NoReturn:
+        """End the command here; with 0 where that is allowed."""
+        if self._work["allow_incomplete"]:
+            click.echo(f"{why}. The same command again goes on.", err=True)
+            sys.exit(0)
+        raise IncompleteError(f"{why}\nGive the same command again to go on, or --allow-incomplete.")
+
+
+def _run(job: "Coroutine[Any, Any, T]", stage: str) -> T:
+    try:
+        return asyncio.run(job)
+    except asyncio.CancelledError:
+        raise IncompleteError(f"{stage}: stopped at once; the same command again goes on") from None
+
+
+def _stop_on_signals(session: "RunSession") -> None:
+    from salon_bench.runs.session import stop_on_signals
+
+    stop_on_signals(session, lambda words: click.echo(words, err=True))
+
+
+def _show(space: "Workspace", store: Path, form: str) -> None:
+    from rich.console import Console
+
+    from salon_bench.cli.reporting import cells, table_of
+    from salon_bench.suites.r3_bench.stages import stage_summaries
+
+    found = stage_summaries(space, store)
+    if form == "json":
+        document: dict[str, Any] = {
+            stage: {"run_id": space.runs[stage], "table": summary.table.to_dicts(), "notes": list(summary.notes)}
+            for stage, summary in found.items()
+        }
+        left_out = list(space.left_out)
+        click.echo(json.dumps({"policy": space.policy, "left_out": left_out, "stages": document}, indent=2, ensure_ascii=False))
+        return
+    for stage, summary in found.items():
+        click.echo(f"\n{space.policy}, {stage} (run {space.runs[stage]})")
+        lines = cells(summary.table.to_dicts())
+        (Console() if sys.stdout.isatty() else Console(width=180)).print(table_of(summary.table.columns, lines))
+        for note in summary.notes:
+            click.echo(note)
+    if space.left_out:
+        click.echo("\n" + "\n".join(space.left_out))

@@ -1,0 +1,212 @@
+"""``salon bench reliability``: how far the scores of runs can be trusted. Parse, a library call for each part, print."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import rich_click as click
+
+from salon_bench.cli.options import FORMAT, STORE
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.file_options import InputPath
+
+if TYPE_CHECKING:
+    from salon_bench.analysis.reliability.comparing import Comparison
+    from salon_bench.analysis.reliability.evaluators import Swap
+    from salon_bench.analysis.reliability.human import HumanValidation
+    from salon_bench.analysis.reliability.score_table import ScoreTable
+
+    _People: TypeAlias = dict[str, HumanValidation | InputError]
+
+
+@click.command()
+@click.argument("run_ids", metavar="RUN...", nargs=-1, required=True)
+@click.option("--dimension", required=True, help="Which scores: s_rect, overall, match, …")
+@click.option(
+    "--unscored",
+    type=click.Choice(["leave-out", "zero"]),
+    default="leave-out",
+    show_default=True,
+    help="An item without a verdict for a subject: leave it out for all, or count 0.",
+)
+@click.option("--sizes", help="Items per subsample: 200,400. Default: a quarter, a half and three quarters of all.")
+@click.option("--rounds", type=click.IntRange(1), default=500, show_default=True, help="Subsamples per size.")
+@click.option("--replicates", type=click.IntRange(1), default=1000, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Of intervals.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=42, show_default=True, help="Of every draw.")
+@click.option("--ratings", type=InputPath(), help="What people said: a file of ratings, or a store.")
+@click.option("--ratings-dimension", help="Which ratings. Default: the same name as --dimension.")
+@STORE
+@FORMAT
+def reliability(
+    run_ids: tuple[str, ...],
+    dimension: str,
+    unscored: str,
+    sizes: str | None,
+    rounds: int,
+    replicates: int,
+    confidence: float,
+    seed: int,
+    ratings: Path | None,
+    ratings_dimension: str | None,
+    store: Path,
+    form: str,
+) -> None:
+    """Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?
+
+    Paired bootstrap of every pair on the same items, ranks with ties, and how the ranking fares on stratified subsamples.
+    With runs of several judges: a rank table. With --ratings: does the metric, by each judge, rank as people do, and do they
+    agree?
+
+    \b
+    Example:
+      salon bench reliability RUN_A RUN_B RUN_C --dimension s_rect --unscored zero --sizes 200,400
+      salon bench reliability RUN_A RUN_B --dimension s_rect --ratings ratings.csv --format json
+    """
+    from salon_bench.analysis.reliability.comparing import compare
+    from salon_bench.analysis.reliability.evaluators import swap_evaluators
+    from salon_bench.analysis.reliability.human import validate_all
+    from salon_bench.analysis.reliability.score_table import read_scores, score_tables
+
+    tables = score_tables(read_scores(store, run_ids), dimension, missing="zero" if unscored == "zero" else "leave-out")
+    how: dict[str, Any] = {"rounds": rounds, "replicates": replicates, "confidence": confidence, "seed": seed}
+    compared = [(table, compare(table, sizes=_sizes(sizes), **how)) for table in tables]
+    swap = swap_evaluators({table.judge: table.means for table in tables}) if len(tables) > 1 else None
+    human = None
+    if ratings is not None:
+        from salon_ranking.mos.ratings import Ratings
+
+        metrics = {table.judge: table.means for table in tables}
+        human = validate_all(metrics, Ratings.read(ratings).scored, ratings_dimension or dimension)
+    if form == "json":
+        click.echo(json.dumps(_document(compared, swap, human), indent=2, ensure_ascii=False))
+        return
+    for table, comparison in compared:
+        _show(table, comparison)
+    if swap is not None:
+        _show_swap(swap)
+    if human is not None:
+        _show_human(human)
+
+
+def _sizes(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    wrong = [part for part in parts if not (part.isascii() and part.isdigit() and len(part) < 10)]
+    if wrong or not parts:
+        raise InputError(
+            "sizes are whole numbers with commas between them, not", source="--sizes", value=wrong[0] if wrong else text
+        )
+    return [int(part) for part in parts]
+
+
+def _document(
+    compared: "Sequence[tuple[ScoreTable, Comparison]]", swap: "Swap | None", human: "_People | None"
+) -> dict[str, Any]:
+    judges = [
+        {
+            "judge": table.judge,
+            "dimension": table.dimension,
+            "items": len(table.items),
+            "left_out": table.left_out,
+            "unscored": dict(table.unscored),
+            "standings": [asdict(each) for each in comparison.standings],
+            "differences": [{**asdict(each), "significant": each.significant} for each in comparison.differences],
+            "stability": None if comparison.stability is None else asdict(comparison.stability),
+        }
+        for table, comparison in compared
+    ]
+    people = None if human is None else [_people(judge, found) for judge, found in human.items()]
+    return {"judges": judges, "swap": None if swap is None else asdict(swap), "human": people}
+
+
+def _people(judge: str, found: "HumanValidation | InputError") -> dict[str, Any]:
+    if isinstance(found, InputError):
+        return {"judge": judge, "problem": str(found)}
+    return {"judge": judge, "problem": None, **asdict(found)}
+
+
+def _show(table: "ScoreTable", comparison: "Comparison") -> None:
+    share = f", {table.left_out} left out because a subject has no verdict on them" if table.left_out else ""
+    click.echo(f"{table.dimension} by {table.judge}: {len(table.items)} items{share}")
+    header = ["rank", "with ties", "subject", "mean", "unscored"]
+    _table(header, [[e.rank, e.rank_with_ties, e.subject, e.value, table.unscored[e.subject]] for e in comparison.standings])
+    first = comparison.differences[0]
+    click.echo(
+        f"\nDifferences: paired bootstrap, {first.replicates} replicates, {first.confidence:.0%} intervals, seed {first.seed}"
+    )
+    lines = [
+        [e.first, e.second, e.value, e.ci_low, e.ci_high, "yes" if e.significant else "no"] for e in comparison.differences
+    ]
+    _table(["better", "worse", "difference", "low", "high", "significant"], lines)
+    found = comparison.stability
+    if found is None:
+        click.echo("\nNo ranking to be stable: all subjects have the same mean.")
+        return
+    click.echo(f"\nRank stability: {found.rounds} stratified subsamples of each size ({found.strata} strata)")
+    names = ["items", "tau", "tau_low", "tau_high", "exact", "tau_significant", "exact_significant"]
+    _table(
+        names, [[e.size, e.tau, e.tau_low, e.tau_high, e.exact, e.tau_significant, e.exact_significant] for e in found.sizes]
+    )
+
+
+def _show_swap(swap: "Swap") -> None:
+    click.echo("\nThe same subjects by several judges (score and rank)")
+    header = ["subject", *(f"{judge} {what}" for judge in swap.judges for what in ("score", "rank"))]
+    lines = [
+        [name, *(cell for judge in swap.judges for cell in (swap.scores[judge][name], swap.ranks[judge][name]))]
+        for name in swap.subjects
+    ]
+    _table(header, lines)
+    for each in swap.agreements:
+        click.echo(
+            f"{each.first} and {each.second}: Spearman {_number(each.spearman)}, Kendall {_number(each.kendall)}, "
+            f"same rank {each.same_rank:.0%}"
+        )
+    if swap.left_out:
+        click.echo(f"Not scored by all judges: {', '.join(swap.left_out)}")
+
+
+def _show_human(human: "_People") -> None:
+    """Each subject by people and by each judge; then each judge's correlations, and how far the people agree."""
+    found = {judge: each for judge, each in human.items() if not isinstance(each, InputError)}
+    first = next(iter(found.values()))
+    click.echo(f"\nPeople on {first.dimension}: {first.ratings} ratings by {first.raters} raters")
+    opinion = {name: value for each in found.values() for name, value in each.opinion.items()}
+    order = sorted(opinion, key=lambda name: (-opinion[name], name))
+    _table(
+        ["subject", "people", *(f"by {judge}" for judge in found)],
+        [[name, opinion[name], *(each.metric.get(name) for each in found.values())] for name in order],
+    )
+    for judge, each in human.items():
+        if isinstance(each, InputError):
+            click.echo(f"{judge}: {each}")
+            continue
+        kappa = _number(each.fleiss) if each.fleiss_problem is None else f"none ({each.fleiss_problem})"
+        click.echo(
+            f"{judge}, {len(each.subjects)} subjects: SROCC {_number(each.srocc)}, KROCC {_number(each.krocc)}, "
+            f"Fleiss' kappa of their raters {kappa}"
+        )
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4f}"
+
+
+def _table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
+    from rich.console import Console
+
+    from salon_bench.cli.reporting import cells, table_of
+
+    shown = table_of(header, cells([dict(zip(header, line, strict=True)) for line in lines]))
+    (Console() if sys.stdout.isatty() else Console(width=180)).print(shown)

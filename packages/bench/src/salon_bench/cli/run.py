@@ -1,0 +1,411 @@
+"""``salon bench``: judge the pictures of a model with a suite, look at runs, go on with them, read their replies again."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_bench.cli.options import FORMAT, STORE, work_options
+from salon_taxonomy.errors import IncompleteError, InputError
+from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+
+if TYPE_CHECKING:
+    from salon_bench.runs.plan import Planned
+    from salon_bench.suites.contract.suite import Suite
+    from salon_taxonomy.protocols import Judge
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_COMMANDS = {
+    "artifact-bench": LazyCommand(
+        "salon_bench.cli.artifact_bench:artifact_bench",
+        "Artifact-Bench's own tools; the benchmark itself is `salon bench run artifact-bench`.",
+    ),
+    "assessor": LazyCommand("salon_bench.cli.assessor:assessor", "Evaluate artifact assessors against the labels of people."),
+    "batch": LazyCommand(
+        "salon_bench.cli.judges:batch",
+        "Ask through a vendor's batch files: questions are written, submitted elsewhere, and what comes back is taken in.",
+    ),
+    "cache": LazyCommand(
+        "salon_bench.cli.judges:cache", "Look after a folder of replies, as `--judge cache:FOLDER=JUDGE` keeps them."
+    ),
+    "compare": LazyCommand(
+        "salon_bench.cli.report:compare",
+        "Compare RUN_A with RUN_B, prompt by prompt: mean differences with intervals, by category, and the biggest changes.",
+    ),
+    "contact-sheet": LazyCommand(
+        "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: its frames at an exact rate, each with its second."
+    ),
+    "draw-video": LazyCommand(
+        "salon_bench.cli.media:draw_video", "Draw a small test video: a ball rolls across a meadow, and one thing may be wrong."
+    ),
+    "export": LazyCommand(
+        "salon_bench.cli.report:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
+    ),
+    "leaderboard": LazyCommand(
+        "salon_bench.cli.report:leaderboard",
+        "Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.",
+    ),
+    "magic-bench-377": LazyCommand(
+        "salon_bench.cli.magic_bench_377:magic_bench_377",
+        "Magic-Bench-377's own tools; the benchmark itself is `salon bench run magic-bench-377` (or `…-battles`).",
+    ),
+    "mock-server": LazyCommand(
+        "salon_bench.cli.mock_server:mock_server",
+        "Serve scripted replies as an OpenAI-compatible server would, to try out judges and runs without a model.",
+    ),
+    "prism": LazyCommand(
+        "salon_bench.cli.prism:prism",
+        "PRISM-Bench's own tools; the benchmark itself is `salon bench run prism` and `prism-zh`.",
+    ),
+    "r3-bench": LazyCommand(
+        "salon_bench.cli.r3_bench:r3_bench",
+        "R³-Bench: can a model say what is wrong with a picture, and does what it tells an editor set it right?",
+    ),
+    "reliability": LazyCommand(
+        "salon_bench.cli.reliability:reliability",
+        "Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?",
+    ),
+    "report": LazyCommand(
+        "salon_bench.cli.report:report",
+        "Write one self-contained page about runs: their numbers, and every picture with its verdicts and the "
+        "judge's own words.",
+    ),
+    "runs": LazyCommand(
+        "salon_bench.cli.runs:runs",
+        "List the runs of a store, oldest first, with the version of judge and suite that made each.",
+    ),
+    "scenes": LazyCommand(
+        "salon_bench.cli.scenes:scenes",
+        "Drawn scenes with exact truth: a benchmark of reflection that needs no data, no network and no model.",
+    ),
+    "status": LazyCommand("salon_bench.cli.runs:status", "Say how far a RUN is, or all that are not finished."),
+    "suites": LazyCommand("salon_bench.cli.runs:suites_", "List the suites of all installed packages."),
+}
+"""Commands that stand in a file of their own; imported when they are called."""
+
+
+@click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings=_HELP)
+def bench() -> None:
+    """Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.
+
+    \b
+    Example:
+      salon bench suites
+      salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
+      salon bench runs
+      salon bench resume RUN
+    """
+
+
+@bench.command("run")
+@click.argument("suite_name", metavar="SUITE")
+@click.option("--subject", "names", multiple=True, required=True, help="The model under test; repeat for a comparison.")
+@click.option(
+    "--generations",
+    "sources",
+    multiple=True,
+    required=True,
+    type=InputPath(),
+    help="Its pictures: a folder or a table; one for each --subject, in the same order.",
+)
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    required=True,
+    metavar="SPEC",
+    help="KIND:MODEL@URL or a TOML file; several: a panel. STEP=SPEC: the judge of one step of the suite.",
+)
+@click.option("--prompts", type=InputPath(), help="Your copy of the suite's prompts. Default: the suite's own.")
+@click.option("--limit", type=click.IntRange(1), help="So many prompts, drawn with the seed. Default: all.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Draws the prompts of --limit, and the replies of --repeat."
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Ask every question N times, independently; each draw is a run of its own. Needs a temperature above 0.",
+)
+@click.option(
+    "--re-asks",
+    type=click.IntRange(0, 20),
+    default=1,
+    show_default=True,
+    help="How often an unreadable reply is asked for again.",
+)
+@click.option("--extractor", metavar="SPEC", help="A model that restates replies which still cannot be read.")
+@click.option("--resume", is_flag=True, help="Go on with the run if it was begun before.")
+@STORE
+@work_options
+@FORMAT
+def run(
+    suite_name: str,
+    names: tuple[str, ...],
+    sources: tuple[Path, ...],
+    judges: tuple[str, ...],
+    prompts: Path | None,
+    limit: int | None,
+    seed: int,
+    repeat: int,
+    re_asks: int,
+    extractor: str | None,
+    resume: bool,
+    store: Path,
+    form: str,
+    **work: Any,
+) -> None:
+    """Judge the pictures of a model with SUITE; every reply is on the disk before it counts.
+
+    The same command means the same run: what is finished is shown, what was begun goes on with --resume. With several
+    --judge each is a run of its own, and a further run holds what the panel says.
+
+    Each draw of --repeat is a run of its own, too: the first is the run without it, the others ask the same questions with
+    decoding seeds of their own. Without --limit and --repeat, --seed changes nothing.
+
+    Exits with 0 only when every case has its rows (see --allow-incomplete).
+
+    \b
+    Example:
+      salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
+      salon bench run magicbench --subject a --generations a/ --judge judge.toml --limit 50 --max-cost 2.50
+      salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml --resume
+    """
+    from salon_bench.judges.specification import read_judges, read_settings
+    from salon_bench.runs.plan import Subject, planned
+    from salon_bench.suites.contract.registry import suite_named
+
+    if len(names) != len(sources):
+        raise click.UsageError(f"{len(names)} --subject but {len(sources)} --generations: give one for each, in the same order")
+    suite = suite_named(suite_name)
+    subjects = [Subject(name, source) for name, source in zip(names, sources, strict=True)]
+    second = None if extractor is None else read_settings(extractor)
+    plans = []
+    for draw, settings in product(range(repeat), read_judges(judges)):
+        judge = _opened(settings, work)
+        helper = None if second is None else _opened(second, work)
+        planned_run = planned(
+            suite,
+            subjects,
+            judge,
+            judge_settings=settings.model_dump(mode="json"),
+            prompts=prompts,
+            seed=seed,
+            limit=limit,
+            draw=draw,
+            re_asks=re_asks,
+            extractor=helper,
+            extractor_settings=None if second is None else second.model_dump(mode="json"),
+        )
+        plans.append((planned_run, judge, helper))
+    _refuse_twins([each.plan.run_id for each, _, _ in plans])
+    reports = [_judged(each, judge, helper, store, resume=resume, work=work) for each, judge, helper in plans]
+    if len(plans) > repeat and all(report["complete"] for report in reports):
+        for draw in range(repeat):
+            panel = [each for each, _, _ in plans if each.plan.draw == draw]
+            reports += [_panel(panel, suite, store)]
+    _show(reports, form)
+    _exit(reports, store, allowed=work["allow_incomplete"])
+
+
+@bench.command("resume")
+@click.argument("run_id", metavar="RUN")
+@STORE
+@work_options
+@FORMAT
+def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
+    """Go on with a RUN that was stopped or killed: replies that stand are read, the others are asked for.
+
+    \b
+    Example:
+      salon bench runs
+      salon bench resume prism-our-model-qwen-1a2b3c4d
+    """
+    from salon_bench.judges.specification import restore_settings
+    from salon_bench.runs.view import RunView, refuse_another_run
+
+    view = RunView(store, run_id)
+    plan = view.plan
+    judge = _opened(restore_settings(plan.judge_settings), work)
+    helper = None
+    if plan.extractor_settings is not None:
+        helper = _opened(restore_settings(plan.extractor_settings), work)
+    again = view.planned(judge, helper)
+    refuse_another_run(run_id, plan, again.plan)
+    reports = [_judged(again, judge, helper, store, resume=True, work=work)]
+    _show(reports, form)
+    _exit(reports, store, allowed=work["allow_incomplete"])
+
+
+@bench.command("rescore")
+@click.argument("run_id", metavar="RUN")
+@STORE
+@FORMAT
+def rescore_(run_id: str, store: Path, form: str) -> None:
+    """Read the stored replies of a RUN again with the suite as it is installed now; nobody is asked.
+
+    Writes a run of its own, RUN+rescore-VERSION, and says what changed. Questions that the suite now asks differently have
+    no reply: they are unscored and counted.
+
+    \b
+    Example:
+      salon bench rescore prism-our-model-qwen-1a2b3c4d
+    """
+    import asyncio
+
+    from salon_bench.cli.reporting import report_of
+    from salon_bench.runs.checkpoint import fold_apart
+    from salon_bench.runs.rescore import AbsentJudge, changes, rescore
+    from salon_bench.runs.session import FinishedError
+    from salon_bench.runs.view import RunView
+
+    view = RunView(store, run_id)
+    plan = view.plan
+    helper = None if plan.extractor_alone is None else AbsentJudge("extractor", plan.extractor_alone)
+    again = view.planned(AbsentJudge(plan.judge, plan.judge_alone), helper)
+    try:
+        done = asyncio.run(rescore(again, run_id, store, fold=fold_apart))
+        new_id, outcome, changed = done.run_id, done.outcome, done.changes
+    except FinishedError as error:
+        new_id, outcome = error.status.run_id, None
+        changed = changes(view.scores, RunView(store, new_id).scores)
+        click.echo(f"Run {new_id} is finished; nothing is read again.", err=True)
+    counts = {name: getattr(changed, name) for name in type(changed).__slots__}
+    _show([{**report_of(again.suite, store, new_id, outcome), "rescored": run_id, "changes": counts}], form)
+    if form == "table":
+        click.echo(f"Against {run_id}: {changed}")
+
+
+# ------------------------------------------------------------------------------------------------------------- one start
+
+
+def _refuse_twins(run_ids: Sequence[str]) -> None:
+    """Two judges of one version are one run: as a panel they would only agree with themselves."""
+    twice = [run_id for run_id in run_ids if run_ids.count(run_id) > 1]
+    if twice:
+        hint = "A panel needs judges of different models or settings; two models of one name need names of their own."
+        raise InputError("the same judge was named twice", source="--judge", value=twice[0], hint=hint)
+
+
+def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
+    import os
+
+    from salon_bench.cli.at_work import opened
+
+    return opened(settings, work, os.environ)
+
+
+def _judged(
+    planned: "Planned", judge: "Judge", extractor: "Judge | None", store: Path, *, resume: bool, work: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Start the run or go on with it, and report; a finished one is reported as it stands."""
+    import asyncio
+
+    from salon_bench.cli.at_work import limits_of, pace_of, watching
+    from salon_bench.cli.reporting import MOST_NAMED, problem_of, report_of, shortened
+    from salon_bench.judges.remarks import remarks_of
+    from salon_bench.runs.checkpoint import fold_apart
+    from salon_bench.runs.session import FinishedError, stop_on_signals
+    from salon_bench.runs.suite_runner import execute
+
+    for words in planned.plan.left_out:
+        click.echo(words, err=True)
+    left_out = planned.generations.left_out
+    if left_out:
+        click.echo(f"{len(left_out)} files belong to no prompt and are left out.", err=True)
+
+    unreadable: list[str] = []
+
+    with watching(work, planned.plan.judge) as watcher:
+        job = execute(
+            planned,
+            judge,
+            store,
+            extractor=extractor,
+            limits=limits_of(work),
+            pace=pace_of(judge, work),
+            keep_lost=work["allow_incomplete"],
+            resume=resume,
+            watcher=watcher,
+            fold=fold_apart,
+            on_start=lambda session: stop_on_signals(session, lambda words: click.echo(words, err=True)),
+            on_result=lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()),
+        )
+        try:
+            outcome = asyncio.run(job)
+        except FinishedError:
+            click.echo(f"Run {planned.plan.run_id} is finished; nobody is asked.", err=True)
+            outcome = None
+        except asyncio.CancelledError:
+            raise IncompleteError(
+                f"stopped at once; go on with: salon bench resume {planned.plan.run_id} --store {store}"
+            ) from None
+    for words in (*remarks_of(judge), *shortened(unreadable)):
+        click.echo(words, err=True)
+    return report_of(planned.suite, store, planned.plan.run_id, outcome)
+
+
+def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str, Any]:
+    """Combine the finished runs of several judges, and report."""
+    from salon_bench.analysis.panel import judge_together
+    from salon_bench.cli.reporting import report_of
+
+    panel = judge_together([each.plan for each in plans], store)
+    labels = [{name: getattr(each, name) for name in type(each).__slots__} for each in panel.labels]
+    return {**report_of(suite, store, panel.run_id, None), "agreement": panel.agreement, "label_agreement": labels}
+
+
+# ---------------------------------------------------------------------------------------------------------------- output
+
+
+def _show(reports: list[dict[str, Any]], form: str) -> None:
+    from salon_bench.cli.reporting import cells, remark
+
+    if form == "json":
+        _json(reports)
+        return
+    for report in reports:
+        click.echo(f"Run {report['run_id']}")
+        for each in report["subjects"]:
+            click.echo(f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored")
+            _table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
+            for note in each["notes"]:
+                click.echo(note)
+        for line in report.get("agreement", ()):
+            click.echo(line["sentence"])
+        if report.get("agreement") == []:
+            click.echo("No two judges gave a verdict about the same thing: every number is one judge's alone.")
+        if report["progress"]:
+            click.echo(remark(report["progress"]), err=True)
+
+
+def _exit(reports: list[dict[str, Any]], store: Path, *, allowed: bool) -> None:
+    """Leave with an error when work is left and that is not allowed."""
+    for report in reports:
+        if not report["complete"]:
+            progress = report["progress"] or {}
+            left = report["stopped"] or f"{progress.get('open', 0)} cases got no reply to a question"
+            hint = f"Go on with: salon bench resume {report['run_id']} --store {store}"
+            if allowed:
+                click.echo(f"Work is left: {left}. {hint}", err=True)
+            else:
+                raise IncompleteError(f"work is left: {left}\n{hint}")
+
+
+def _json(content: object) -> None:
+    click.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
+
+
+def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+
+    from salon_bench.cli.reporting import table_of
+
+    (Console() if sys.stdout.isatty() else Console(width=180)).print(table_of(header, lines))

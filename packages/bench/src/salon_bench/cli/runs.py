@@ -1,0 +1,124 @@
+"""``salon bench suites``, ``runs`` and ``status``: parse, ask the store, print."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_bench.cli.options import FORMAT, STORE
+
+if TYPE_CHECKING:
+    from salon_bench.runs.status import RunStatus
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.command("suites", context_settings=_HELP)
+@FORMAT
+def suites_(form: str) -> None:
+    """List the suites of all installed packages.
+
+    \b
+    Example:
+      salon bench suites
+      salon bench suites --format json
+    """
+    from salon_bench.suites.contract.registry import suites
+
+    found = suites()
+    if form == "json":
+        _json([{name: getattr(each, name) for name in type(each).__slots__} for each in found])
+        return
+    _table(["suite", "package", "what it is"], [[each.name, each.package, each.problem or each.summary] for each in found])
+
+
+@click.command("runs", context_settings=_HELP)
+@STORE
+@FORMAT
+def runs(store: Path, form: str) -> None:
+    """List the runs of a store, oldest first, with the version of judge and suite that made each.
+
+    \b
+    Example:
+      salon bench runs
+      salon bench runs --store other-results --format json
+    """
+    from salon_bench.runs.status import run_statuses
+
+    found = run_statuses(store)
+    if form == "json":
+        _json([_fields(each) for each in found])
+        return
+    _table(["run", "suite", "subject", "judge", "version", "state", "cases"], [_line(each) for each in found])
+
+
+@click.command("status", context_settings=_HELP)
+@click.argument("run_id", metavar="[RUN]", required=False)
+@STORE
+@FORMAT
+def status(run_id: str | None, store: Path, form: str) -> None:
+    """Say how far a RUN is, or all that are not finished.
+
+    \b
+    Example:
+      salon bench status
+      salon bench status prism-our-model-qwen-1a2b3c4d --format json
+    """
+    from salon_bench.runs.status import RunState, run_status, run_statuses
+
+    open_ = (
+        [each for each in run_statuses(store) if each.state in (RunState.RUNNING, RunState.UNFINISHED)]
+        if run_id is None
+        else []
+    )
+    found = open_ if run_id is None else [run_status(store, run_id)]
+    if form == "json":
+        _json([_fields(each) for each in found])
+        return
+    if not found:
+        click.echo("Every run is finished.", err=True)
+    for each in found:
+        cases = f"{each.cases_done or 0} of {each.cases_total or '?'} cases"
+        more = f"; {each.waiting} more questions have their reply in the journal" if each.waiting else ""
+        click.echo(f"{each.run_id}: {each.state.value}, {cases}, {each.calls or 0} calls{more}")
+        for words in (None if each.cost_usd is None else f"${each.cost_usd:.4f}", each.detail):
+            if words:
+                click.echo(f"  {words}")
+
+
+def _fields(each: "RunStatus") -> dict[str, Any]:
+    plain = {name: getattr(each, name) for name in type(each).__slots__ if name not in ("settings", "finished")}
+    plain["settings"] = json.loads(each.settings) if each.settings and each.settings.startswith("{") else each.settings
+    return plain
+
+
+def _line(each: "RunStatus") -> list[str]:
+    cases = (
+        ""
+        if each.cases_done is None or (each.state.value == "finished" and not each.cases_total)
+        else f"{each.cases_done}/{each.cases_total}"
+    )
+    return [
+        each.run_id,
+        each.suite,
+        each.subject_model or "",
+        each.judge or "",
+        each.judge_version or "",
+        each.state.value,
+        cases,
+    ]
+
+
+def _json(content: object) -> None:
+    click.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
+
+
+def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+
+    from salon_bench.cli.reporting import table_of
+
+    (Console() if sys.stdout.isatty() else Console(width=180)).print(table_of(header, lines))

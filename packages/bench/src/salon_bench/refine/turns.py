@@ -1,0 +1,63 @@
+"""What is asked about a picture while it is refined, as a small suite of one question each: the fact ``ask`` says which.
+
+    reflect     does it match, what differs, what should the editor do?   rows: scores ``matches`` and ``illusory``, assessment
+    check       yes or no to the prompt's questions                       row: score ``v``, the share answered rightly
+    decompose   which questions are these?                                no rows
+
+Paper 002, figures 17, 19 and 20.
+"""
+
+import json
+from typing import Final
+
+from salon_bench.suites.contract.suite import Case, Examination
+from salon_bench.suites.r3_bench.questions import check, decompose, reflect, words_version
+from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY
+from salon_rewards import illusory
+from salon_taxonomy.answers import R3Answer
+from salon_taxonomy.digest import digest
+from salon_taxonomy.records import Record
+from salon_taxonomy.verdict import Scored, Verdict
+
+SUITE: Final = "refine"
+_RULES_VERSION: Final = 1
+
+
+class Turns:
+    """Examines one picture, or one prompt, of a refinement."""
+
+    version = digest("refine", {"words": words_version("reflect", "questions", "decompose"), "rules": _RULES_VERSION})
+
+    def examine(self, case: Case) -> Examination:
+        """Ask what the fact ``ask`` names; the fact ``task`` says which picture it is about."""
+        task = str(case.facts["task"])
+        if case.facts["ask"] == "decompose":
+            yield decompose(case.prompt.text)
+            return []
+        if case.facts["ask"] == "check":
+            questions, truth = case.facts["questions"], case.facts["answers"]
+            listed = [str(each) for each in questions] if isinstance(questions, list | tuple) else []
+            right = list(truth) if isinstance(truth, list | tuple) else []
+            answers: Verdict[tuple[bool, ...]] = yield check(case.image, listed, step="check")
+            return [case.score(task, "v", shared(answers, right))]
+        said: Verdict[R3Answer] = yield reflect(case.image, case.prompt.text)
+        if not isinstance(said, Scored):
+            return [case.score(task, "matches", said)]
+        rest = {"explanation": said.value.explanation, "edit_prompt": said.value.edit_prompt}
+        text = json.dumps(rest, ensure_ascii=False)
+        rows: list[Record] = [case.score(task, "matches", Scored(float(said.value.matches)))]
+        if not said.value.matches:
+            rows.append(case.score(task, "illusory", Scored(float(illusory(said.value.edit_prompt) is not None))))
+        return [*rows, case.label(TAXONOMY, MATCHES, present=said.value.matches, explanation=text)]
+
+
+def shared(answers: Verdict[tuple[bool, ...]], truth: list[object]) -> Verdict[float]:
+    """The share of questions that were answered as is right.
+
+    Example:
+        >>> shared(Scored((True, False)), [True, True])
+        Scored(value=0.5)
+    """
+    if not isinstance(answers, Scored):
+        return answers
+    return Scored(sum(one == other for one, other in zip(answers.value, truth, strict=True)) / len(truth))

@@ -1,0 +1,112 @@
+"""The page of a refinement: for each item its pictures side by side, what the judge saw and what the editor was told.
+
+One self-contained file: pictures are embedded small, nothing is fetched, all text is escaped.
+"""
+
+import base64
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from salon_bench.media import Encoding, PicturePolicy, prepare_picture
+from salon_bench.refine.loop import Round, Stopped, Trace
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.verdict import Scored, Unscored, Verdict
+
+MOST_ITEMS: Final = 200
+"""Items that are shown; the others are only counted."""
+_THUMBNAIL: Final = PicturePolicy(longest_side=360, encoding=Encoding.JPEG, quality=82)
+
+_ENDED: Final = {
+    Stopped.MATCHES: "the judge sees nothing left to change",
+    Stopped.MAX_ROUNDS: "all rounds were used",
+    Stopped.NO_VERDICT: "no verdict could be had",
+    Stopped.NO_EDIT: "the editor gave no picture",
+    Stopped.CHOSEN: "the scorer chose",
+}
+
+
+def write_trace_page(path: Path, title: str, traces: Sequence[Trace]) -> None:
+    """Write the page.
+
+    Raises:
+        InputError: when it cannot be written.
+    """
+    text = trace_page(title, traces)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"the page cannot be written ({error.strerror})", source=path) from error
+
+
+def trace_page(title: str, traces: Sequence[Trace]) -> str:
+    """Return the page as HTML."""
+    from salon_ranking.report.page import Fragment, Section, page_template, read_text, render_page
+
+    ends = Counter(trace.stopped for trace in traces)
+    counts = [("Items", len(traces)), ("Pictures made", sum(trace.edits for trace in traces))]
+    counts += [("Instructions that rewrite the prompt", sum(trace.illusory for trace in traces))]
+    counts += [(_ENDED[stopped].capitalize(), ends[stopped]) for stopped in Stopped if ends[stopped]]
+    html = page_template("salon_bench.report", "trace.html.jinja").render(
+        traces=[_trace(trace) for trace in traces[:MOST_ITEMS]],
+        left_out=max(0, len(traces) - MOST_ITEMS),
+    )
+    return render_page(
+        title,
+        lead="Each row begins with the picture that was given. The one with a green frame is the final one.",
+        facts=[(name, f"{count:,}") for name, count in counts],
+        sections=[Section("Items", (Fragment(html, style=read_text("salon_bench.report", "trace.css")),))],
+    )
+
+
+def _trace(trace: Trace) -> dict[str, Any]:
+    checked = ""
+    if trace.checked is not None:
+        before, after = map(_number, trace.checked)
+        checked = f"questions answered rightly: {before} before, {after} after"
+    return {
+        "item": trace.item.item_id,
+        "prompt": trace.item.prompt,
+        "stopped": _ENDED[trace.stopped],
+        "checked": checked,
+        "rounds": [_round(each, trace) for each in trace.rounds],
+    }
+
+
+def _round(each: Round, trace: Trace) -> dict[str, Any]:
+    shown = prepare_picture(each.picture, _THUMBNAIL, each.picture.parent)
+    picture, missing = "", ""
+    if isinstance(shown, Unscored):
+        missing = shown.detail
+    else:
+        picture = f"data:image/jpeg;base64,{base64.b64encode(shown.media.data or b'').decode()}"
+    said = each.verdict.value if isinstance(each.verdict, Scored) else None
+    verdict = "" if said is None else "matches the prompt" if said.matches else "does not match the prompt"
+    if each.score is not None:
+        verdict = f"score {_number(each.score)}"
+    return {
+        "name": "Given picture" if each.number == 0 else f"Picture {each.number}",
+        "picture": picture,
+        "missing": missing,
+        "final": each.number == trace.final_round,
+        "verdict": verdict,
+        "matches": said.matches if said is not None else isinstance(each.score, Scored),
+        "explanation": said.explanation if said is not None and not said.matches else "",
+        "instruction": each.instruction or "",
+        "trouble": _trouble(each),
+    }
+
+
+def _trouble(each: Round) -> str:
+    parts = [
+        f"{who}: {verdict.reason}{f' ({verdict.detail})' if verdict.detail else ''}"
+        for who, verdict in (("no verdict", each.verdict), ("no score", each.score), ("no picture", each.edit))
+        if isinstance(verdict, Unscored)
+    ]
+    return "; ".join(parts)
+
+
+def _number(verdict: Verdict[float]) -> str:
+    return f"{verdict.value:.2f}" if isinstance(verdict, Scored) else f"none ({verdict.reason})"

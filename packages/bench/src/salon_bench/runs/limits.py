@@ -1,0 +1,140 @@
+"""What a run may spend, what it has spent, and when it has to stop asking."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from salon_bench.runs.progress import Progress
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Reply
+
+_INSTANT = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a run may go; None sets no limit.
+
+    When a limit is reached no new question is asked; those in flight are waited for and count, so a cost or a number of
+    tokens can be passed by as much as they cost. Calls are counted before they are made and never passed.
+
+    Attributes:
+        cost_usd: US dollars for all judges' replies since this start of the run.
+        tokens: tokens read and written, since this start.
+        calls: questions asked, since this start (a judge's own retries are not counted).
+        seconds: from the start to the last question, on a clock that nobody can set.
+
+    Raises:
+        InputError: for a limit that is not above 0.
+    """
+
+    cost_usd: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError("a limit must be a number above 0, not", column=name, value=value)
+
+
+@dataclass(slots=True)
+class Spending:
+    """What was spent so far, held against the limits. ``stopped``: why nothing more may be asked, whatever the limits.
+
+    Example:
+        >>> spending = Spending(Limits(calls=1))
+        >>> spending.begin_call(), spending.begin_call()
+        (None, 'the limit of 1 calls is reached')
+    """
+
+    limits: Limits = Limits()
+    clock: Callable[[], float] = time.monotonic
+    calls: int = 0
+    attempts: int = 0
+    failed_attempts: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    unpriced: int = 0
+    stopped: str | None = None
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return self.clock() - self.began
+
+    def refusal(self) -> str | None:
+        """Why no further question may be asked; None while one may."""
+        limits = self.limits
+        if self.stopped is not None:
+            return self.stopped
+        if limits.calls is not None and self.calls >= limits.calls:
+            return f"the limit of {limits.calls} calls is reached"
+        if limits.seconds is not None and self.seconds >= limits.seconds:
+            return f"the deadline of {limits.seconds:g} s has passed"
+        if limits.tokens is not None and self.prompt_tokens + self.completion_tokens >= limits.tokens:
+            return f"the limit of {limits.tokens} tokens is reached"
+        if limits.cost_usd is not None:
+            if self.unpriced:
+                return "a limit on cost was set, but the judge reports no cost (give it prices)"
+            if (self.cost_usd or 0.0) >= limits.cost_usd:
+                return f"the limit of {limits.cost_usd:g} USD is reached"
+        return None
+
+    def begin_call(self) -> str | None:
+        """Count a question that is about to be asked; returns why it must not be, when a limit is reached."""
+        refusal = self.refusal()
+        self.calls += refusal is None
+        return refusal
+
+    def end_edit(self, *, failed: bool) -> None:
+        """Count an edit that was asked for as a call; editors report neither tokens nor cost."""
+        self.attempts += 1
+        self.failed_attempts += failed
+
+    def add(self, progress: Progress) -> None:
+        """Count what a run has spent that shares these limits with others."""
+        self.calls += progress.calls
+        self.attempts += progress.attempts
+        self.prompt_tokens += progress.prompt_tokens
+        self.completion_tokens += progress.completion_tokens
+        if progress.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + progress.cost_usd
+
+    def left(self) -> Limits:
+        """What the next run may spend; to be asked only while nothing refuses (:meth:`refusal`).
+
+        Example:
+            >>> spending = Spending(Limits(calls=10, cost_usd=1.0))
+            >>> spending.add(Progress(calls=4, cost_usd=0.25))
+            >>> spending.left().calls, spending.left().cost_usd
+            (6, 0.75)
+        """
+        limits, tokens = self.limits, self.prompt_tokens + self.completion_tokens
+        return Limits(
+            None if limits.cost_usd is None else limits.cost_usd - (self.cost_usd or 0.0),
+            None if limits.tokens is None else limits.tokens - tokens,
+            None if limits.calls is None else limits.calls - self.calls,
+            None if limits.seconds is None else max(limits.seconds - self.seconds, _INSTANT),
+        )
+
+    def end_call(self, reply: Reply) -> None:
+        """Count what a reply, and the attempts that failed before it, cost."""
+        for each in (*reply.earlier, reply):
+            self.attempts += 1
+            self.cached += each.cached
+            self.failed_attempts += each.problem() is not None
+            self.prompt_tokens += each.usage.prompt_tokens or 0
+            self.completion_tokens += each.usage.completion_tokens or 0
+            if each.usage.cost_usd is not None:
+                self.cost_usd = (self.cost_usd or 0.0) + each.usage.cost_usd
+        self.unpriced += reply.usage.cost_usd is None and not reply.cached and reply.problem() is None

@@ -1,0 +1,81 @@
+"""Puts the pictures of a case before the judge: opened, checked, resized, and named by their content."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from salon_bench.media import PictureCache, PicturePolicy, Prepared
+from salon_bench.suites.contract.generations import Generated
+from salon_bench.suites.contract.suite import Case
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Media
+from salon_taxonomy.records import Generation
+from salon_taxonomy.verdict import Unscored
+
+_LONGEST_URI = 400
+
+
+def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tuple[Case, tuple[Generation, ...]]:
+    """The case with ``media`` and ``generation_ids`` set, or with the problem of its first bad picture; and its rows.
+
+    Reads files and decodes pictures: call it from a thread. Never raises for what a file holds.
+    """
+    media: list[Media] = []
+    rows: list[Generation] = []
+    for picture in case.pictures:
+        prepared = cache.prepare(picture.path, policy, picture.root)
+        if isinstance(prepared, Unscored):
+            return replace(case, problem=prepared), tuple(rows)
+        media.append(prepared.media)
+        rows.append(_row(picture, prepared))
+    return replace(case, media=tuple(media), generation_ids=tuple(row.generation_id for row in rows)), tuple(rows)
+
+
+def narrowed(policy: PicturePolicy, judge_settings: Mapping[str, Any] | None) -> PicturePolicy:
+    """The suite's wish within what the judge takes of a video, by the judge's settings as a run keeps them.
+
+    A judge around another one (``cache:…``) has that one's limits. A resumed or rescored run finds the same ones in its
+    settings, so it asks the same questions.
+    """
+    if policy.video is None:
+        return policy
+    settings: Mapping[str, Any] = judge_settings or {}
+    while "videos" not in settings and isinstance(settings.get("judge"), Mapping):
+        settings = settings["judge"]
+    limits = settings.get("videos")
+    if not isinstance(limits, Mapping):
+        return policy
+    frames, pixels = limits.get("most_frames"), limits.get("most_pixels")
+    return replace(policy, video=policy.video.narrowed(most_frames=frames, most_pixels=pixels))
+
+
+def _row(picture: Generated, prepared: Prepared) -> Generation:
+    """The row of a file; its key is a digest of prompt, model, sample and the file's own bytes."""
+    sha256 = prepared.original_sha256
+    name: dict[str, Digestible] = {
+        "prompt": picture.prompt_id,
+        "model": picture.model,
+        "sample": picture.sample,
+        "sha256": sha256,
+    }
+    return Generation(
+        generation_id=digest("generation", name),
+        prompt_id=picture.prompt_id,
+        model=picture.model,
+        sample=picture.sample,
+        uri=_uri(picture),
+        sha256=sha256,
+        width=prepared.original_width,
+        height=prepared.original_height,
+        kind=prepared.media.kind,
+    )
+
+
+def _uri(picture: Generated) -> str:
+    """The path, as far as the column takes it: from the root of the disk, else below the folder, else the file's name."""
+    below = picture.path.relative_to(picture.root) if picture.path.is_relative_to(picture.root) else picture.path
+    for text in (str(picture.path.absolute()), str(below), picture.path.name):
+        if len(text) <= _LONGEST_URI:
+            return text.encode("utf-8", "replace").decode()
+    raise InputError("a file's name is too long", source=picture.path)

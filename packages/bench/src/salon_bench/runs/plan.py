@@ -1,0 +1,290 @@
+"""Everything that makes a run the run it is: its name, and what a later start needs to go on with it.
+
+The same plan has the same ``run_id`` on every machine, so a command that is given twice means one run. Whatever could
+change a row is part of the name: suite and judge with their versions, subjects and their files, prompts, seed, limit.
+"""
+
+import json
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from salon_bench.judges.routing import ELSE
+from salon_bench.runs.case_runner import AskPolicy
+from salon_bench.runs.session import run_row
+from salon_bench.suites.contract.generations import Generations, read_generations
+from salon_bench.suites.contract.suite import NamesItsFiles, RunContext, Suite, SuitePrompt
+from salon_bench.suites.contract.table_rows import Rows
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge
+from salon_taxonomy.records import Run
+
+_UNSAFE = re.compile(r"[^a-z0-9._-]+")
+_LONGEST_NAME = 30
+_HEX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A model under test, and the folder or table of what it made."""
+
+    name: str
+    generations: Path
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """A run before it is started. Made by :func:`planned`; kept as JSON in ``runs.settings``.
+
+    Attributes:
+        suite: the suite's name.
+        suite_version: of its prompts, parsers and rules.
+        subjects: the models under test.
+        judge: the judge's name.
+        judge_settings: everything it is told, as JSON values; never a secret.
+        judge_version: of judge, suite and asking together, as rows bear it.
+        judge_alone: the judge's own version.
+        prompts: the user's copy of the prompts; None takes the suite's own.
+        seed: of the draw that a limit makes, and of the decoding seeds of further draws.
+        limit: how many prompts; None takes all.
+        draw: which of several independent draws of the judge's replies this is, from 0.
+        re_asks: how often a reply that cannot be read is asked for again.
+        extractor_settings: of the model that restates such replies; None does without.
+        extractor_alone: that model's own version.
+        inputs: a digest of the prompts, and of the names and sizes of the files.
+        left_out: sentences about the rows of the prompt file that cannot be used; empty for none.
+    """
+
+    suite: str
+    suite_version: str
+    subjects: tuple[Subject, ...]
+    judge: str
+    judge_settings: Mapping[str, Any]
+    judge_version: str
+    judge_alone: str
+    prompts: Path | None = None
+    seed: int = 0
+    limit: int | None = None
+    draw: int = 0
+    re_asks: int = 1
+    extractor_settings: Mapping[str, Any] | None = None
+    extractor_alone: str | None = None
+    inputs: str = ""
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def run_id(self) -> str:
+        """``<suite>-<subject>-<judge>-<8 hex digits>``; the digits stand for everything that could change a row."""
+        whole: dict[str, Digestible] = {
+            "suite": [self.suite, self.suite_version],
+            "subjects": [subject.name for subject in self.subjects],
+            "judge": [self.judge, self.judge_version],
+            "inputs": self.inputs,
+            "seed": self.seed if self.limit is not None else None,
+            "limit": self.limit,
+        }
+        if self.draw:
+            whole["draw"] = [self.draw, self.seed]
+        names = [self.suite, "+".join(_slug(subject.name) for subject in self.subjects)[:_LONGEST_NAME], self.judge]
+        return "-".join([*map(_slug, names[:1]), names[1], _slug(names[2]), digest("run", whole, length=_HEX)])
+
+    @property
+    def decoding_seed(self) -> int | None:
+        """The seed that every question of this draw is sent with; None for the first, whose questions keep their own."""
+        return int(digest("draw", [self.seed, self.draw], length=7), 16) if self.draw else None
+
+    @property
+    def context(self) -> RunContext:
+        """Under whose name its rows are written."""
+        return RunContext(self.run_id, self.judge, self.judge_version)
+
+    def row(self, run_id: str | None = None) -> Run:
+        """Return the row of this run, or of another run with this plan, as it starts now."""
+        return run_row(
+            run_id or self.run_id,
+            self.suite,
+            subject=self.subjects[0].name if len(self.subjects) == 1 else None,
+            judge=(self.judge, self.judge_version),
+            seed=self.seed,
+            settings=self.settings(),
+        )
+
+    def settings(self) -> str:
+        """JSON text, keys in order."""
+        content = {name: getattr(self, name) for name in self.__slots__ if name not in ("subjects", "prompts")}
+        content["subjects"] = [[subject.name, str(subject.generations)] for subject in self.subjects]
+        content["prompts"] = None if self.prompts is None else str(self.prompts)
+        return json.dumps(content, sort_keys=True, ensure_ascii=False)
+
+    @classmethod
+    def from_settings(cls, run_id: str, text: str | None) -> Self:
+        """The plan of a run of the store.
+
+        Raises:
+            InputError: for a run that no suite made (an import), or settings of another version.
+        """
+        try:
+            content = json.loads(text or "")
+            content["subjects"] = tuple(Subject(name, Path(path)) for name, path in content["subjects"])
+            content["prompts"] = None if content["prompts"] is None else Path(content["prompts"])
+            content["left_out"] = tuple(content.get("left_out", ()))
+            return cls(**content)
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                "this run was not made by `salon bench run`, so it cannot be started again", value=run_id
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan with what it speaks of, loaded."""
+
+    plan: RunPlan
+    suite: Suite
+    prompts: Sequence[SuitePrompt]
+    generations: Generations
+
+
+def planned(
+    suite: Suite,
+    subjects: Sequence[Subject],
+    judge: Judge,
+    *,
+    judge_settings: Mapping[str, Any] | None = None,
+    prompts: Path | None = None,
+    seed: int = 0,
+    limit: int | None = None,
+    draw: int = 0,
+    re_asks: int = 1,
+    extractor: Judge | None = None,
+    extractor_settings: Mapping[str, Any] | None = None,
+) -> Planned:
+    """Read the prompts, look for the pictures, and name the run.
+
+    Args:
+        suite: what is asked.
+        subjects: whose pictures, and where they lie.
+        judge: whom.
+        judge_settings: what a later start needs to open the judge again; without them it must be given.
+        prompts: the user's copy of the prompts; None takes the suite's own.
+        seed: of the draw that a limit makes, and of the decoding seeds of further draws.
+        limit: how many prompts; None takes all.
+        draw: which of several independent draws of the judge's replies; the first, 0, is the run without draws.
+        re_asks: how often a reply that cannot be read is asked for again.
+        extractor: a model that restates replies which still cannot be read.
+        extractor_settings: of that model.
+
+    Raises:
+        InputError: for no subject or one twice, a limit below 1, a draw below 0, a further draw of a judge whose replies
+            are not drawn (temperature 0) or whose seed is fixed, whatever is wrong with the files, and subjects that the suite
+            refuses at once (a comparison of one).
+    """
+    names = [subject.name for subject in subjects]
+    if not names or len(set(names)) < len(names):
+        raise InputError("a run needs subjects with different names, not", value=names)
+    if limit is not None and limit < 1:
+        raise InputError("a limit counts prompts, from 1, not", value=limit)
+    if draw < 0:
+        raise InputError("draws are counted from 0, not", value=draw)
+    if draw:
+        _check_drawing(judge_settings or {})
+    _check_routes(suite, judge)
+    usable = suite.prompts(prompts)
+    kept = drawn(usable, limit, seed)
+    ids = [item.prompt.prompt_id for item in kept]
+    found = [_files_of(suite, subject, kept) for subject in subjects]
+    files = [file for one in found for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
+    generations = Generations(files, left_out=[path for one in found for path in one.left_out])
+    suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
+    plan = RunPlan(
+        suite=suite.name,
+        suite_version=suite.version,
+        subjects=tuple(Subject(subject.name, subject.generations.absolute()) for subject in subjects),
+        judge=judge.name,
+        judge_settings=dict(judge_settings or {}),
+        judge_version=version_of(suite, AskPolicy(judge, RunContext("", "", ""), re_asks, extractor)),
+        judge_alone=judge.version,
+        prompts=None if prompts is None else prompts.absolute(),
+        seed=seed,
+        limit=limit,
+        draw=draw,
+        re_asks=re_asks,
+        extractor_settings=extractor_settings,
+        extractor_alone=None if extractor is None else extractor.version,
+        inputs=digest("inputs", {"prompts": [_facts(item) for item in kept], "files": _listing(generations, ids)}),
+        left_out=usable.remarks() if isinstance(usable, Rows) else (),
+    )
+    return Planned(plan, suite, kept, generations)
+
+
+def _check_routes(suite: Suite, judge: Judge) -> None:
+    """Refuse routes that do not fit the steps which the suite declares (``steps``), before anybody is paid."""
+    routes, steps = getattr(judge, "routes", None), getattr(suite, "steps", None)
+    if not routes or not steps:
+        return
+    for step in sorted(set(routes) - {ELSE}):
+        if step not in steps:
+            raise InputError("the suite has no step", source="--judge", value=step, allowed=steps)
+    for step in steps:
+        if step not in routes and ELSE not in routes:
+            hint = f"Add --judge {step}=SPEC, or --judge SPEC for all other steps."
+            raise InputError("no judge was named for a step of the suite:", source="--judge", value=step, hint=hint)
+
+
+def _check_drawing(settings: Mapping[str, Any]) -> None:
+    """Refuse further draws of judges, also within others, whose replies would all be the first one."""
+    for within in (settings.get("judge"), *(settings.get("routes") or {}).values()):
+        if isinstance(within, Mapping):
+            _check_drawing(within)
+    decoding = settings.get("decoding")
+    if not isinstance(decoding, Mapping):
+        return
+    if not decoding.get("temperature"):
+        hint = "Suites ask for the likeliest reply. Write a judge file with temperature = 0.7 or so under [decoding]."
+        problem = "draws of a judge differ only at a temperature above 0, not"
+        raise InputError(problem, key="decoding.temperature", value=decoding.get("temperature") or 0, hint=hint)
+    if decoding.get("seed") is not None:
+        hint = "Leave the seed out: each draw is sent with a seed of its own, made from --seed."
+        raise InputError("all draws of a judge with a fixed seed are one", key="decoding.seed", hint=hint)
+
+
+def version_of(suite: Suite, policy: AskPolicy) -> str:
+    """``judge_version``: a digest of the judge's own version, the suite's, and the rule of asking again."""
+    return digest("judging", {"judge": policy.judge.version, "suite": suite.version, "asking": policy.rule}, length=16)
+
+
+def drawn(prompts: Sequence[SuitePrompt], limit: int | None, seed: int) -> Sequence[SuitePrompt]:
+    """``limit`` of the prompts, drawn with the seed, in their own order; all of them without a limit."""
+    if limit is None or limit >= len(prompts):
+        return prompts
+    chosen = random.Random(f"salon/{seed}").sample(range(len(prompts)), limit)  # noqa: S311  (no secret)
+    return [prompts[place] for place in sorted(chosen)]
+
+
+def _files_of(suite: Suite, subject: Subject, prompts: Sequence[SuitePrompt]) -> Generations:
+    """The subject's files: as the prompts themselves name them, for a suite that knows how, else by name or table."""
+    if isinstance(suite, NamesItsFiles):
+        return suite.generations(subject.generations, subject.name, prompts)
+    return read_generations(subject.generations, subject.name, [item.prompt.prompt_id for item in prompts])
+
+
+def _facts(item: SuitePrompt) -> Mapping[str, Digestible]:
+    return {"id": item.prompt.prompt_id, "text": item.prompt.text, "facts": item.facts}
+
+
+def _listing(generations: Generations, ids: Sequence[str]) -> list[Digestible]:
+    """Which files there are and how large they are: enough to notice that others took their place, without reading them."""
+    return [
+        [prompt_id, model, file.sample, file.path.stat().st_size if file.path.is_file() else None]
+        for model in generations.models
+        for prompt_id in ids
+        for file in generations.of(prompt_id, model)
+    ]
+
+
+def _slug(name: str) -> str:
+    return (_UNSAFE.sub("-", name.lower()).strip("-.") or "x")[:_LONGEST_NAME]

@@ -1,0 +1,243 @@
+"""Read a run of a store: its status, plan, scores, labels, calls and prompts, each table once.
+
+Reports, comparisons, exports, leaderboards and reliability read runs through :class:`RunView`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from salon_bench.runs.plan import Planned, RunPlan, planned
+from salon_bench.runs.status import RunState, RunStatus, run_status
+from salon_bench.suites.contract.registry import suite_named
+from salon_bench.suites.contract.suite import Suite, Summary
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_WORRYING: Final = 0.1
+_ORDERS: Final = {
+    "scores": ["prompt_id", "generation_id", "task", "dimension"],
+    "assessments": ["generation_id", "taxonomy", "label", "assessment_id"],
+}
+"""The order in which the rows of a run are read; it is independent of the order in which replies arrived."""
+RESCORED: Final = "+rescore-"
+"""Between the id of a run and the version with which its replies were read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectSummary:
+    """The numbers of one subject in one run, with the counts of its rows."""
+
+    subject: str
+    summary: Summary
+    scored: int
+    unscored: int
+
+
+class RunView:
+    """One run of a store; every table is read when it is first used.
+
+    Args:
+        store: the results' directory.
+        run: the run's id, or its status where that was read already.
+
+    Raises:
+        InputError: (at first use) the store has no such run.
+        SalonError: (at first use) the directory is no store, or a part of it cannot be read.
+    """
+
+    def __init__(self, store: Path, run: str | RunStatus) -> None:
+        self.store = store
+        self.run_id = run if isinstance(run, str) else run.run_id
+        if isinstance(run, RunStatus):
+            self.status = run
+
+    @cached_property
+    def status(self) -> RunStatus:
+        """State, cases, calls and cost of the run."""
+        return run_status(self.store, self.run_id)
+
+    @cached_property
+    def plan(self) -> RunPlan:
+        """The plan of a run that `salon bench run` started.
+
+        Raises:
+            InputError: the rows of the run were imported, or are a panel's.
+        """
+        if self.status.state == RunState.IMPORTED:
+            raise InputError("the rows of this run were imported, so it cannot be started again", value=self.run_id)
+        return RunPlan.from_settings(self.run_id, self.status.settings)
+
+    @cached_property
+    def scores(self) -> "pl.DataFrame":
+        """Its rows of ``scores``, by prompt, generation, task and dimension."""
+        return self.rows("scores")
+
+    @cached_property
+    def assessments(self) -> "pl.DataFrame":
+        """Its rows of ``assessments``, by generation, taxonomy and label."""
+        return self.rows("assessments")
+
+    @cached_property
+    def calls(self) -> "pl.DataFrame":
+        """Its rows of ``judge_calls``; a rescored run has those of the run whose replies were read again."""
+        import polars as pl
+
+        found = self.rows("judge_calls")
+        first, again, _ = self.run_id.partition(RESCORED)
+        if found.height or not again:
+            return found
+        return RunView(self.store, first).calls.with_columns(run_id=pl.lit(self.run_id))
+
+    @cached_property
+    def prompts(self) -> Mapping[str, str]:
+        """The text of every prompt of the run, by id; an imported run has those that the store holds of its suite."""
+        import polars as pl
+
+        stored = self.read("prompts").select("suite", "prompt_id", "prompt_key", "text")
+        if self.run_prompts.height:
+            keys = self.run_prompts["prompt_key"].unique().implode()
+            stored = stored.filter(pl.col("prompt_key").is_in(keys))
+        else:  # imported rows
+            own = pl.col("suite") == self.status.suite
+            variant = pl.lit(self.status.suite).str.starts_with(pl.col("suite") + "-")
+            stored = stored.filter(own | variant)
+        return dict(stored.select("prompt_id", "text").collect().iter_rows())
+
+    @cached_property
+    def run_prompts(self) -> "pl.DataFrame":
+        """Its rows of ``run_prompts``: which content each prompt id has in this run."""
+        return self.rows("run_prompts")
+
+    @property
+    def generation_folders(self) -> list[Path]:
+        """The folders or tables that the run judged; empty for an imported run."""
+        try:
+            return [subject.generations for subject in self.plan.subjects]
+        except InputError:
+            return []
+
+    @property
+    def subjects(self) -> list[str]:
+        """The models that have scores, in alphabetical order."""
+        return sorted(self.scores["subject_model"].unique())
+
+    def read(self, table: str) -> "pl.LazyFrame":
+        """Return a whole table of the store."""
+        found: pl.LazyFrame = self._opened.read(table)
+        return found
+
+    def rows(self, table: str) -> "pl.DataFrame":
+        """Return its rows of a table; scores and assessments in a fixed order."""
+        import polars as pl
+
+        rows: pl.DataFrame = self.read(table).filter(pl.col("run_id") == self.run_id).collect()
+        return rows.sort(_ORDERS[table], maintain_order=True) if table in _ORDERS else rows
+
+    def of(self, subject: str) -> "pl.DataFrame":
+        """Return the scores of one subject."""
+        import polars as pl
+
+        return self.scores.filter(pl.col("subject_model") == subject)
+
+    def summaries(self, suite: Suite | None = None) -> list[SubjectSummary]:
+        """Return the suite's numbers for every subject with scores, in alphabetical order.
+
+        Args:
+            suite: the suite; None finds it by the run's.
+        """
+        import polars as pl
+
+        asked = suite or suite_named(self.status.suite)
+        generations = self.read("generations").filter(
+            pl.col("generation_id").is_in(self.assessments["generation_id"].unique().implode())
+        )
+        models = generations.select("generation_id", "model").unique("generation_id").collect()
+        labelled = self.assessments.join(models, on="generation_id", how="left")
+        found = []
+        for subject in self.subjects:
+            mine = self.of(subject)
+            labels = labelled.filter(pl.col("model") == subject).drop("model")
+            scored = mine["value"].count()
+            unscored = mine.height - scored
+            summary = asked.aggregate(mine, labels)
+            notes = (*summary.notes, *_warnings(scored, unscored), *self._left_out)
+            found.append(SubjectSummary(subject, replace(summary, notes=notes), scored, unscored))
+        return found
+
+    def planned(self, judge: Judge, extractor: Judge | None = None, *, suite: Suite | None = None) -> Planned:
+        """Return the plan with its prompts and pictures as the files are now.
+
+        Raises:
+            InputError: a file that the plan names is missing or wrong.
+        """
+        plan = self.plan
+        return planned(
+            suite or suite_named(plan.suite),
+            plan.subjects,
+            judge,
+            judge_settings=plan.judge_settings,
+            prompts=plan.prompts,
+            seed=plan.seed,
+            limit=plan.limit,
+            draw=plan.draw,
+            re_asks=plan.re_asks,
+            extractor=extractor,
+            extractor_settings=plan.extractor_settings,
+        )
+
+    @cached_property
+    def _opened(self) -> Any:
+        from salon_store import ResultStore
+
+        return ResultStore.open(self.store, create=False, read_only=True)
+
+    @property
+    def _left_out(self) -> tuple[str, ...]:
+        """The plan's sentences about unusable rows of the prompt file; empty without a plan."""
+        for text in self.rows("runs")["settings"]:
+            try:
+                return RunPlan.from_settings(self.run_id, text).left_out
+            except InputError:
+                return ()
+        return ()
+
+
+def refuse_another_run(run_id: str, before: RunPlan, now: RunPlan) -> None:
+    """Check that a plan which was loaded again is still the run that was started.
+
+    Raises:
+        InputError: names what changed: the suite, the judge, or prompts and pictures.
+    """
+    if now.run_id == run_id:
+        return
+    what = [
+        words
+        for words, name in (
+            ("the suite (another version of it is installed)", "suite_version"),
+            ("the judge", "judge_alone"),
+            ("the extractor", "extractor_alone"),
+            ("the prompts or the pictures", "inputs"),
+        )
+        if getattr(before, name) != getattr(now, name)
+    ]
+    raise InputError(
+        f"this run cannot be continued, because something changed: {', '.join(what) or 'the rule of asking'}",
+        value=run_id,
+        hint="`salon bench run` starts a new one.",
+    )
+
+
+def _warnings(scored: int, unscored: int) -> tuple[str, ...]:
+    """Return a warning about numbers that rest on a part of the pictures only."""
+    if unscored and not scored:
+        return ("No row could be scored: there are no numbers.",)
+    if unscored > _WORRYING * (scored + unscored):
+        share = f"{unscored / (scored + unscored):.0%}"
+        return (f"{share} of the rows have no verdict: mistrust these numbers, as what could not be judged may be different.",)
+    return ()

@@ -1,0 +1,212 @@
+"""Which picture was made for which prompt: a folder of files named by prompt, or a table of paths.
+
+    pictures/0001.png, pictures/0002.1.webp     a folder: <prompt_id>[.<sample>].<extension>
+    pictures/0001/0.png, pictures/0001/1.png    a folder for each prompt: <prompt_id>/<sample>.<extension>
+    generations.csv|jsonl|parquet               a table: prompt_id, path, and if wanted model, sample
+
+No picture is opened here: a file that is none is found when its case is prepared (``salon_bench.media``).
+"""
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from salon_bench.suites.contract.generation_tables import ENDINGS, read_table
+from salon_taxonomy.errors import InputError
+
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
+"""Extensions of the files that count in a folder; others are left out and counted."""
+VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".webm", ".avi")
+"""The same for videos."""
+
+_LONGEST_SAMPLE = 9
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """One file that a model made.
+
+    Attributes:
+        prompt_id: the prompt it was made for.
+        model: who made it.
+        sample: which of several for the same prompt and model, from 0.
+        path: where the file lies.
+        root: the folder it must not lead out of.
+    """
+
+    prompt_id: str
+    model: str
+    sample: int
+    path: Path
+    root: Path
+
+
+class Generations:
+    """The files of one or several models, by prompt.
+
+    Args:
+        files: in any order.
+        left_out: see below.
+        unknown: see below.
+
+    Attributes:
+        models: whose files they are, in the order given.
+        left_out: files of the folders that are no pictures or belong to no prompt, for the report.
+        unknown: ids in a table for which the suite has no prompt, each once, in the table's order; their rows were left out.
+
+    Raises:
+        InputError: when two files claim the same prompt, model and sample.
+    """
+
+    def __init__(self, files: Iterable[Generated], *, left_out: Sequence[Path] = (), unknown: Sequence[str] = ()) -> None:
+        self._files: dict[tuple[str, str], list[Generated]] = {}
+        self.models: tuple[str, ...] = ()
+        self.left_out = tuple(left_out)
+        self.unknown = tuple(unknown)
+        for file in files:
+            if file.model not in self.models:
+                self.models += (file.model,)
+            self._files.setdefault((file.prompt_id, file.model), []).append(file)
+        for found in self._files.values():
+            found.sort(key=lambda each: each.sample)
+            for one, other in pairwise(found):
+                if one.sample == other.sample:
+                    raise InputError(
+                        f"two files for sample {one.sample} of one prompt by {one.model!r}, this and",
+                        source=other.path,
+                        value=str(one.path),
+                        hint="Several pictures for a prompt are told apart by their number: 0001.0.png, 0001.1.png.",
+                    )
+
+    def of(self, prompt_id: str, model: str) -> tuple[Generated, ...]:
+        """The files for one prompt, by sample; empty when there is none."""
+        return tuple(self._files.get((prompt_id, model), ()))
+
+    def __len__(self) -> int:
+        """How many files."""
+        return sum(map(len, self._files.values()))
+
+
+def read_generations(
+    source: Path,
+    model: str,
+    prompt_ids: Iterable[str],
+    *,
+    suffixes: Collection[str] = PICTURE_SUFFIXES,
+    absolute_paths: bool = False,
+) -> Generations:
+    """The files of one model: those of a folder, or those that a table names.
+
+    In a folder the name decides. The name without its extension is a prompt's id, or an id, a dot and the number of a sample;
+    an id that itself ends in a dot and a number wins. A folder in it that bears a prompt's id holds samples by number. Links
+    to folders are not followed. Everything else is left out and counted.
+
+    In a table (``.csv`` with a header, ``.jsonl``, ``.parquet``) the columns ``prompt_id`` and ``path`` must be there;
+    ``sample`` (0 when absent) and ``model`` may. Where there is a column ``model``, only the rows of the model asked for are
+    taken. Other columns mean nothing here. Paths start at the table's folder and stay in it.
+
+    Args:
+        source: the folder or the table.
+        model: whose pictures they are, as the tables of results call it.
+        prompt_ids: of the suite's prompts.
+        suffixes: the extensions that count in a folder, lower case.
+        absolute_paths: a table may name files anywhere; each must then lie in the folder that its path names.
+
+    Raises:
+        InputError: nothing is there, or nothing of it belongs to a prompt; a table is none, lacks a column, names a path that
+            leads out of its folder, or has a wrong cell (with its row and column); two files for one sample of a prompt.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for name in ("cat.png", "dog.1.jpg", "dog.0.jpg", "notes.txt"):
+        ...     _ = (folder / name).write_bytes(b"")
+        >>> found = read_generations(folder, "our-model", ["cat", "dog"])
+        >>> len(found), [file.path.name for file in found.of("dog", "our-model")], [path.name for path in found.left_out]
+        (3, ['dog.0.jpg', 'dog.1.jpg'], ['notes.txt'])
+    """
+    if not model:
+        raise InputError("the model needs a name", column="model", value=model)
+    known = frozenset(prompt_ids)
+    if source.is_dir():
+        return _read_folder(source, model, known, frozenset(suffixes))
+    if not source.exists():
+        hint = f"Give a folder of pictures, or a table of paths ({', '.join(ENDINGS)})."
+        raise InputError("there is no such folder or file", source=source, hint=hint)
+    return _read_table(source, model, known, absolute_paths=absolute_paths)
+
+
+def _read_folder(source: Path, model: str, known: frozenset[str], suffixes: frozenset[str]) -> Generations:
+    files: list[Generated] = []
+    left_out: list[Path] = []
+    for prompt_id, name, path in _named(source, known):
+        stem, dot, suffix = name.rpartition(".")
+        claimed = _claimed(stem, known) if prompt_id is None else _sample_of(prompt_id, stem)
+        if claimed is None or dot + suffix.lower() not in suffixes:
+            left_out.append(Path(path))
+        else:
+            files.append(Generated(claimed[0], model, claimed[1], Path(path), source))
+    if not files:
+        raise InputError(
+            f"none of the {len(left_out):,} files here is named after a prompt",
+            source=source,
+            value=[path.name for path in left_out[:3]] or None,
+            allowed=(f"{prompt_id}.png" for prompt_id in sorted(known)[:_SHOWN]),
+            hint="Name files <prompt_id>.png, <prompt_id>.<sample>.png or <prompt_id>/<sample>.png, or give a table of paths.",
+        )
+    return Generations(files, left_out=left_out)
+
+
+def _named(source: Path, known: frozenset[str]) -> Iterator[tuple[str | None, str, str]]:
+    """Prompt (where a folder says it), name and path of every file, in the order of their names."""
+    for entry in _entries(source):
+        if not entry.is_dir(follow_symlinks=False):
+            yield None, entry.name, entry.path
+        elif entry.name in known:
+            for inner in _entries(entry.path):
+                yield entry.name, inner.name, inner.path
+        else:
+            yield None, "", entry.path
+
+
+def _entries(folder: Path | str) -> "list[os.DirEntry[str]]":
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        raise InputError(f"the folder cannot be read ({error.strerror})", source=str(folder)) from error
+
+
+def _claimed(stem: str, known: frozenset[str]) -> tuple[str, int] | None:
+    """Prompt and sample that a file's name claims; None when it names no prompt."""
+    if stem in known:
+        return stem, 0
+    head, dot, tail = stem.rpartition(".")
+    return _sample_of(head, tail) if dot and head in known else None
+
+
+def _sample_of(prompt_id: str, number: str) -> tuple[str, int] | None:
+    plain = number.isascii() and number.isdigit() and len(number) <= _LONGEST_SAMPLE
+    return (prompt_id, int(number)) if plain else None
+
+
+def _read_table(source: Path, model: str, known: frozenset[str], *, absolute_paths: bool) -> Generations:
+    rows = list(read_table(source, absolute_paths=absolute_paths))
+    models = sorted({row.model for row in rows if row.model is not None})
+    if models and model not in models:
+        raise InputError("the table has no rows of the model", source=source, column="model", value=model, allowed=models)
+    mine = [row for row in rows if row.model in (None, model)]
+    unknown = dict.fromkeys(row.prompt_id for row in mine if row.prompt_id not in known)
+    files = [Generated(row.prompt_id, model, row.sample, row.path, row.root) for row in mine if row.prompt_id in known]
+    if not files:
+        raise InputError(
+            f"none of the {len(mine):,} rows belongs to a prompt of the suite",
+            source=source,
+            column="prompt_id",
+            value=list(unknown)[:3] or None,
+            allowed=sorted(known),
+        )
+    return Generations(files, left_out=[row.path for row in mine if row.prompt_id not in known], unknown=list(unknown))

@@ -1,0 +1,254 @@
+"""A suite's scores as a reward: ``make_reward("suite:prism", judge=…, source=…)``, by the name of any suite.
+
+The entry point ``suite`` of the group ``salon.reward_sources``. What is examined follows from the suite (``RewardSpec``):
+
+    a picture           prism, magicbench, magic-bench-377, …     a judge looks at the picture of the row
+    the one who answers artifact-bench, magicdata, r3-reflect     the completion is the reply to the suite's question
+    an answer, judged   r3-explanations                           a judge compares the completion with the annotation
+
+Questions, parsers and rows are those of a run. What a judge fails to say leaves no reward, and then the whole group has none;
+a completion that the suite cannot read earns 0.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from salon_bench.judges.routing import judge_for
+from salon_bench.media import PicturePolicy, Prepared, prepare_bytes
+from salon_bench.suites.contract.registry import suite_named
+from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
+from salon_rewards.group_mask import Abstention, Paid, abstention_of
+from salon_rewards.judge_batching import check_judge, check_limits, in_time
+from salon_rewards.batch import Batch
+from salon_rewards.callables.reward import AskingReward
+from salon_rewards.group_mask import Abstention, Paid, abstention_of
+from salon_rewards.judge_batching import check_judge, check_limits, in_time
+from salon_rewards.pictures import picture
+from salon_taxonomy.answers import Unparsed
+from salon_taxonomy.digest import digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge, Media
+from salon_taxonomy.records import Record, Score
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+
+@dataclass(frozen=True)
+class SuiteReward(AskingReward):
+    """What a suite scores one picture, or one completion, brought to 0 … 1: the mean of its rows of scores.
+
+    Columns: ``prompt_id`` (the suite's prompt that the picture was made for, or its question) and for pictures ``images``; then
+    the completions themselves are not looked at. Range: 0 to 1.
+
+    Attributes:
+        suite: whose questions are asked.
+        judge: whoever answers them; None for suites whose questions the policy answers.
+        source: the suite's file of prompts, where it needs one.
+        dimensions: rows that count; empty: all that the suite says are worth something.
+        scale: lowest and highest score, which become 0 and 1; None: as the suite says.
+        image: the column with the pictures: paths, bytes, PIL images.
+        prompt_id: the column with the prompts' ids.
+        concurrency: how many pictures are examined side by side.
+        timeout_s: how long one question may take, in seconds.
+        abstention: who abstains when a verdict is missing.
+        group_size: how many pictures each group has; None: told by the columns.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> from salon_taxonomy.testing import ReplayJudge
+        >>> path = Path(tempfile.mkdtemp()) / "prompts.csv"
+        >>> _ = path.write_text("prompt,track\\nA melting clock.,imagination\\n")
+        >>> judge = ReplayJudge([f'{{"justification": "Seen.", "score": {score}}}' for score in (8, 7)])
+        >>> reward = suite_reward("prism", {"judge": judge, "source": path})
+        >>> asyncio.run(reward([""], images=[Image.new("RGB", (8, 8))], prompt_id=["imagination-0"]))
+        [0.75]
+
+    Raises:
+        InputError: for a suite that no single completion can be paid by, without a judge that is needed, for a scale, a limit
+            or an abstention that is none, a suite of videos, or when the suite's prompts cannot be read.
+    """
+
+    suite: Suite
+    judge: Judge | None = field(default=None, repr=False)
+    source: Path | None = None
+    dimensions: tuple[str, ...] = ()
+    scale: tuple[float, float] | None = None
+    image: str = "images"
+    prompt_id: str = "prompt_id"
+    concurrency: int = 8
+    timeout_s: float | None = 120.0
+    abstention: Abstention = Abstention.GROUP
+    group_size: int | None = None
+    __name__: ClassVar[str] = "suite"
+
+    def __post_init__(self) -> None:
+        reward: RewardSpec = getattr(self.suite, "reward", RewardSpec())
+        if reward.why_not is not None:
+            raise InputError(f"the suite pays for no completion, as {reward.why_not}", value=f"suite:{self.suite.name}")
+        if self.judge is None and not reward.answers:
+            name = f"suite:{self.suite.name}"
+            raise InputError("cannot be made without a judge", value=name, hint=f'make_reward("{name}", judge=…)')
+        if self.judge is not None:
+            check_judge(self.judge)
+        if self.scale is not None and not float("-inf") < self.scale[0] < self.scale[1] < float("inf"):
+            raise InputError("needs two finite numbers, the lower first", column="scale", value=self.scale)
+        check_limits(concurrency=self.concurrency, timeout_s=self.timeout_s)
+        if self.suite.pictures.video is not None and not reward.answers:
+            raise InputError("a suite of videos cannot reward pictures", value=self.suite.name)
+        prompts = {item.prompt.prompt_id: item for item in _prompts(self.suite, self.source)}
+        object.__setattr__(self, "abstention", abstention_of(self.abstention))
+        object.__setattr__(self, "_prompts", prompts)
+        object.__setattr__(self, "_worth", reward)
+        object.__setattr__(self, "__name__", f"suite:{self.suite.name}")
+
+    async def verdicts(self, batch: Batch) -> list[Paid]:
+        """What the suite says of each picture or completion."""
+        reward: RewardSpec = self.__dict__["_worth"]
+        ids = batch.column(self.prompt_id)
+        if reward.answers or reward.take is not None:
+            cases = [self._case(str(ids[row]), text, row) for row, text in enumerate(batch.texts)]
+        else:
+            images = batch.column(self.image)
+            cases = [
+                self._case(str(ids[row]), picture(images[row], row=row + 1, column=self.image), row)
+                for row in range(len(batch))
+            ]
+        door = asyncio.Semaphore(self.concurrency)
+
+        async def examined(case: Case, text: str) -> Paid:
+            if reward.answers:
+                return self._answered(case, text)
+            taken = case if reward.take is None else reward.take(case, text)
+            if taken is None:
+                return 0.0
+            async with door:
+                return self._value(await self._examine(taken))
+
+        return list(await asyncio.gather(*(examined(case, text) for case, text in zip(cases, batch.texts, strict=True))))
+
+    def _answered(self, case: Case, text: str) -> Paid:
+        """What a completion is worth that answers the suite's questions itself."""
+        examination = self.suite.examine(case)
+        try:
+            inquiry = next(examination)
+            while True:
+                outcome = inquiry.parse(text)
+                if isinstance(outcome, Unparsed):
+                    return 0.0
+                inquiry = examination.send(Scored(outcome.answer))
+        except StopIteration as end:
+            return self._value(tuple(end.value or ()))
+        finally:
+            examination.close()
+
+    def _case(self, prompt_id: str, shown: Media | str, row: int) -> Case:
+        """The case of one row: a picture, or a completion that there is no picture of."""
+        prompts: Mapping[str, SuitePrompt] = self.__dict__["_prompts"]
+        item = prompts.get(prompt_id)
+        if item is None:
+            problem = f"the suite {self.suite.name} has no prompt"
+            raise InputError(problem, row=row + 1, column=self.prompt_id, value=prompt_id)
+        prepared = None if isinstance(shown, str) else _prepared(shown, self.suite.pictures)
+        content = shown if isinstance(shown, str) else shown.sha256
+        generation = digest("generation", {"prompt": prompt_id, "sha256": content})
+        context = ("policy", "policy") if self.judge is None else (self.judge.name, self.judge.version)
+        return Case(
+            case_id=generation,
+            suite=self.suite.name,
+            subject_model="policy",
+            prompt=item.prompt,
+            facts=item.facts,
+            media=(prepared.media,) if isinstance(prepared, Prepared) else (),
+            generation_ids=(generation,),
+            problem=prepared if isinstance(prepared, Unscored) else None,
+            context=RunContext("reward", *context),
+        )
+
+    async def _examine(self, case: Case) -> Sequence[Record]:
+        examination = self.suite.examine(case)
+        try:
+            inquiry = next(examination)
+            while True:
+                inquiry = examination.send(case.problem or await self._ask(inquiry))
+        except StopIteration as end:
+            return tuple(end.value or ())
+        finally:
+            examination.close()
+
+    async def _ask(self, inquiry: Inquiry[Any]) -> Verdict[Any]:
+        assert self.judge is not None  # noqa: S101 — no reward of a suite that asks is made without
+        reply = await in_time(judge_for(self.judge, inquiry.step).ask(inquiry.question), self.timeout_s, "answer")
+        if isinstance(reply, Unscored):
+            return reply
+        problem = reply.problem()
+        if problem is not None:
+            return problem
+        outcome = inquiry.parse(reply.text)
+        return outcome.unscored(reply.text) if isinstance(outcome, Unparsed) else Scored(outcome.answer)
+
+    def _value(self, records: Sequence[Record]) -> Paid:
+        reward: RewardSpec = self.__dict__["_worth"]
+        rows = [row for row in records if isinstance(row, Score) and (not self.dimensions or row.dimension in self.dimensions)]
+        values: list[float] = []
+        for row in rows:
+            if row.value is None:
+                return Unscored(Reason(row.unscored_reason or "abstained"), f"no {row.dimension}")
+            value = reward.of(row)
+            if value is None:
+                continue
+            if self.scale is not None:
+                low, high = self.scale
+                value = (row.value - low) / (high - low)
+            elif not 0 <= value <= 1:
+                problem = f"the score {row.dimension!r} of {self.suite.name} lies outside of 0 to 1: {row.value:g};"
+                hint = "Say what is lowest and highest: scale=(1, 5)."
+                raise InputError(problem, column="scale", value=self.scale, hint=hint)
+            values.append(value)
+        if not values:
+            return Unscored(Reason.NOT_REPORTED, "the suite gave no row of scores that counts")
+        return sum(values) / len(values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the suite's name, as its compiled templates do not pickle."""
+        return suite_reward, (self.suite.name, {name: getattr(self, name) for name in _KNOWN})
+
+
+_KNOWN: Final = tuple(each.name for each in fields(SuiteReward) if each.name != "suite")
+
+
+def suite_reward(name: str, parameters: Mapping[str, Any]) -> SuiteReward:
+    """The reward of a suite, by the suite's name; what ``make_reward("suite:…")`` calls.
+
+    Raises:
+        InputError: for an unknown suite or parameter, or as :class:`SuiteReward`.
+    """
+    unknown = sorted(parameters.keys() - set(_KNOWN))
+    if unknown:
+        raise InputError(f"unknown parameter of suite:{name}", value=unknown[0], allowed=_KNOWN)
+    settled = dict(parameters)
+    for key, kind in (("source", Path), ("dimensions", tuple), ("scale", tuple)):
+        if settled.get(key) is not None:
+            settled[key] = kind(settled[key])
+    return SuiteReward(suite_named(name), **settled)
+
+
+def _prompts(suite: Suite, source: Path | None) -> Sequence[SuitePrompt]:
+    """The suite's prompts; without a file where one is needed, the message says how to give it here."""
+    try:
+        return suite.prompts(source)
+    except InputError as error:
+        if source is not None:
+            raise
+        hint = f'make_reward("suite:{suite.name}", source=…)' + (f"\n{error.hint}" if error.hint else "")
+        raise InputError(error.problem, value=f"suite:{suite.name}", hint=hint) from error
+
+
+def _prepared(image: Media, policy: PicturePolicy) -> Prepared | Unscored:
+    try:
+        data = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
+    except OSError as error:
+        return Unscored(Reason.BAD_MEDIA, f"cannot be read ({error.strerror})")
+    return prepare_bytes(data, policy)

@@ -1,0 +1,259 @@
+"""What a suite is: pictures to judge, questions about them, and what the answers add up to.
+
+    prompts × generations ── cases ──► Case ── examine ──► Inquiry ⇄ Verdict … ──► records ── aggregate ──► Summary
+
+A suite asks nobody: :meth:`Suite.examine` is a generator that yields what it wants to know and is sent the verdict. So
+the same lines of a suite run against a live judge, against the replies of an earlier run (``rescore``), and again after
+a crash (``resume``), and never see a time-out, a retry or a bad picture: those arrive as ``Unscored``.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from salon_taxonomy.answers import Outcome
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.protocols import Media, Question
+from salon_taxonomy.records import Assessment, Prompt, Record, Score
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon_bench.media import PicturePolicy
+    from salon_bench.suites.contract.generations import Generated, Generations
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry(Generic[A]):
+    """One thing that a suite wants to know about a case.
+
+    Attributes:
+        step: the suite's name for it, unique within the case: "subject", "assessment". Stands in ``judge_calls.step``.
+        question: what the judge is asked.
+        parse: reads the raw reply; never raises. A reply it cannot read is asked for again, as often as the run allows.
+    """
+
+    step: str
+    question: Question
+    parse: Callable[[str], Outcome[A]]
+
+
+Examination: TypeAlias = Generator[Inquiry[Any], Verdict[Any], Sequence[Record]]
+"""Yields inquiries, is sent a verdict for each, returns the case's rows. Pure: the same verdicts give the same rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """Under whose name the rows of one run are written.
+
+    Attributes:
+        run_id: the run.
+        judge: the judge's name, as tables call it.
+        judge_version: of judge, prompts, decoding and parsers together.
+    """
+
+    run_id: str
+    judge: str
+    judge_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuitePrompt:
+    """A prompt of a suite, with what the suite knows about it.
+
+    Attributes:
+        prompt: the row of ``prompts``; its id is what names of pictures refer to.
+        facts: the suite's own columns: subject, class, track, test points. They reach :attr:`Case.facts`.
+    """
+
+    prompt: Prompt
+    facts: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What one examination is about: usually one picture of one model for one prompt.
+
+    Attributes:
+        case_id: unique in the run, the same on every machine.
+        suite: the suite's name.
+        subject_model: whose picture it is; for comparisons of several models the one that the case is filed under.
+        prompt: what the generator was told.
+        pictures: the files to be shown, in the suite's order; none for a generation that is missing.
+        facts: the suite's own columns of the prompt: class, track, test points.
+        media: set by the runner: the pictures, checked, resized and encoded for the judge.
+        generation_ids: set by the runner: of the pictures, in the same order.
+        problem: why the pictures cannot be judged (missing, damaged); then every inquiry is answered with it, unasked.
+            A suite sets it for a missing generation, the runner for a file that is no picture.
+        context: set by the runner.
+    """
+
+    case_id: str
+    suite: str
+    subject_model: str
+    prompt: Prompt
+    pictures: "tuple[Generated, ...]" = ()
+    facts: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
+    media: tuple[Media, ...] = ()
+    generation_ids: tuple[str, ...] = ()
+    problem: Unscored | None = None
+    context: RunContext = RunContext("", "", "")
+
+    @property
+    def image(self) -> Media:
+        """The first picture; an empty stand-in when the case has none, because then nobody will be asked."""
+        return self.media[0] if self.media else _NO_PICTURE
+
+    @property
+    def generation_id(self) -> str | None:
+        """The generation when the case is about exactly one."""
+        return self.generation_ids[0] if len(self.generation_ids) == 1 else None
+
+    def score(self, task: str, dimension: str, verdict: Verdict[float]) -> Score:
+        """A row of ``scores`` about this case; an ``Unscored`` verdict becomes a row with its reason."""
+        return Score(
+            run_id=self.context.run_id,
+            suite=self.suite,
+            task=task,
+            subject_model=self.subject_model,
+            prompt_id=self.prompt.prompt_id,
+            generation_id=self.generation_id,
+            dimension=dimension,
+            value=float(verdict.value) if isinstance(verdict, Scored) else None,
+            unscored_reason=verdict.reason.value if isinstance(verdict, Unscored) else None,
+            judge=self.context.judge,
+            judge_version=self.context.judge_version,
+        )
+
+    def label(self, taxonomy: str, label: str, *, present: bool, explanation: str | None = None) -> Assessment:
+        """A row of ``assessments``: one label given to (or withheld from) the case's one generation."""
+        generation = self.generation_id or self.case_id
+        name = {"run": self.context.run_id, "case": self.case_id, "taxonomy": taxonomy, "label": label}
+        return Assessment(
+            assessment_id=digest("assessment", {**name, "judge": self.context.judge}),
+            run_id=self.context.run_id,
+            generation_id=generation,
+            taxonomy=taxonomy,
+            label=label,
+            present=present,
+            judge=self.context.judge,
+            judge_version=self.context.judge_version,
+            explanation=explanation,
+        )
+
+
+def whole_case_id(suite: str, prompt_id: str, model: str) -> str:
+    """The id of the one case of a suite about everything that a model made for a prompt.
+
+    A suite with such cases may say what its pictures are called, as ``picture_names``; then reports show them side by side.
+    """
+    return digest("case", {"suite": suite, "prompt": prompt_id, "model": model})
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a suite says about one subject in one run.
+
+    Attributes:
+        table: one row per reported number: ``metric`` (text), ``group`` (text or null), ``value`` (float; null where nothing
+            could be scored), ``ci_low``, ``ci_high`` (null when there is no interval), ``scored``, ``unscored`` (counts), in
+            the order in which people want to read it. Values are in the suite's own unit, higher is better unless the
+            suite's README says otherwise.
+        notes: sentences for people: the rule that was used, what was left out and why.
+    """
+
+    table: "pl.DataFrame"
+    notes: tuple[str, ...] = ()
+
+
+def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
+    """The plain way: a case for every prompt × model × sample, and one with a ``problem`` for a missing generation."""
+    for model in generations.models:
+        for item in prompts:
+            found = generations.of(item.prompt.prompt_id, model)
+            for number, picture in enumerate(found or (None,)):
+                yield Case(
+                    case_id=digest("case", {"suite": suite, "prompt": item.prompt.prompt_id, "model": model, "sample": number}),
+                    suite=suite,
+                    subject_model=model,
+                    prompt=item.prompt,
+                    pictures=() if picture is None else (picture,),
+                    facts=item.facts,
+                    problem=Unscored(Reason.BAD_MEDIA, "there is no picture for this prompt") if picture is None else None,
+                )
+
+
+@runtime_checkable
+class Suite(Protocol):
+    """One benchmark. ``salon_bench.suites.suites()`` finds those of all installed packages (entry points ``salon.suites``)."""
+
+    @property
+    def name(self) -> str:
+        """What the command line and tables call it: ``magicbench``."""
+
+    @property
+    def version(self) -> str:
+        """A digest of its prompt templates, parsers and rules; part of every judge version."""
+
+    @property
+    def pictures(self) -> "PicturePolicy":
+        """How pictures are resized and encoded before a judge sees them."""
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """The prompts, from the user's copy when ``source`` names one.
+
+        Raises:
+            InputError: when the file is wrong, or when there must be one and there is none.
+        """
+
+    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
+        """Every case of a run, in a fixed order; a missing generation makes a case with a ``problem``."""
+
+    def examine(self, case: Case) -> Examination:
+        """Judge one case (see :data:`Examination`)."""
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """One subject's numbers from the rows of one run (columns as in the store), whatever their order."""
+
+
+@runtime_checkable
+class NamesItsFiles(Protocol):
+    """A suite whose prompts come with files of their own; without this, files are found by the prompts' ids."""
+
+    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> "Generations":
+        """The files of the prompts; ``source`` is what the user gave: the folder in which they lie.
+
+        Raises:
+            InputError: when ``source`` is none, or a name leads out of it.
+        """
+
+
+def as_it_is(row: Score) -> float | None:
+    """The row's own value: a score from 0 to 1 of which more is better."""
+    return row.value
+
+
+@dataclass(frozen=True, slots=True)
+class RewardSpec:
+    """What a suite's rows are worth as a reward (``make_reward("suite:NAME")``). A suite has it as ``worth``; one without any
+    is paid for pictures, by all of its rows, from 0 to 1.
+
+    Attributes:
+        of: of a row with a value, from 0 to 1, higher is better; None: the row does not count.
+        answers: the suite examines whoever answers, not a picture: the completion is the reply to its questions.
+        take: for a suite that asks a judge about an answer: the case with the completion in it, or None for one that cannot be
+            read, which earns 0.
+        why_not: for a suite that no single completion can be paid by: the reason, as a clause.
+    """
+
+    of: Callable[[Score], float | None] = as_it_is
+    answers: bool = False
+    take: Callable[[Case, str], Case | None] | None = None
+    why_not: str | None = None
+
+
+_NO_PICTURE = Media.from_bytes(b"")

@@ -1,0 +1,34 @@
+"""A server that speaks as OpenAI-compatible ones do, answers as a script says and fails on purpose.
+
+For tests and demonstrations of judges: ``async with MockServer(script) as server`` (or ``with serving(script)`` in a thread),
+then point a judge at ``server.url``; ``server.stats`` tells what was asked and paid. ``salon bench mock-server`` is the same
+as a command.
+"""
+
+from salon_bench.testing.mock_server.asked import Asked
+from salon_bench.testing.mock_server.connection import Request
+from salon_bench.testing.mock_server.faults import Fault, FaultRates
+from salon_bench.testing.mock_server.latency import Latency
+from salon_bench.testing.mock_server.rules import Rule, by_image, drawn, echo, fixed
+from salon_bench.testing.mock_server.script import Line, Script, read_lines
+from salon_bench.testing.mock_server.server import MockServer, serving
+from salon_bench.testing.mock_server.stats import Stats
+
+__all__ = [
+    "Asked",
+    "Fault",
+    "FaultRates",
+    "Latency",
+    "Line",
+    "MockServer",
+    "Request",
+    "Rule",
+    "Script",
+    "Stats",
+    "by_image",
+    "drawn",
+    "echo",
+    "fixed",
+    "read_lines",
+    "serving",
+]

@@ -1,0 +1,51 @@
+"""The questions of an installed suite as an ask."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from salon_bench.suites import Case, RunContext, suite_named
+from salon_curate.asks.ask import PictureAsk
+from salon_curate.judging import Examination
+from salon_taxonomy.digest import digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Media
+from salon_taxonomy.records import Prompt, Score
+from salon_taxonomy.verdict import Reason, Unscored
+
+
+def suite(name: str, dimensions: Sequence[str], facts: Mapping[str, str] | None = None) -> PictureAsk:
+    """Return the ask that examines each picture as a suite does: one column ``<suite>_<dimension>`` for each dimension.
+
+    Args:
+        name: of an installed suite that examines one picture at a time: magicbench, prism, magicdata.
+        dimensions: of the suite's scores.
+        facts: the suite's fact → the column that contains it, or ``=value`` for all rows: ``{"track": "=style"}``.
+
+    Raises:
+        InputError: there is no such suite, or no dimension is named.
+    """
+    if not dimensions:
+        raise InputError("name the suite's dimensions", column="dimensions", value=list(dimensions))
+    found = suite_named(name)
+    given = dict(facts or {})
+    columns = tuple(column for column in given.values() if not column.startswith("="))
+    targets = {dimension: f"{name}_{dimension}".replace("-", "_") for dimension in dimensions}
+
+    def walk(row: Mapping[str, Any], image: Media) -> Examination:
+        prompt = Prompt(prompt_id=row["key"], suite=name, text=row["prompt"] or "-")
+        known = {fact: column[1:] if column.startswith("=") else row[column] for fact, column in given.items()}
+        case = Case(row["key"], name, "curate", prompt, facts=known)
+        case = replace(case, media=(image,), generation_ids=(row["key"],), context=RunContext("curate", "judge", "1"))
+        records = yield from found.examine(case)
+        values: dict[str, Any] = {}
+        for record in records:
+            if isinstance(record, Score) and record.dimension in targets:
+                missing = Unscored(Reason(record.unscored_reason or Reason.NOT_REPORTED), f"{record.dimension} has no score")
+                values[targets[record.dimension]] = missing if record.value is None else record.value
+        return {target: values.get(target) for target in targets.values()}
+
+    version = digest("curate ask", {"suite": name, "version": found.version, "dimensions": list(dimensions), "facts": given})
+    return PictureAsk(name.replace("-", "_"), version, ("prompt", *columns), dict.fromkeys(targets.values(), pl.Float64), walk)

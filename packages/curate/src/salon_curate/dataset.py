@@ -1,0 +1,245 @@
+"""A data set on the disk: shards of pictures, columns that stages wrote beside them, and one manifest.
+
+    dataset.json                                 name, sources with licences, every shard with its rows and SHA-256
+    pipeline.toml                                the stages and predicates, written by people
+    shards/00000.parquet                         key, image, sha256, source, prompt, problem, meta
+    columns/<stage>@<version>/00000-<digest>.parquet
+    journals/  selections/  audits/  releases/
+
+No file is found by a pattern: the manifest names the shards, and the name of a part follows from what went into it.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from salon_curate.files import publish, publish_text
+from salon_taxonomy.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MANIFEST: Final = "dataset.json"
+SHARD_ROWS: Final = 1000
+SHARD_BYTES: Final = 64 << 20
+"""A shard ends after so many rows or bytes of pictures, whichever comes first."""
+BATCH_ROWS: Final = 64
+"""Rows that a stage is given at once, and rows of a row group in a shard."""
+SHARD_COLUMNS: Final = ("key", "image", "sha256", "source", "prompt", "problem", "meta")
+_LONGEST_KEY: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One shard as the manifest records it; ``sha256`` is of the file's bytes."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows came from.
+
+    Attributes:
+        name: as given on the command line, without folders.
+        kind: folder, manifest, webdataset, parquet, arrow.
+        rows: pictures, those with a problem included.
+        problems: rows whose picture could not be read.
+        licence: of the pictures; "unknown" until the user states it.
+    """
+
+    name: str
+    kind: str
+    rows: int
+    problems: int
+    licence: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One row of a shard. ``image`` is None where the file could not be read, and ``problem`` states why."""
+
+    key: str
+    image: bytes | None
+    prompt: str | None = None
+    problem: str | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    row: int = 0
+
+
+@dataclass(slots=True)
+class DataSet:
+    """A data set that is open; the manifest is in memory, everything else is read when needed."""
+
+    folder: Path
+    name: str
+    sources: list[Source]
+    shards: list[Shard]
+
+    @classmethod
+    def create(cls, folder: Path, name: str | None = None) -> Self:
+        """Create an empty data set in a folder that is new or empty.
+
+        Raises:
+            InputError: the folder contains something.
+            StorageError: it cannot be written.
+        """
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError("the folder is not empty", source=folder, hint="Name a new folder.")
+        dataset = cls(folder, name or folder.resolve().name, [], [])
+        dataset.save()
+        return dataset
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Read the manifest of a data set.
+
+        Raises:
+            InputError: there is no data set, or its manifest cannot be read.
+        """
+        path = folder / MANIFEST
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            sources = [Source(**each) for each in document["sources"]]
+            return cls(folder, document["name"], sources, [Shard(**each) for each in document["shards"]])
+        except FileNotFoundError as error:
+            raise InputError("is no data set", source=folder, hint=f"Make one: salon curate init {folder}") from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"the manifest cannot be read ({type(error).__name__}: {error})", source=path) from error
+
+    @property
+    def rows(self) -> int:
+        """Return the number of pictures."""
+        return sum(shard.rows for shard in self.shards)
+
+    def save(self) -> None:
+        """Replace the manifest."""
+        document = {
+            "format": 1,
+            "name": self.name,
+            "sources": [asdict(each) for each in self.sources],
+            "shards": [asdict(each) for each in self.shards],
+        }
+        publish_text(self.folder / MANIFEST, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+    def shard_path(self, name: str) -> Path:
+        """Return the file of a shard."""
+        return self.folder / "shards" / f"{name}.parquet"
+
+    def keys(self, shard: Shard) -> "pl.Series":
+        """Return the keys of a shard in order."""
+        import polars as pl
+
+        return pl.read_parquet(self.shard_path(shard.name), columns=["key"])["key"]
+
+    def add(
+        self, pictures: Iterator[Picture], name: str, kind: str, licence: str = "unknown", shard_rows: int = SHARD_ROWS
+    ) -> Source:
+        """Write pictures as new shards of at most ``shard_rows``; until the manifest is replaced nothing has changed.
+
+        Raises:
+            InputError: a key that is empty, too long, unprintable or occurs twice, in this source or an earlier one.
+            StorageError: a shard cannot be written.
+        """
+        import numpy as np
+
+        new: list[Shard] = []
+        hashes = [_key_hashes(self.keys(shard).to_list()) for shard in self.shards]
+        problems = 0
+        for batch in _shards_of(pictures, shard_rows):
+            shard = self._write_shard(f"{len(self.shards) + len(new):05d}", batch, name)
+            new.append(shard)
+            hashes.append(_key_hashes([each.key for each in batch]))
+            problems += sum(each.image is None for each in batch)
+        together = np.sort(np.concatenate(hashes)) if hashes else np.empty(0, np.uint64)
+        twice = together[1:][together[1:] == together[:-1]]
+        if len(twice):
+            raise self._duplicate_key(int(twice[0]), [*self.shards, *new], name)
+        if not new:
+            raise InputError("contains no pictures", source=name)
+        source = Source(name, kind, sum(shard.rows for shard in new), problems, licence)
+        self.shards += new
+        self.sources.append(source)
+        self.save()
+        return source
+
+    def _write_shard(self, shard: str, batch: Sequence[Picture], source: str) -> Shard:
+        import polars as pl
+
+        schema: dict[str, Any] = {name: pl.Binary if name == "image" else pl.String for name in SHARD_COLUMNS}
+        rows = [
+            (
+                each.key,
+                each.image,
+                None if each.image is None else hashlib.sha256(each.image).hexdigest(),
+                source,
+                each.prompt,
+                each.problem,
+                json.dumps(each.meta, ensure_ascii=False, sort_keys=True, default=str) if each.meta else None,
+            )
+            for each in batch
+        ]
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+        path = self.shard_path(shard)
+        publish(
+            path,
+            lambda temporary: frame.write_parquet(
+                temporary, compression="uncompressed", statistics=False, row_group_size=BATCH_ROWS
+            ),
+        )
+        return Shard(shard, len(batch), path.stat().st_size, file_digest(path))
+
+    def _duplicate_key(self, wanted: int, shards: Sequence[Shard], source: str) -> InputError:
+        for shard in shards:
+            for row, key in enumerate(self.keys(shard), 1):
+                if int(_key_hashes([key])[0]) == wanted:
+                    hint = "Give every picture a key of its own; the data set is as it was before."
+                    return InputError(
+                        f"a key occurs twice (first in shard {shard.name}, row {row}):", source=source, value=key, hint=hint
+                    )
+        raise AssertionError("a hash without its key")
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def checked_key(key: object, *, source: str, row: int) -> str:
+    """Return the text of a key.
+
+    Raises:
+        InputError: it is empty, longer than 200 characters, or contains characters that cannot be printed.
+    """
+    text = "" if key is None else str(key)
+    if not text.strip() or len(text) > _LONGEST_KEY or not text.isprintable():
+        problem = f"a key must have 1 to {_LONGEST_KEY} printable characters, not"
+        raise InputError(problem, source=source, row=row, column="key", value=text)
+    return text
+
+
+def _shards_of(pictures: Iterator[Picture], rows: int) -> Iterator[list[Picture]]:
+    batch: list[Picture] = []
+    size = 0
+    for picture in pictures:
+        batch.append(picture)
+        size += len(picture.image or b"")
+        if len(batch) >= rows or size >= SHARD_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _key_hashes(keys: Sequence[str]) -> Any:
+    import numpy as np
+
+    digests = b"".join(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest() for key in keys)
+    return np.frombuffer(digests, dtype="<u8")

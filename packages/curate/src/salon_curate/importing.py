@@ -1,0 +1,228 @@
+"""Pictures from elsewhere: folders, manifests, webdataset archives, Parquet and Arrow files with bytes.
+
+Every reader yields :class:`~salon_curate.dataset.Picture`. A file that cannot be read becomes a row with a problem; a table,
+archive or key that is wrong is refused by name, and the data set stays as it was.
+"""
+
+import json
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from salon_bench.media.reading import read_inside
+from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, Source, checked_key
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.verdict import Unscored
+
+PICTURES: Final = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
+_MOST_BYTES: Final = 128 << 20
+_BLOCK: Final = 512
+_KEYS: Final = ("key", "id", "__key__", "prompt_id", "idx")
+_IMAGES: Final = ("image", "images", "file", "file_name", "path", "image_path", "picture")
+_PROMPTS: Final = ("prompt", "caption", "text", "original_prompt", "prompt_t2i")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What a table calls its columns; None looks for the usual names."""
+
+    key: str | None = None
+    image: str | None = None
+    prompt: str | None = None
+
+
+FORMATS: Final[Mapping[str, Columns]] = {
+    "any": Columns(),
+    "r3": Columns(key="idx", image="bad_image", prompt="original_prompt"),
+    "magicdata": Columns(key="images", image="images", prompt=None),
+}
+"""Released formats by name. Artifact-Bench's rows are videos and are read by ``salon bench``."""
+
+
+def import_pictures(
+    dataset: DataSet,
+    source: Path,
+    *,
+    pictures: Path | None = None,
+    columns: Columns = FORMATS["any"],
+    licence: str = "unknown",
+    shard_rows: int = SHARD_ROWS,
+) -> Source:
+    """Add the pictures of a folder, a manifest, an archive or a table to a data set.
+
+    Args:
+        dataset: gets new shards at its end.
+        source: a folder of pictures; a ``.tar``; a table (``.csv``, ``.jsonl``, ``.json``, ``.parquet``, ``.arrow``) with the
+            pictures' bytes or their names.
+        pictures: the folder that the names in a table refer to; default: the table's own folder.
+        columns: what the table calls its columns.
+        licence: of the pictures, for the data set card.
+        shard_rows: pictures in a shard at most.
+
+    Raises:
+        InputError: the source cannot be read, a key is wrong or occurs twice, a name leads out of its folder.
+        StorageError: a shard cannot be written.
+    """
+    if source.is_dir():
+        arrow = sorted(source.glob("data-*.arrow"))  # what datasets' save_to_disk writes
+        if arrow:
+            found = (picture for file in arrow for picture in _table(file, source, columns, prefix=f"{file.stem}-"))
+            return dataset.add(found, source.resolve().name, "arrow", licence, shard_rows)
+        return dataset.add(_folder(source), source.resolve().name, "folder", licence, shard_rows)
+    if not source.is_file():
+        raise InputError("there is no such file or folder", source=source)
+    if source.suffix == ".tar":
+        return dataset.add(_archive(source), source.name, "webdataset", licence, shard_rows)
+    kind = "parquet" if source.suffix == ".parquet" else "manifest"
+    return dataset.add(_table(source, pictures or source.parent, columns), source.name, kind, licence, shard_rows)
+
+
+def _folder(folder: Path) -> Iterator[Picture]:
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
+    for row, path in enumerate(files, 1):
+        name = path.relative_to(folder).as_posix()
+        yield _picture_of_file(path, folder, checked_key(name, source=str(folder), row=row), None, {}, row)
+
+
+def _picture_of_file(path: Path, root: Path, key: str, prompt: str | None, meta: dict[str, Any], row: int) -> Picture:
+    data = read_inside(path, root, _MOST_BYTES)
+    if isinstance(data, Unscored):
+        return Picture(key, None, prompt, data.detail, meta, row)
+    return Picture(key, data, prompt, None, meta, row)
+
+
+def _archive(path: Path) -> Iterator[Picture]:
+    """The samples of a webdataset archive: consecutive members whose names agree up to the first dot."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 2 * _BLOCK))
+        if size % _BLOCK or file.read().strip(b"\0"):
+            raise InputError("the archive is cut off: it lacks its end", source=path, hint="Copy it again.")
+    seen: set[str] = set()
+    key = ""
+    parts: dict[str, bytes] = {}
+    row = 0
+    try:
+        with tarfile.open(path, "r:") as archive:
+            for member in archive:
+                if not member.isfile():
+                    if member.isdir():
+                        continue
+                    raise InputError("a member is no plain file:", source=path, value=member.name)
+                if member.name.startswith("/") or ".." in Path(member.name).parts:
+                    raise InputError("a name leads out of the archive:", source=path, value=member.name)
+                folder, _, name = member.name.rpartition("/")
+                stem, _, ending = name.partition(".")
+                sample = f"{folder}/{stem}".lstrip("./")
+                if sample != key:
+                    if parts:
+                        row += 1
+                        yield _sample(key, parts, path, row)
+                    if sample in seen:
+                        hint = "Members of one sample must follow each other: tar --sort=name."
+                        raise InputError("the members of samples are interleaved:", source=path, value=sample, hint=hint)
+                    seen.add(sample)
+                    key, parts = sample, {}
+                content = archive.extractfile(member)
+                parts[ending.lower()] = content.read(_MOST_BYTES) if content else b""
+    except tarfile.TarError as error:
+        raise InputError(f"the archive is damaged ({error})", source=path, hint="Copy it again.") from error
+    if parts:
+        yield _sample(key, parts, path, row + 1)
+
+
+def _sample(key: str, parts: Mapping[str, bytes], path: Path, row: int) -> Picture:
+    meta: dict[str, Any] = {}
+    if "json" in parts:
+        try:
+            loaded = json.loads(parts["json"])
+        except ValueError as error:
+            raise InputError(f"the JSON of a sample cannot be read ({error}):", source=path, row=row, value=key) from error
+        meta = loaded if isinstance(loaded, dict) else {"json": loaded}
+    text = parts.get("txt", b"").decode("utf-8", "replace").strip()
+    prompt = text or next((str(meta.pop(name)) for name in _PROMPTS if meta.get(name)), None)
+    image = next((data for ending, data in parts.items() if f".{ending.rpartition('.')[2]}" in PICTURES), None)
+    problem = None if image else "the sample has no picture"
+    return Picture(checked_key(key, source=str(path), row=row), image or None, prompt, problem, meta, row)
+
+
+def _table(path: Path, root: Path, columns: Columns, prefix: str = "") -> Iterator[Picture]:
+    """The rows of a table whose picture column contains bytes, names, or the ``{bytes, path}`` of ``datasets``."""
+    import polars as pl
+
+    frame = _lazy(path)
+    names = frame.collect_schema().names()
+    image = _chosen(columns.image, _IMAGES, names, path, "image", needed=True)
+    key = _chosen(columns.key, _KEYS, names, path, "key")
+    prompt = _chosen(columns.prompt, _PROMPTS, names, path, "prompt")
+    rest = [name for name in names if name not in {image, key, prompt}]
+    row = 0
+    for batch in _batches(frame, pl):
+        for values in batch.iter_rows(named=True):
+            row += 1
+            value = values[image or ""]
+            own = values[key] if key else (value if isinstance(value, str) else f"{prefix}{row:08d}")
+            text = checked_key(own, source=str(path), row=row)
+            said = None if prompt is None or values[prompt] is None else str(values[prompt])
+            meta = {name: values[name] for name in rest if isinstance(values[name], str | int | float | bool | list)}
+            data = value.get("bytes") if isinstance(value, dict) else value
+            if isinstance(value, dict) and not data:
+                data = value.get("path")
+            if isinstance(data, bytes):
+                yield Picture(text, data, said, None, meta, row)
+            elif isinstance(data, str):
+                place = root / data
+                if Path(data).is_absolute() or ".." in Path(data).parts:
+                    raise InputError("a name leads out of its folder:", source=path, row=row, column=image, value=data)
+                yield _picture_of_file(place, root, text, said, meta, row)
+            else:
+                yield Picture(text, None, said, "the row has no picture", meta, row)
+
+
+def _lazy(path: Path) -> Any:
+    import polars as pl
+
+    readers: dict[str, Any] = {
+        ".parquet": pl.scan_parquet,
+        ".csv": lambda file: pl.scan_csv(file, infer_schema=False),
+        ".jsonl": lambda file: pl.scan_ndjson(file, infer_schema_length=None),
+        ".json": lambda file: pl.read_json(file).lazy(),
+        ".arrow": lambda file: pl.read_ipc_stream(file).lazy(),
+    }
+    if path.suffix not in readers:
+        raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=[*readers, ".tar", "a folder"])
+    try:
+        found = readers[path.suffix](path)
+        found.collect_schema()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"cannot be read ({error})", source=path) from error
+    return found
+
+
+def _batches(frame: Any, pl: Any) -> Iterator[Any]:
+    start = 0
+    while True:
+        try:
+            batch = frame.slice(start, 256).collect()
+        except pl.exceptions.PolarsError as error:
+            raise InputError(f"cannot be read ({error})", source="table", row=start + 1) from error
+        if batch.is_empty():
+            return
+        yield batch
+        start += len(batch)
+
+
+def _chosen(
+    wanted: str | None, usual: tuple[str, ...], names: list[str], path: Path, what: str, *, needed: bool = False
+) -> str | None:
+    if wanted is not None:
+        if wanted not in names:
+            raise InputError("the table lacks the column", source=path, value=wanted, found=names)
+        return wanted
+    found = next((name for name in usual if name in names), None)
+    if found is None and needed:
+        hint = f"Say which it is: --{what} COLUMN."
+        raise InputError(f"no column is known to contain the {what}", source=path, found=names, hint=hint)
+    return found

@@ -1,0 +1,372 @@
+"""Stages that ask a judge, and the journal that keeps every reply.
+
+    row ──► when? ── no ──► null, "not asked"
+             └─ yes, or explored ──► ask.examine ── Inquiry ──► journal? ── no ──► judge.ask ──► journal ──► parse ──► columns
+
+A reply is in the shard's journal before it counts, so no reply is paid twice: not after ``kill -9``, and not when a parser or a
+threshold changes, because the journal is looked up by the request and the judge's version alone. A question that got no
+reply (a time-out, a closed connection) leaves its shard unfinished, and the next run asks it again.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from salon_bench.media import PicturePolicy, prepare_bytes
+from salon_bench.runs.limits import Limits, Spending
+from salon_bench.suites import Inquiry
+from salon_curate.dataset import BATCH_ROWS, DataSet
+from salon_curate.engine import Outcome
+from salon_curate.errors import StageError, StorageError
+from salon_curate.selection import predicate
+from salon_curate.stages import Stage, Task, checked_output, write_part
+from salon_taxonomy.answers import Parsed
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge, Media, Question, Reply, Usage
+from salon_taxonomy.records import CallStatus, Finish
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Columns: TypeAlias = Mapping[str, Any]
+"""The new values of one row; an ``Unscored`` value becomes null, and its reason the row's problem."""
+Examination: TypeAlias = Generator[Inquiry[Any], Verdict[Any], Columns]
+REMINDER: Final = "(The reply before could not be read. Answer again, in exactly the form that is asked for; time {number}.)"
+NOT_ASKED: Final = "not asked"
+PICTURES: Final = PicturePolicy(longest_side=1024)
+_LOST: Final = {CallStatus.TIMEOUT, CallStatus.UNREACHABLE, CallStatus.CANCELLED}
+
+
+class Ask(Protocol):
+    """What to ask about one picture, and the columns that the answers make (:mod:`salon_curate.asks`).
+
+    Attributes:
+        name: of the stage when the pipeline gives none.
+        version: a digest of prompts, parser and options; a change makes new parts.
+        needs: columns of the row that :meth:`examine` reads, beside the picture.
+        writes: the new columns with their polars types.
+    """
+
+    name: str
+    version: str
+    needs: tuple[str, ...]
+    writes: Mapping[str, Any]
+
+    def examine(self, row: Mapping[str, Any], image: Media) -> Examination:
+        """Yield inquiries, receive a verdict for each, return the row's columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedStage(Stage):
+    """A stage that asks a judge about every row, or about those that an earlier stage leaves.
+
+    Attributes:
+        ask: the questions.
+        judge: any judge; its version is part of every part's name.
+        when: SQL over earlier columns: only these rows are asked. None: all.
+        explore: the share, 0 to 1, of the other rows that is asked all the same, so that the loss of ``when`` can be bounded.
+        seed: of that share; the same key is explored on every machine.
+        re_asks: how often a reply that cannot be read is asked for again.
+        concurrency: questions in flight.
+        pictures: how pictures are resized and encoded for the judge.
+        spending: what this run may spend and has spent.
+    """
+
+    ask: Ask | None = None
+    judge: Judge | None = None
+    when: str | None = None
+    explore: float = 0.0
+    seed: int = 0
+    re_asks: int = 1
+    concurrency: int = 16
+    pictures: PicturePolicy = PICTURES
+    spending: Spending = field(default_factory=Spending, compare=False)
+
+
+def judge_stage(
+    ask: Ask,
+    judge: Judge,
+    *,
+    name: str | None = None,
+    when: str | None = None,
+    explore: float = 0.0,
+    seed: int = 0,
+    re_asks: int = 1,
+    concurrency: int = 16,
+    limits: Limits | None = None,
+) -> JudgedStage:
+    """Return a stage that asks a judge (see :class:`JudgedStage` for the arguments).
+
+    Raises:
+        InputError: ``explore`` is outside [0, 1], ``concurrency`` below 1, or ``when`` is no SQL condition.
+    """
+    if not 0 <= explore <= 1:
+        raise InputError("must lie between 0 and 1", column="explore", value=explore)
+    if concurrency < 1 or re_asks < 0:
+        raise InputError("must be 1 or more", column="concurrency", value=concurrency)
+    columns = () if when is None else predicate(when).columns
+    parameters: dict[str, Digestible] = {
+        "ask": ask.version, "judge": judge.version, "when": when, "explore": explore, "seed": seed, "re_asks": re_asks,
+    }  # fmt: skip
+    own = name or ask.name
+    reads = tuple(dict.fromkeys(("image", *ask.needs, *columns)))
+    writes = {**ask.writes, f"{own}_explored": _boolean()}
+    return JudgedStage(
+        own, ask.version[:8], reads, writes, _never_called, f"{__name__}:judge_stage", parameters,
+        ask=ask, judge=judge, when=when, explore=explore, seed=seed, re_asks=re_asks, concurrency=concurrency,
+        spending=Spending(limits or Limits()),
+    )  # fmt: skip
+
+
+def judge_shards(dataset: DataSet, stage: JudgedStage, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    """Judge shards one after another, many questions at once; stop when a limit of the stage is reached.
+
+    Raises:
+        StorageError: a reply cannot be written down, or another process judges the same shard.
+    """
+    with asyncio.Runner() as runner:
+        for task in tasks:
+            yield runner.run(_judge_shard(dataset, stage, task))
+            if stage.spending.stopped:
+                return
+
+
+async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: Task) -> Outcome:
+    import polars as pl
+
+    rows: list[dict[str, Any] | None] = [None] * task.rows
+    lost: list[str] = []
+    with Journal.open(journal_path(dataset.folder, stage.name, task.shard)) as journal:
+        examiner, source, turn = _Examiner(stage, journal), _rows(dataset, stage, task), asyncio.Lock()
+
+        async def work() -> None:
+            while True:
+                async with turn:
+                    item = await anext(source, None)
+                if item is None:
+                    return
+                try:
+                    rows[item[0]] = await examiner.row(item[1])
+                except _StoppedError:
+                    return
+                except _LostError as error:
+                    lost.append(str(error))
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(stage.concurrency):
+                    group.create_task(work())
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
+    if stage.spending.stopped:
+        return Outcome(task, error=f"shard {task.shard}: {stage.spending.stopped}; its replies are kept")
+    if lost:
+        return Outcome(task, error=f"shard {task.shard}: {len(lost)} questions got no reply (the first: {lost[0]}); run again")
+    schema = {"key": pl.String, **stage.writes, "problem": pl.String}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    frame = checked_output(stage, frame["key"], frame, task.shard)
+    return Outcome(task, write_part(dataset.folder / task.output, stage, frame, task.shard))
+
+
+async def _rows(dataset: DataSet, stage: JudgedStage, task: Task) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+    """Yield the place and values of each row, a batch in memory at a time; ``_asked`` and ``_explored`` decide about asking."""
+    import polars as pl
+
+    beside = [pl.read_parquet(dataset.folder / part, columns=list(columns)) for part, columns in task.inputs.items()]
+    elsewhere = {column for frame in beside for column in frame.columns}
+    own = ["key", *(column for column in stage.reads if column not in elsewhere and column != "key")]
+    wanted = pl.lit(value=True) if stage.when is None else predicate(stage.when).expression.fill_null(value=False)
+    for start in range(0, task.rows, BATCH_ROWS):
+        shard = pl.scan_parquet(dataset.shard_path(task.shard)).slice(start, BATCH_ROWS).select(own)
+        pieces = [await asyncio.to_thread(shard.collect), *(frame.slice(start, BATCH_ROWS) for frame in beside)]
+        batch = pl.concat(pieces, how="horizontal").with_columns(_asked=wanted)
+        for place, row in enumerate(batch.iter_rows(named=True), start):
+            yield place, {**row, "_explored": not row["_asked"] and explores(row["key"], stage.explore, stage.seed)}
+
+
+def explores(key: str, share: float, seed: int) -> bool:
+    """Return whether a row belongs to the random share; decided by its key and the seed alone.
+
+    Example:
+        >>> sum(explores(f"k{n}", 0.25, seed=1) for n in range(4000)) / 4000
+        0.238
+    """
+    drawn = hashlib.blake2b(f"{seed}\0{key}".encode(), digest_size=8).digest()
+    return int.from_bytes(drawn, "big") < share * 2.0**64
+
+
+class _StoppedError(Exception):
+    """A limit was reached before a question."""
+
+
+class _LostError(Exception):
+    """A question got no reply."""
+
+
+class _Examiner:
+    """Walks rows through a stage's questions; several rows at once."""
+
+    def __init__(self, stage: JudgedStage, journal: "Journal") -> None:
+        self._stage, self._journal = stage, journal
+
+    async def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        stage = self._stage
+        explored = f"{stage.name}_explored"
+        nothing = {"key": row["key"], **dict.fromkeys(stage.writes), explored: bool(row["_explored"])}
+        if not row["_asked"] and not row["_explored"]:
+            return {**nothing, "problem": NOT_ASKED}
+        if row["image"] is None:
+            return {**nothing, "problem": f"{Reason.BAD_MEDIA}: there is no picture"}
+        prepared = await asyncio.to_thread(prepare_bytes, row["image"], stage.pictures)
+        if isinstance(prepared, Unscored):
+            return {**nothing, "problem": f"{prepared.reason}: {prepared.detail}"}
+        examination = stage.ask.examine(row, prepared.media)  # type: ignore[union-attr]
+        try:
+            inquiry = next(examination)
+            while True:
+                inquiry = examination.send(await self._verdict(inquiry, row["key"]))
+        except StopIteration as end:
+            found: Columns = end.value
+        finally:
+            examination.close()
+        missing = next((value for value in found.values() if isinstance(value, Unscored)), None)
+        values = {name: None if isinstance(value, Unscored) else value for name, value in found.items()}
+        problem = None if missing is None else f"{missing.reason}: {missing.detail}"
+        return {**nothing, **values, "problem": problem}
+
+    async def _verdict(self, inquiry: Inquiry[Any], key: str) -> Verdict[Any]:
+        found: Verdict[Any] = Unscored(Reason.ABSTAINED)
+        for number in range(1, self._stage.re_asks + 2):
+            question = inquiry.question
+            if number > 1:
+                question = replace(question, parts=(*question.parts, REMINDER.format(number=number)))
+            reply = await self._reply(question, key)
+            problem = reply.problem()
+            if problem is not None:
+                return problem
+            outcome = inquiry.parse(reply.text)
+            if isinstance(outcome, Parsed):
+                return Scored(outcome.answer)
+            found = outcome.unscored(reply.text)
+        return found
+
+    async def _reply(self, question: Question, key: str) -> Reply:
+        judge, spending = self._stage.judge, self._stage.spending
+        if judge is None:
+            raise StageError("a judged stage is made by judge_stage")
+        request = digest("curate call", {"judge": judge.version, "request": question.request_sha256()})
+        known = self._journal.known(request)
+        if known is not None:
+            return known
+        if (refusal := spending.begin_call()) is not None:
+            spending.stopped = refusal
+            raise _StoppedError
+        reply = await judge.ask(question)
+        spending.end_call(reply)
+        if reply.status in _LOST:
+            raise _LostError(reply.error or str(reply.status))
+        self._journal.add(request, reply, key)
+        return reply
+
+
+def journal_path(folder: Path, stage: str, shard: str) -> Path:
+    """Return where the replies of a stage about a shard are kept."""
+    return folder / "journals" / stage / f"{shard}.jsonl"
+
+
+class Journal:
+    """The replies about one shard, one line each, appended before they count; one process at a time."""
+
+    def __init__(self, path: Path, descriptor: int, replies: dict[str, Reply]) -> None:
+        self.path, self._descriptor, self._replies = path, descriptor, replies
+
+    @classmethod
+    def open(cls, path: Path) -> "Journal":
+        """Open a journal for one process.
+
+        Raises:
+            StorageError: another process holds it, or it cannot be written or locked.
+        """
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StorageError.of(error, path) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            replies = {request: reply for request, reply, _ in read_journal(path)}
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":  # a line that a kill cut off
+                os.write(descriptor, b"\n")
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise StorageError(f"{path}: another process judges this shard; give it other shards with --shards") from error
+        except OSError as error:
+            os.close(descriptor)
+            raise StorageError.of(error, path) from error
+        return cls(path, descriptor, replies)
+
+    def known(self, request: str) -> Reply | None:
+        """Return the stored reply to a request."""
+        return self._replies.get(request)
+
+    def add(self, request: str, reply: Reply, key: str) -> None:
+        """Append a reply; when this returns it outlives the process.
+
+        Raises:
+            StorageError: the disk is full or read-only.
+        """
+        line = {
+            "request": request, "text": reply.text, "status": str(reply.status), "finish": str(reply.finish),
+            "error": reply.error, "judge": reply.version, "prompt_tokens": reply.usage.prompt_tokens,
+            "completion_tokens": reply.usage.completion_tokens, "cost_usd": reply.usage.cost_usd, "key": key,
+        }  # fmt: skip
+        data = (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+        try:
+            if os.write(self._descriptor, data) != len(data):
+                raise OSError(28, "the disk is full")
+        except OSError as error:
+            raise StorageError.of(error, self.path) from error
+        self._replies[request] = reply
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Flush the journal to the disk and let go of it."""
+        os.fsync(self._descriptor)
+        os.close(self._descriptor)
+
+
+def read_journal(path: Path) -> Iterator[tuple[str, Reply, dict[str, Any]]]:
+    """Yield ``(request, reply, line)`` of a journal; a line that was cut off is passed over."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for raw in file:
+            try:
+                line = json.loads(raw)
+                usage = Usage(line["prompt_tokens"], line["completion_tokens"], line["cost_usd"])
+                status, finish = CallStatus(line["status"]), Finish(line["finish"])
+            except (ValueError, KeyError, TypeError):
+                continue
+            reply = Reply(line["text"], status, line["judge"], finish, usage=usage, error=line["error"], cached=True)
+            yield line["request"], reply, line
+
+
+def _boolean() -> Any:
+    import polars as pl
+
+    return pl.Boolean
+
+
+def _never_called(batch: "pl.DataFrame", **_: object) -> "pl.DataFrame":
+    raise StageError("a judged stage is run by salon_curate.running.run, which holds its judge")

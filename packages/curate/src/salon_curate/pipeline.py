@@ -1,0 +1,144 @@
+"""A pipeline in TOML: stages in order, and named selections.
+
+[[stage]]
+use = "look"                     # a function declared with @stage; further keys: name, parameters
+
+[[stage]]
+ask = "quality"                                    # a judged stage; options = {…} go to the ask
+judge = "vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000"
+when = "sharpness >= 80"                           # only these rows …
+explore = 0.02                                     # … and a random share of the others
+
+[selection.default]
+sharp = "sharpness >= 80"
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from salon_bench.judges import open_judge
+from salon_bench.judges.specification import read_settings
+from salon_bench.runs.limits import Limits
+from salon_curate.asks import ASKS
+from salon_curate.judging import judge_stage
+from salon_curate.stages import Stage, stage_named
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge, Question, Reply
+
+PIPELINE: Final = "pipeline.toml"
+LOOK: Final = '[[stage]]\nuse = "look"\n'
+
+
+class StageTable(BaseModel):
+    """One ``[[stage]]``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    use: str | None = None
+    ask: str | None = None
+    name: str | None = Field(default=None, pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    judge: str | None = None
+    when: str | None = None
+    explore: float = Field(default=0.0, ge=0, le=1)
+    seed: int = Field(default=0, ge=0)
+    re_asks: int = Field(default=1, ge=0)
+    concurrency: int = Field(default=16, ge=1)
+
+
+class PipelineFile(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    stage: list[StageTable] = Field(default_factory=list)
+    selection: dict[str, dict[str, str]] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A pipeline that was read: its stages, and its selections as name → conditions."""
+
+    stages: tuple[Stage, ...]
+    selections: Mapping[str, Mapping[str, str]]
+
+
+class ClosedJudge:
+    """A judge that is named but not opened: enough to find parts, not to ask."""
+
+    def __init__(self, name: str, version: str) -> None:
+        self.name, self.version = name, version
+
+    async def ask(self, question: Question) -> Reply:
+        """Refuse: a command that only reads asks nothing."""
+        raise InputError("the judge is not open", value=self.name, hint="Ask through salon curate run.")
+
+
+def read_pipeline(
+    path: Path,
+    *,
+    environment: Mapping[str, str],
+    limits: Limits | None = None,
+    judge: str | None = None,
+    asks: bool = False,
+) -> Pipeline:
+    """Read a pipeline.
+
+    Args:
+        path: the TOML file.
+        environment: where secrets of judges are found.
+        limits: of each judged stage in this run.
+        judge: used where a judged stage names none.
+        asks: the judges will be asked; False reads a pipeline although a judge's secret is missing.
+
+    Raises:
+        InputError: the file cannot be read, has an unknown key, or names an unknown stage, ask, judge or option.
+    """
+    try:
+        document = PipelineFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise InputError("there is no pipeline", source=path, hint="salon curate init writes one.") from error
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read ({error})", source=path) from error
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise InputError(fault["msg"], source=path, key=".".join(map(str, fault["loc"]))) from error
+    try:
+        stages = tuple(_stage(table, environment, limits, judge, asks) for table in document.stage)
+    except InputError as error:
+        raise error.at(source=path) from error
+    return Pipeline(stages, document.selection)
+
+
+def _stage(table: StageTable, environment: Mapping[str, str], limits: Limits | None, judge: str | None, asks: bool) -> Stage:
+    if (table.use is None) == (table.ask is None):
+        raise InputError("a stage has either use or ask", key="stage", value=table.name)
+    if table.use is not None:
+        where = table.use if ":" in table.use else f"salon_curate.measures:{table.use}"
+        return stage_named(where, table.name, table.parameters)
+    if table.ask not in ASKS:
+        raise InputError("unknown ask", key="ask", value=table.ask, allowed=ASKS)
+    specification = table.judge or judge
+    if specification is None:
+        raise InputError("a judged stage needs a judge", key="judge", value=table.ask, hint='Add judge = "KIND:MODEL@URL".')
+    try:
+        asked = ASKS[table.ask](**table.options)  # type: ignore[operator]
+    except TypeError as error:
+        raise InputError(f"does not take these options ({error}):", key="options", value=table.ask) from error
+    try:
+        opened: Judge = open_judge(specification, environment)
+    except InputError:
+        if asks:
+            raise
+        settings = read_settings(specification)
+        opened = ClosedJudge(settings.title, settings.version)
+    return judge_stage(
+        asked, opened, name=table.name, when=table.when, explore=table.explore, seed=table.seed, re_asks=table.re_asks,
+        concurrency=table.concurrency, limits=limits,
+    )  # fmt: skip

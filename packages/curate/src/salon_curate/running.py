@@ -1,0 +1,182 @@
+"""Run a pipeline's stages over a data set, report where it stands, and verify what is stored."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from salon_curate.dataset import DataSet, file_digest
+from salon_curate.engine import Engine, embedded
+from salon_curate.judging import JudgedStage, judge_shards
+from salon_curate.stages import Stage, Task, expected_parts, read_receipt
+from salon_taxonomy.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class StageStatus:
+    """Where a stage stands: shards done and in all, rows done."""
+
+    stage: str
+    version: str
+    done: int
+    shards: int
+    rows: int
+
+    @property
+    def complete(self) -> bool:
+        """Return whether every shard has its part."""
+        return self.done == self.shards
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far one run of a stage has come; ``pictures_per_second`` and ``eta_seconds`` are of this run."""
+
+    stage: str
+    done: int
+    total: int
+    rows: int
+    rows_total: int
+    problems: int
+    seconds: float
+
+    @property
+    def pictures_per_second(self) -> float:
+        """Return the rate since the stage was started."""
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def eta_seconds(self) -> float | None:
+        """Return the time that the rest will take at this rate; None before the first shard is done."""
+        return (self.rows_total - self.rows) / self.pictures_per_second if self.rows else None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run did: parts made, parts that existed, rows with a problem, and shards that were set aside with the reason."""
+
+    made: int
+    kept: int
+    problems: int
+    set_aside: tuple[str, ...]
+    stopped: str | None = None
+
+
+def run(
+    dataset: DataSet,
+    stages: Sequence[Stage],
+    *,
+    workers: int = 1,
+    engine: Engine = embedded,
+    shards: range | None = None,
+    watch: Callable[[Progress], None] | None = None,
+) -> RunResult:
+    """Make every missing part, stage after stage; parts that exist are kept.
+
+    Args:
+        dataset: an open data set.
+        stages: in order; a stage reads columns of the shard and of stages before it.
+        workers: processes of the engine.
+        engine: see :mod:`~salon_curate.engine`.
+        shards: only these, by place; default: all. Several processes may work on one data set at once.
+        watch: called after each shard.
+
+    Raises:
+        InputError: the pipeline contradicts itself.
+        StorageError: a part cannot be written; what is finished is kept.
+    """
+    expected = expected_parts(dataset, stages)
+    wanted = shards or range(len(dataset.shards))
+    made = kept = problems = 0
+    aside: list[str] = []
+    stopped = None
+    for stage in stages:
+        present = parts_present(dataset, stage)
+        tasks: list[Task] = []
+        for number in wanted:
+            part, inputs = expected[stage.name][number]
+            if Path(part).name in present:
+                kept += 1
+                continue
+            if any(not (dataset.folder / each).exists() for each in inputs):
+                continue  # the shard was set aside by an earlier stage
+            shard = dataset.shards[number]
+            tasks.append(
+                Task(str(dataset.folder), stage.where, stage.name, stage.parameters, shard.name, shard.rows, inputs, part)
+            )
+        if not tasks:
+            continue
+        progress = Progress(stage.name, 0, len(tasks), 0, sum(task.rows for task in tasks), 0, 0.0)
+        began = time.monotonic()
+        outcomes = judge_shards(dataset, stage, tasks) if isinstance(stage, JudgedStage) else engine(tasks, workers)
+        for outcome in outcomes:
+            progress.done += 1
+            progress.rows += outcome.task.rows
+            progress.seconds = time.monotonic() - began
+            if outcome.error is not None:
+                aside.append(outcome.error)
+            else:
+                made += 1
+                problems += outcome.counts.get("problems", 0)
+                progress.problems += outcome.counts.get("problems", 0)
+            if watch is not None:
+                watch(progress)
+        if isinstance(stage, JudgedStage) and stage.spending.stopped:
+            stopped = stage.spending.stopped
+            break
+    return RunResult(made, kept, problems, tuple(aside), stopped)
+
+
+def parts_present(dataset: DataSet, stage: Stage) -> set[str]:
+    """Return the names of the files in a stage's folder."""
+    folder = dataset.folder / stage.folder
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+def status(dataset: DataSet, stages: Sequence[Stage]) -> list[StageStatus]:
+    """Return where every stage stands, in order."""
+    expected = expected_parts(dataset, stages)
+    found = []
+    for stage in stages:
+        present = parts_present(dataset, stage)
+        done = [
+            shard for shard, (part, _) in zip(dataset.shards, expected[stage.name], strict=True) if Path(part).name in present
+        ]
+        found.append(StageStatus(stage.name, stage.version, len(done), len(dataset.shards), sum(shard.rows for shard in done)))
+    return found
+
+
+def verify(dataset: DataSet, stages: Sequence[Stage]) -> list[str]:
+    """Read everything that the manifest and the pipeline name, and return what is wrong, a sentence each.
+
+    Shards are hashed; parts must be readable, with the shard's keys in order and a receipt of their stage.
+    """
+    import polars as pl
+
+    wrong = []
+    keys = {}
+    for shard in dataset.shards:
+        path = dataset.shard_path(shard.name)
+        if not path.exists():
+            wrong.append(f"{path}: is missing")
+        elif file_digest(path) != shard.sha256:
+            wrong.append(f"{path}: has changed since it was written")
+        else:
+            keys[shard.name] = dataset.keys(shard)
+    expected = expected_parts(dataset, stages)
+    for stage in stages:
+        for shard, (part, _) in zip(dataset.shards, expected[stage.name], strict=True):
+            path = dataset.folder / part
+            if not path.exists() or shard.name not in keys:
+                continue
+            try:
+                receipt = read_receipt(path)
+                found = pl.read_parquet(path)
+            except (InputError, OSError, pl.exceptions.PolarsError) as error:
+                wrong.append(f"{path}: cannot be read ({error})")
+                continue
+            if not found["key"].equals(keys[shard.name]):
+                wrong.append(f"{path}: its keys are not those of shard {shard.name}")
+            if (receipt["stage"], receipt["shard"], receipt["rows"]) != (stage.name, shard.name, shard.rows):
+                wrong.append(f"{path}: its receipt is of another stage or shard")
+    return wrong

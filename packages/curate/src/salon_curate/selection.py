@@ -1,0 +1,293 @@
+"""Selections: named conditions in SQL over the columns of a data set. They change no part, so a threshold is free to move.
+
+quality = "quality_pass"                      a row is kept when every condition holds
+sharp   = "sharpness >= 80"                   a null column makes the condition not hold; such rows are counted apart
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from salon_curate.dataset import DataSet, checked_key
+from salon_curate.files import publish, publish_text
+from salon_curate.stages import Stage, expected_parts
+from salon_taxonomy.digest import digest
+from salon_taxonomy.errors import IncompleteError, InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+LIGHT: Final = ("key", "sha256", "source", "prompt", "problem")
+"""Columns of the shards that a condition may name; pictures and ``meta`` are not among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One condition: its SQL, the columns it names, and its expression."""
+
+    sql: str
+    columns: tuple[str, ...]
+    expression: "pl.Expr"
+
+
+@cache
+def predicate(sql: str) -> Predicate:
+    """Read a condition in SQL.
+
+    Raises:
+        InputError: it is no SQL expression, or it names no column.
+
+    Example:
+        >>> predicate("sharpness >= 80 AND style > 6").columns
+        ('sharpness', 'style')
+    """
+    import polars as pl
+
+    hint = "Write a condition over columns: sharpness >= 80 AND style >= 7"
+    try:
+        expression = pl.sql_expr(sql)
+        columns = tuple(dict.fromkeys(expression.meta.root_names()))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InputError(f"is no condition in SQL ({error}):", column="where", value=sql, hint=hint) from error
+    if not columns:
+        raise InputError("the condition names no column:", column="where", value=sql, hint=hint)
+    return Predicate(sql, columns, expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a set of conditions keeps.
+
+    Attributes:
+        name: of the selection.
+        predicates: name → SQL.
+        rows: of the data set.
+        kept: rows for which every condition holds.
+        by_predicate: for each condition, rows that fail it, rows where it is null, and rows that fail only it.
+        mask: shape (rows,), in the order of the shards.
+    """
+
+    name: str
+    predicates: Mapping[str, str]
+    rows: int
+    kept: int
+    by_predicate: Mapping[str, tuple[int, int, int]]
+    mask: "NDArray[np.bool_]"
+
+
+def table(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[str]) -> "pl.LazyFrame":
+    """Return columns of all rows, in the order of the shards, ``key`` first.
+
+    Columns of one stage are kept together in ``cache/`` after their first use, so that thresholds can be tried in seconds.
+
+    Raises:
+        InputError: no stage writes a column.
+        IncompleteError: a stage that writes one of them has not finished.
+    """
+    import polars as pl
+
+    wanted = [name for name in dict.fromkeys(columns) if name != "key"]
+    writer = {column: stage for stage in stages for column in (*stage.writes, stage.problem)}
+    unknown = [name for name in wanted if name not in writer and name not in LIGHT]
+    if unknown:
+        raise InputError("no stage writes the column", value=unknown[0], found=[*LIGHT, *writer])
+    expected = expected_parts(dataset, stages)
+    light = [name for name in wanted if name in LIGHT]
+    frames = [
+        _cached(dataset, "shards", [f"shards/{shard.name}.parquet" for shard in dataset.shards], list(LIGHT)).select(
+            "key", *light
+        )
+    ]
+    for stage in stages:
+        own = [name for name in wanted if writer.get(name) is stage]
+        if own:
+            frames.append(_cached(dataset, stage.name, [part for part, _ in expected[stage.name]], None).select(own))
+    return pl.concat(frames, how="horizontal")
+
+
+def select(dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, str], name: str = "selection") -> Selection:
+    """Apply conditions to all rows; nothing is written.
+
+    Raises:
+        InputError: a condition is no SQL, names an unknown column, or is not true or false.
+        IncompleteError: a stage has not finished.
+    """
+    import numpy as np
+    import polars as pl
+
+    if not predicates:
+        raise InputError("a selection needs at least one condition", hint="Add --where 'sharpness >= 80'.")
+    read = {each: predicate(sql) for each, sql in predicates.items()}
+    frame = table(dataset, stages, [column for each in read.values() for column in each.columns])
+    try:
+        found = frame.select(each.expression.alias(f"p{number}") for number, each in enumerate(read.values())).collect()
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"the conditions cannot be applied ({error})", column="where") from error
+    for number, each in enumerate(read.values()):
+        if found.schema[f"p{number}"] != pl.Boolean:
+            raise InputError("a condition must be true or false, not a value:", column="where", value=each.sql)
+    holds = [found[f"p{number}"].fill_null(False).to_numpy() for number in range(len(read))]
+    nulls = [int(found[f"p{number}"].null_count()) for number in range(len(read))]
+    failed = np.sum([~each for each in holds], axis=0)
+    counts = {
+        each: (int((~hold).sum()) - null, null, int((~hold & (failed == 1)).sum()))
+        for each, hold, null in zip(read, holds, nulls, strict=True)
+    }
+    mask = failed == 0
+    return Selection(name, dict(predicates), len(mask), int(mask.sum()), counts, mask)
+
+
+def save_selection(dataset: DataSet, stages: Sequence[Stage], selection: Selection) -> Path:
+    """Write a selection's conditions, counts and kept keys below ``selections/``.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    import polars as pl
+
+    checked_key(selection.name, source="selections", row=1)
+    folder = dataset.folder / "selections"
+    keys = table(dataset, stages, []).collect()["key"].filter(pl.Series(selection.mask))
+    publish(folder / f"{selection.name}.parquet", lambda path: keys.to_frame().write_parquet(path, compression="zstd"))
+    document = {
+        "name": selection.name, "predicates": dict(selection.predicates), "rows": selection.rows, "kept": selection.kept,
+        "counts": {name: {"failed": f, "null": n, "only": o} for name, (f, n, o) in selection.by_predicate.items()},
+    }  # fmt: skip
+    publish_text(folder / f"{selection.name}.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    return folder / f"{selection.name}.json"
+
+
+def saved_predicates(dataset: DataSet, name: str) -> dict[str, str]:
+    """Return the conditions of a saved selection.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    path = dataset.folder / "selections" / f"{name}.json"
+    try:
+        found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["predicates"]
+    except (OSError, ValueError, KeyError) as error:
+        there = sorted(each.stem for each in path.parent.glob("*.json")) if path.parent.is_dir() else []
+        raise InputError("there is no selection", value=name, found=there) from error
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How two selections differ: rows that enter and leave, and how many each condition moved."""
+
+    entered: int
+    left: int
+    by_predicate: Mapping[str, tuple[int, int]]
+    keys: "pl.DataFrame"
+
+
+def diff(dataset: DataSet, stages: Sequence[Stage], old: Mapping[str, str], new: Mapping[str, str]) -> Moved:
+    """Return which rows enter and leave between two sets of conditions, and which condition decided.
+
+    A row that leaves is counted under every new condition that it fails, one that enters under every old condition that it
+    failed.
+
+    Raises:
+        InputError, IncompleteError: as :func:`select`.
+    """
+    import numpy as np
+    import polars as pl
+
+    before, after = select(dataset, stages, old), select(dataset, stages, new)
+    left, entered = before.mask & ~after.mask, ~before.mask & after.mask
+    moved: dict[str, tuple[int, int]] = {}
+    why = np.full(before.rows, "", dtype=object)
+    for place, conditions, side in ((0, old, entered), (1, new, left)):
+        for name, sql in conditions.items():
+            fails = side & ~select(dataset, stages, {name: sql}).mask
+            if fails.any():
+                counts = list(moved.get(name, (0, 0)))
+                counts[place] += int(fails.sum())
+                moved[name] = (counts[0], counts[1])
+                why[fails] = [f"{each}, {name}".strip(", ") for each in why[fails]]
+    either = left | entered
+    keys = table(dataset, stages, []).collect()["key"].filter(pl.Series(either))
+    frame = pl.DataFrame({"key": keys, "change": np.where(left[either], "left", "entered"), "by": why[either].astype(str)})
+    return Moved(int(entered.sum()), int(left.sum()), moved, frame)
+
+
+@dataclass(frozen=True, slots=True)
+class YieldCurve:
+    """Rows kept at each threshold of one column, the other conditions unchanged.
+
+    Attributes:
+        column: that is swept.
+        thresholds: ascending; a row is kept when its value is at least the threshold.
+        kept: rows at each threshold.
+        low, high: Wilson's 95 % interval of kept / rows, for the share in the population that the data set was drawn from.
+    """
+
+    column: str
+    rows: int
+    thresholds: tuple[float, ...]
+    kept: tuple[int, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+def sweep(
+    dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, str], columns: Sequence[str], *, points: int = 90
+) -> list[YieldCurve]:
+    """Return the yield curve of each column: how many rows are kept at ``points`` thresholds between its extremes.
+
+    Conditions that name the swept column are set aside while it is swept.
+
+    Raises:
+        InputError: a column is unknown or has no numbers; ``points`` is below 2.
+    """
+    import numpy as np
+
+    from salon_ranking.shares import wilson_interval
+
+    if points < 2:
+        raise InputError("must be 2 or more", column="points", value=points)
+    frame = table(dataset, stages, columns).collect()
+    curves = []
+    for column in columns:
+        if not frame.schema[column].is_numeric():
+            raise InputError("has no numbers to sweep:", column="sweep", value=column)
+        others = {name: sql for name, sql in predicates.items() if column not in predicate(sql).columns}
+        values = frame[column].cast(float).to_numpy()
+        known = ~np.isnan(values)
+        if not known.any():
+            raise InputError("has no values to sweep:", column="sweep", value=column)
+        chosen = values[known & select(dataset, stages, others).mask if others else known]
+        grid = np.linspace(float(values[known].min()), float(values[known].max()), points)
+        place = np.searchsorted(grid, chosen, side="right")  # how many thresholds a value reaches
+        kept = len(chosen) - np.cumsum(np.bincount(place, minlength=points + 1))[:points]
+        low, high = wilson_interval(kept, np.full(points, len(values)))
+        curves.append(
+            YieldCurve(
+                column, len(values), tuple(grid.tolist()), tuple(kept.tolist()), tuple(low.tolist()), tuple(high.tolist())
+            )
+        )
+    return curves
+
+
+def _cached(dataset: DataSet, name: str, parts: list[str], columns: list[str] | None) -> "pl.LazyFrame":
+    """The rows of many parts in one file; made at first use, named by what is in it."""
+    import polars as pl
+
+    path = dataset.folder / "cache" / f"{name}-{digest('curate cache', [*parts, *(s.sha256 for s in dataset.shards)])}.parquet"
+    if not path.exists():
+        missing = [part for part in parts if not (dataset.folder / part).exists()]
+        if missing:
+            hint = f"Run it: salon curate run {dataset.folder}"
+            raise IncompleteError(f"stage {name!r} has not finished: {len(missing)} of {len(parts)} parts are missing. {hint}")
+        if not parts:
+            raise InputError("the data set has no pictures", source=dataset.folder, hint="salon curate import")
+        frame = pl.scan_parquet([dataset.folder / part for part in parts])
+        frame = frame if columns is None else frame.select(columns)
+        publish(path, lambda temporary: frame.sink_parquet(temporary, compression="zstd"))
+    return pl.scan_parquet(path)

@@ -1,0 +1,257 @@
+"""Stages: functions from the columns of a shard to new columns beside them.
+
+    @stage(version="1", reads=["image"], writes={"sharpness": pl.Float32})
+    def look(batch: pl.DataFrame) -> pl.DataFrame: ...     # same keys, same order, never fewer rows
+
+A stage never drops a row: where it fails the new columns are null and ``<stage>_problem`` states the reason. Filters are SQL
+over columns (:mod:`~salon_curate.selection`). The name of a part is a digest of the stage, its version and parameters, and the
+parts it read, so a part that exists need not be made again, and the same work has the same bytes on every engine.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from salon_curate.dataset import BATCH_ROWS, SHARD_COLUMNS, DataSet, Shard
+from salon_curate.errors import StageError
+from salon_curate.files import publish
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Function: TypeAlias = "Callable[..., pl.DataFrame]"
+RECEIPT: Final = "salon.receipt"
+"""The key of a part's footer under which its receipt is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A function with its contract.
+
+    Attributes:
+        name: of the stage in a pipeline; also the folder of its parts and the prefix of ``<name>_problem``.
+        version: raised when the same input gives another output.
+        reads: columns of the shard or of earlier stages that the function needs; ``key`` is always given.
+        writes: the new columns with their polars types.
+        function: takes a batch, returns ``key``, the new columns, and optionally ``problem``.
+        where: ``module:name`` of the function, by which another process imports it.
+        parameters: keyword arguments of the function; part of every part's name.
+    """
+
+    name: str
+    version: str
+    reads: tuple[str, ...]
+    writes: "Mapping[str, Any]"
+    function: Function
+    where: str
+    parameters: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
+
+    def with_parameters(self, name: str | None = None, **parameters: Digestible) -> "Stage":
+        """Return the stage under another name or with parameters of its own."""
+        return replace(self, name=name or self.name, parameters={**self.parameters, **parameters})
+
+    @property
+    def folder(self) -> str:
+        """Return the folder of the stage's parts, below the data set."""
+        return f"columns/{self.name}@{self.version}"
+
+    @property
+    def problem(self) -> str:
+        """Return the column that states why a row has no value."""
+        return f"{self.name}_problem"
+
+    def part(self, shard: Shard, inputs: Sequence[str]) -> str:
+        """Return the path of a part below the data set; ``inputs`` are the paths of the parts that it reads."""
+        name = digest(
+            "curate part",
+            {"stage": self.name, "where": self.where, "version": self.version, "parameters": dict(self.parameters),
+             "shard": shard.sha256, "inputs": sorted(inputs)},
+            length=16,
+        )  # fmt: skip
+        return f"{self.folder}/{shard.name}-{name}.parquet"
+
+
+def stage(*, version: str, reads: Sequence[str], writes: "Mapping[str, Any]") -> Callable[[Function], Stage]:
+    """Declare a function of a batch to be a stage (see the module's text for the contract)."""
+
+    def declared(function: Function) -> Stage:
+        where = f"{function.__module__}:{function.__name__}"
+        return Stage(function.__name__, version, tuple(reads), dict(writes), function, where)
+
+    return declared
+
+
+def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Digestible] | None = None) -> Stage:
+    """Import a stage, or a function that returns one, by ``module:name``.
+
+    Args:
+        where: of a function declared with ``@stage``, or of one that returns a :class:`Stage` for the parameters.
+        name: in the pipeline; default: the stage's own.
+        parameters: keyword arguments.
+
+    Raises:
+        InputError: there is no such module or stage, or it does not take the parameters.
+
+    Example:
+        >>> stage_named("salon_curate.measures:look").name
+        'look'
+    """
+    module, _, attribute = where.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        hint = "Write module:name of a function declared with @stage."
+        raise InputError(f"cannot be imported ({error}):", column="use", value=where, hint=hint) from error
+    given = dict(parameters or {})
+    if isinstance(found, Stage):
+        return found.with_parameters(name, **given)
+    try:
+        made = found(**given)
+    except TypeError as error:
+        raise InputError(f"does not take these parameters ({error}):", column="use", value=where) from error
+    if not isinstance(made, Stage):
+        raise InputError("is no stage:", column="use", value=where, hint="Declare it with @stage.")
+    return replace(made, name=name or made.name, where=where, parameters=given)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One stage on one shard, as plain values that any engine can carry to another process.
+
+    Attributes:
+        folder: the data set.
+        where: the stage's ``module:name``; ``name`` and ``parameters`` complete it.
+        shard: the shard's name; ``rows`` its length.
+        inputs: ``part → columns`` that the stage reads from other stages' parts.
+        output: the part to write, below the folder.
+    """
+
+    folder: str
+    where: str
+    name: str
+    parameters: Mapping[str, Digestible]
+    shard: str
+    rows: int
+    inputs: Mapping[str, Sequence[str]]
+    output: str
+
+
+def work_on(task: Task) -> dict[str, int]:
+    """Run a stage on one shard and publish its part; return the counts of its receipt.
+
+    Raises:
+        StageError: the stage raised an error or broke its contract.
+        StorageError: the part cannot be written.
+    """
+    import polars as pl
+
+    made = stage_named(task.where, task.name, task.parameters)
+    folder = Path(task.folder)
+    shard = folder / "shards" / f"{task.shard}.parquet"
+    beside = [pl.read_parquet(folder / part, columns=list(columns)) for part, columns in task.inputs.items()]
+    read_elsewhere = {column for columns in task.inputs.values() for column in columns}
+    own = ["key", *(column for column in made.reads if column not in read_elsewhere and column != "key")]
+    pieces = []
+    for start in range(0, task.rows, BATCH_ROWS):
+        batch = pl.scan_parquet(shard).slice(start, BATCH_ROWS).select(own).collect()
+        batch = pl.concat([batch, *(frame.slice(start, BATCH_ROWS) for frame in beside)], how="horizontal")
+        pieces.append(checked_output(made, batch["key"], _called(made, batch, task), task.shard))
+    frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=_schema(made))
+    return write_part(folder / task.output, made, frame, task.shard)
+
+
+def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard: str) -> "pl.DataFrame":
+    """Return a stage's output with exactly its columns and types.
+
+    Raises:
+        StageError: keys are missing, added or out of order, a column is missing, or a value does not fit its type.
+    """
+    import polars as pl
+
+    if "problem" in found.columns:
+        found = found.rename({"problem": made.problem})
+    elif made.problem not in found.columns:
+        found = found.with_columns(pl.lit(None, pl.String).alias(made.problem))
+    schema = _schema(made)
+    missing = [name for name in schema if name not in found.columns]
+    if missing:
+        raise StageError(f"stage {made.name!r}, shard {shard}: the output lacks the column {missing[0]!r}")
+    if found["key"].to_list() != keys.to_list():
+        raise StageError(f"stage {made.name!r}, shard {shard}: the output must have the same keys in the same order")
+    try:
+        return found.select(pl.col(name).cast(kind, strict=True) for name, kind in schema.items())
+    except pl.exceptions.PolarsError as error:
+        raise StageError(f"stage {made.name!r}, shard {shard}: a value does not fit its column ({error})") from error
+
+
+def write_part(path: Path, made: Stage, frame: "pl.DataFrame", shard: str) -> dict[str, int]:
+    """Publish a part with its receipt in the footer; return the receipt's counts."""
+    counts = {"rows": len(frame), "problems": len(frame) - frame[made.problem].null_count()}
+    receipt = {"stage": made.name, "version": made.version, "where": made.where, "shard": shard, **counts}
+    metadata = {RECEIPT: json.dumps(receipt, sort_keys=True)}
+    publish(path, lambda temporary: frame.write_parquet(temporary, compression="zstd", metadata=metadata))
+    return counts
+
+
+def read_receipt(path: Path) -> dict[str, Any]:
+    """Return the receipt in a part's footer.
+
+    Raises:
+        InputError: the file is no part, or is damaged.
+    """
+    import polars as pl
+
+    try:
+        found: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)[RECEIPT])
+    except (OSError, KeyError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"is no part of a stage, or is damaged ({type(error).__name__})", source=path) from error
+    return found
+
+
+def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[tuple[str, dict[str, list[str]]]]]:
+    """Return, for every stage, each shard's part and the parts and columns that it reads.
+
+    Raises:
+        InputError: two stages write one column, a name occurs twice, or a stage reads a column that no earlier stage writes.
+    """
+    writer: dict[str, str] = dict.fromkeys(SHARD_COLUMNS, "")
+    found: dict[str, list[tuple[str, dict[str, list[str]]]]] = {}
+    for each in stages:
+        if each.name in found:
+            raise InputError("two stages have one name:", source="pipeline", value=each.name, hint="Name one: name = …")
+        for column in each.reads:
+            if column not in writer:
+                raise InputError(f"stage {each.name!r} reads a column that no stage before it writes:", value=column,
+                                 found=sorted(writer))  # fmt: skip
+        reads: dict[str, list[str]] = {}
+        for column in each.reads:
+            if writer[column]:
+                reads.setdefault(writer[column], []).append(column)
+        parts = []
+        for number, shard in enumerate(dataset.shards):
+            inputs = {found[name][number][0]: columns for name, columns in reads.items()}
+            parts.append((each.part(shard, list(inputs)), inputs))
+        found[each.name] = parts
+        for column in (*each.writes, each.problem):
+            if column in writer:
+                raise InputError("two stages write one column:", source="pipeline", value=column)
+            writer[column] = each.name
+    return found
+
+
+def _called(made: Stage, batch: "pl.DataFrame", task: Task) -> "pl.DataFrame":
+    try:
+        return made.function(batch, **made.parameters)
+    except Exception as error:
+        raise StageError(f"stage {made.name!r}, shard {task.shard}: {type(error).__name__}: {error}") from error
+
+
+def _schema(made: Stage) -> dict[str, Any]:
+    import polars as pl
+
+    return {"key": pl.String, **made.writes, made.problem: pl.String}

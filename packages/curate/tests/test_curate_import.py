@@ -1,0 +1,119 @@
+"""Import: every source gives the same pictures, and what is wrong is refused by name or becomes a row with a problem."""
+
+import io
+import json
+import tarfile
+
+import polars as pl
+import pytest
+from curate_world import drawn, jpeg, made
+
+from salon_curate.dataset import DataSet
+from salon_curate.importing import Columns, import_pictures
+from salon_curate.measures import look
+from salon_curate.running import run
+from salon_curate.selection import table
+from salon_taxonomy.errors import InputError
+
+
+def archive(path, members):
+    with tarfile.open(path, "w") as file:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            file.addfile(info, io.BytesIO(data))
+    return path
+
+
+def shards(dataset):
+    return pl.concat([pl.read_parquet(dataset.shard_path(shard.name)) for shard in dataset.shards])
+
+
+def test_a_manifest_an_archive_parquet_with_bytes_and_a_folder_give_the_same_pictures(tmp_path):
+    rows = [json.loads(line) for line in drawn(tmp_path / "in", 1).read_text().splitlines()]
+    data = [(tmp_path / "in" / row["image"]).read_bytes() for row in rows]
+    members = [(f"{row['key']}.{end}", value) for row, picture in zip(rows, data, strict=True)
+               for end, value in (("png", picture), ("txt", row["prompt"].encode()))]  # fmt: skip
+    tar = archive(tmp_path / "a.tar", members)
+    frame = pl.DataFrame({"id": [row["key"] for row in rows], "image": [{"bytes": d, "path": "x.png"} for d in data],
+                          "caption": [row["prompt"] for row in rows]})  # fmt: skip
+    frame.write_parquet(tmp_path / "t.parquet")
+    found = {}
+    for name, source in (("manifest", tmp_path / "in" / "rows.jsonl"), ("tar", tar), ("parquet", tmp_path / "t.parquet")):
+        found[name] = shards(made(tmp_path / name, source)).select("key", "image", "sha256", "prompt", "problem")
+    assert found["manifest"].equals(found["tar"]) and found["manifest"].equals(found["parquet"])
+    folder = shards(made(tmp_path / "folder", tmp_path / "in" / "pictures"))
+    assert folder["image"].equals(found["manifest"]["image"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([{"key": "a", "image": "p.jpg"}, {"key": "a", "image": "p.jpg"}], ["occurs twice", "'a'"]),
+        ([{"key": "a", "image": "../p.jpg"}], ["leads out of its folder", "row 1", "../p.jpg"]),
+        ([{"key": "a", "image": "/etc/passwd"}], ["leads out of its folder", "/etc/passwd"]),
+        ([{"key": " ", "image": "p.jpg"}], ["a key must have", "row 1"]),
+        ([{"key": "a", "photo": "p.jpg"}], ["no column is known to contain the image", "photo"]),
+    ],
+)
+def test_a_wrong_table_is_refused_by_name_and_changes_nothing(tmp_path, rows, words):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "p.jpg").write_bytes(jpeg())
+    source = tmp_path / "in" / "rows.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dataset = DataSet.create(tmp_path / "d")
+    with pytest.raises(InputError) as caught:
+        import_pictures(dataset, source)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert DataSet.open(tmp_path / "d").shards == []
+
+
+def test_a_key_of_an_earlier_source_is_refused(tmp_path):
+    source = drawn(tmp_path / "in", 1)
+    dataset = made(tmp_path / "d", source)
+    with pytest.raises(InputError, match="occurs twice"):
+        import_pictures(dataset, source)
+    assert DataSet.open(tmp_path / "d").shards == dataset.shards
+
+
+def test_interleaved_cut_off_and_escaping_archives_are_refused(tmp_path):
+    picture = jpeg()
+    interleaved = archive(tmp_path / "i.tar", [("a.jpg", picture), ("b.jpg", picture), ("a.txt", b"late")])
+    escaping = archive(tmp_path / "e.tar", [("../a.jpg", picture)])
+    cut = tmp_path / "c.tar"
+    cut.write_bytes(interleaved.read_bytes()[:1500])
+    dataset = DataSet.create(tmp_path / "d")
+    for path, words in ((interleaved, "interleaved"), (escaping, "leads out"), (cut, "cut off")):
+        with pytest.raises(InputError, match=words) as caught:
+            import_pictures(dataset, path)
+        assert path.name in str(caught.value)
+
+
+def test_damaged_pictures_become_rows_with_a_reason_and_none_passes_as_whole(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    whole = jpeg(128)
+    for number in range(20):
+        (folder / f"cut{number:02d}.jpg").write_bytes(whole[: len(whole) * (number + 1) // 22])
+    (folder / "good.jpg").write_bytes(whole)
+    (folder / "text.png").write_text("no picture")
+    bomb = bytearray(whole)
+    place = bomb.index(b"\xff\xc0")
+    bomb[place + 5 : place + 9] = b"\xff\xff\xff\xff"  # says that it has 65,535 × 65,535 pixels
+    (folder / "bomb.jpg").write_bytes(bomb)
+    (folder / "link.png").symlink_to("/etc/passwd")
+    dataset = made(tmp_path / "d", folder)
+    assert run(dataset, [look]).problems == 23
+    found = table(dataset, [look], ["width", "look_problem"]).collect()
+    assert len(found) == 24
+    assert found.filter(pl.col("width").is_not_null())["key"].to_list() == ["good.jpg"]
+    reasons = dict(found.select("key", "look_problem").iter_rows())
+    assert "pixels" in reasons["bomb.jpg"] and "outside" in reasons["link.png"] and "damaged" in reasons["cut05.jpg"]
+
+
+def test_columns_of_any_name_can_be_given(tmp_path):
+    (tmp_path / "p.jpg").write_bytes(jpeg())
+    (tmp_path / "t.csv").write_text("name,photo,words\nx,p.jpg,a dot\n")
+    dataset = DataSet.create(tmp_path / "d")
+    import_pictures(dataset, tmp_path / "t.csv", columns=Columns("name", "photo", "words"))
+    assert shards(dataset).select("key", "prompt").row(0) == ("x", "a dot")

@@ -1,0 +1,229 @@
+"""Judged stages: typed values, every failure a reason, no reply asked for twice, limits, cascades, replay after a change."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from curate_world import drawn, made, tree
+
+from salon_bench.runs.limits import Limits
+from salon_bench.testing.mock_server import Script, serving
+from salon_curate import asks
+from salon_curate.asks.ask import reads
+from salon_curate.asks.pictures import _Quality, _Score
+from salon_curate.judging import journal_path, judge_stage, read_journal
+from salon_curate.lineage import why
+from salon_curate.measures import look
+from salon_curate.pipeline import PIPELINE, read_pipeline
+from salon_curate.running import run
+from salon_curate.selection import table
+from salon_synthetic import PixelJudge
+from salon_taxonomy.answers.outcome import Parsed
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Reply
+from salon_taxonomy.records import CallStatus
+from salon_taxonomy.testing import HOSTILE_REPLIES
+
+
+class Counting:
+    """A judge with a rule, which counts what it is asked."""
+
+    name, version = "counting", "v1"
+
+    def __init__(self, rule):
+        self.rule, self.asked = rule, []
+
+    async def ask(self, question):
+        await asyncio.sleep(0)
+        self.asked.append(question.text)
+        found = self.rule(question)
+        return found if isinstance(found, Reply) else Reply(found, version=self.version)
+
+
+def scores(question):
+    return json.dumps({"score": 1 + len(question.text) % 10})
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    return made(tmp_path / "d", drawn(tmp_path / "in", 1))
+
+
+def test_the_six_characteristics_are_asked_separately_and_typed(dataset):
+    judge = Counting(scores)
+    stage = judge_stage(asks.characteristics(), judge)
+    assert run(dataset, [stage]).problems == 0
+    found = table(dataset, [stage], asks.pictures.CHARACTERISTICS).collect()
+    assert len(judge.asked) == 6 * 8 == 6 * len(found)
+    assert set(found.drop("key").dtypes) == {pl.UInt8}
+
+
+def test_hostile_replies_become_reasons_and_never_numbers(dataset):
+    for number, (name, text) in enumerate(sorted(HOSTILE_REPLIES.items()) if isinstance(HOSTILE_REPLIES, dict) else
+                                          [(str(place), each) for place, each in enumerate(HOSTILE_REPLIES)]):  # fmt: skip
+        for model in (_Score, _Quality):
+            outcome = reads(model)(text)
+            assert not isinstance(outcome, Parsed), name
+        if number < 2:
+            stage = judge_stage(asks.quality(), Counting(lambda _, text=text: text), name=f"q{number}")
+            assert run(dataset, [stage]).problems == 8
+            found = table(dataset, [stage], ["quality_pass", f"q{number}_problem"]).collect()
+            assert found["quality_pass"].null_count() == 8 and found[f"q{number}_problem"].null_count() == 0
+
+
+def test_a_reply_off_the_scale_is_asked_again_once_and_then_a_reason(dataset):
+    judge = Counting(lambda _: '{"score": 11}')
+    stage = judge_stage(asks.alignment(), judge)
+    assert run(dataset, [stage]).problems == 8
+    assert len(judge.asked) == 16
+    assert sum("Answer again" in text for text in judge.asked) == 8
+    problems = table(dataset, [stage], ["alignment_problem"]).collect()["alignment_problem"]
+    assert problems.str.starts_with("off_menu: score").all()
+
+
+def test_captions_reasoning_and_translations_read_what_earlier_stages_wrote(dataset):
+    def rule(question):
+        text = question.text
+        if "whole number" in text:
+            return scores(question)
+        if "Translate" in text:
+            kept = [line for line in text.splitlines() if line in {"OPEN", "24 h"}]
+            return json.dumps({"translation": "译 " + " ".join(kept)})
+        key = "plan" if "step by step" in text else "caption"
+        return json.dumps({key: 'A sign says "OPEN" and "24 h".'})
+
+    judge = Counting(rule)
+    thresholds = {"style": 3, "entity": 8}
+    stages = [judge_stage(each, judge) for each in (
+        asks.characteristics(), asks.captions(**thresholds), asks.reasoning("style", "entity"),
+        asks.translation("reasoning", keep=True),
+    )]  # fmt: skip
+    run(dataset, stages)
+    found = table(
+        dataset, stages, ["style", "entity", "caption_style", "caption_entity", "reasoning", "reasoning_chinese"]
+    ).collect()
+    for label, least in thresholds.items():
+        assert found.filter(pl.col(label) >= least)[f"caption_{label}"].null_count() == 0
+        assert found.filter(pl.col(label) < least)[f"caption_{label}"].drop_nulls().is_empty()
+    planned = found.filter(pl.col("reasoning").is_not_null())
+    assert len(planned) == len(found.filter((pl.col("style") >= 3) | (pl.col("entity") >= 8)))
+    assert planned["reasoning_chinese"].str.contains("OPEN").all() and planned["reasoning_chinese"].str.contains("24 h").all()
+
+
+def test_a_translation_that_loses_a_string_is_no_answer(dataset):
+    judge = Counting(
+        lambda question: json.dumps(
+            {"translation": "全都丢了"} if "Translate" in question.text else {"plan": '"OPEN"', "caption": '"OPEN"', "score": 9}
+        )
+    )
+    stages = [
+        judge_stage(each, judge)
+        for each in (asks.characteristics(), asks.captions(style=1), asks.translation("caption_style", keep=True))
+    ]
+    run(dataset, stages)
+    found = table(dataset, stages, ["caption_style_chinese", "caption_style_translation_problem"]).collect()
+    assert found["caption_style_chinese"].null_count() == 8
+    assert found["caption_style_translation_problem"].str.contains("is not kept").all()
+
+
+def test_lost_replies_leave_the_shard_unfinished_and_only_they_are_asked_again(dataset):
+    down = {"on": True}
+
+    def rule(question):
+        if down["on"] and len(judge.asked) % 3 == 0:
+            return Reply("", CallStatus.TIMEOUT, error="no byte in 30 s")
+        return scores(question)
+
+    judge = Counting(rule)
+    stage = judge_stage(asks.alignment(), judge, concurrency=1)
+    first = run(dataset, [stage])
+    assert first.made == 0 and len(first.set_aside) == 2 and "no byte in 30 s" in first.set_aside[0]
+    answered = sum(1 for shard in dataset.shards for _ in read_journal(journal_path(dataset.folder, "alignment", shard.name)))
+    down["on"] = False
+    judge.asked.clear()
+    assert run(dataset, [stage]).made == 2
+    assert len(judge.asked) == 8 - answered
+
+
+def test_a_limit_stops_the_run_and_nothing_paid_is_asked_again(dataset):
+    judge = Counting(scores)
+    stage = judge_stage(asks.alignment(), judge, limits=Limits(calls=3), concurrency=1)
+    result = run(dataset, [stage])
+    assert "3 calls" in (result.stopped or "") and len(judge.asked) == 3
+    again = judge_stage(asks.alignment(), judge)
+    assert run(dataset, [again]).made == 2
+    assert len(judge.asked) == 8
+
+
+def test_rows_that_the_cheap_stage_rejects_are_not_asked_but_for_the_random_share(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 8), shard_rows=32)
+    judge = Counting(scores)
+    stage = judge_stage(asks.alignment(), judge, when="contrast > 1000", explore=0.25, seed=3)
+    run(dataset, [look, stage])
+    found = table(dataset, [look, stage], ["alignment", "alignment_explored", "alignment_problem"]).collect()
+    explored = found.filter("alignment_explored")
+    assert 6 <= len(explored) <= 28 and len(judge.asked) == len(explored)
+    assert explored["alignment"].null_count() == 0
+    assert (found.filter(~pl.col("alignment_explored"))["alignment_problem"] == "not asked").all()
+
+
+def test_a_changed_parser_reads_the_stored_replies_and_asks_nobody(dataset):
+    judge = Counting(scores)
+    run(dataset, [judge_stage(asks.alignment(), judge)])
+    asked = len(judge.asked)
+    changed = judge_stage(asks.alignment(), judge, re_asks=3)
+    assert run(dataset, [changed]).made == 2
+    assert len(judge.asked) == asked
+    told = why(dataset, [changed], "k00003")
+    assert told["stages"][0]["judge"] == "counting" and json.loads(told["stages"][0]["replies"][0]["text"])["score"] >= 1
+    with pytest.raises(InputError, match="no picture has the key"):
+        why(dataset, [changed], "nobody")
+
+
+def test_a_driver_that_is_killed_while_judging_asks_no_stored_question_again(tmp_path):
+    source = drawn(tmp_path / "in", 2)
+    calm, disturbed = made(tmp_path / "a", source, shard_rows=8), made(tmp_path / "b", source, shard_rows=8)
+    with serving(Script(rule=lambda asked: '{"score": 7}')) as server:
+        text = f'[[stage]]\nask = "alignment"\njudge = "vllm:m@{server.url}"\nconcurrency = 2\n'
+        for dataset in (calm, disturbed):
+            (dataset.folder / PIPELINE).write_text(text)
+        pipeline = read_pipeline(calm.folder / PIPELINE, environment={}, asks=True)
+        run(calm, pipeline.stages)
+        command = [str(Path(sys.executable).with_name("salon")), "curate", "run", str(disturbed.folder)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        journal = journal_path(disturbed.folder, "alignment", "00000")
+        end = time.monotonic() + 60
+        while (not journal.exists() or journal.stat().st_size == 0) and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.005)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        stored = {request for request, _, _ in read_journal(journal)}
+        subprocess.run(command, check=True, capture_output=True)
+        after = [request for request, _, _ in read_journal(journal)]
+        assert stored <= set(after) and len(after) == len(set(after)) == 8
+    assert tree(calm.folder, "columns") == tree(disturbed.folder, "columns")
+
+
+def test_a_suite_s_questions_make_columns(dataset):
+    suite = asks.suite("prism", ["alignment", "aesthetic"], {"track": "=style"})
+    stage = judge_stage(suite, Counting(lambda _: json.dumps({"score": 8, "justification": "as asked"})))
+    assert run(dataset, [stage]).problems == 0
+    found = table(dataset, [stage], ["prism_alignment", "prism_aesthetic"]).collect()
+    assert found["prism_alignment"].null_count() == 0
+
+
+def test_the_pixel_judge_is_right_about_drawn_pictures(dataset):
+    stage = judge_stage(asks.agreement(), PixelJudge())
+    from salon_curate.measures import fields
+
+    stages = [fields(good="bool"), stage]
+    run(dataset, stages)
+    found = table(dataset, stages, ["good", "agrees"]).collect()
+    assert found["good"].equals(found["agrees"])

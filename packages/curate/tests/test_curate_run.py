@@ -1,0 +1,201 @@
+"""Running stages: the same bytes from every engine and after every kill, contracts, shards set aside, a full disk."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from curate_world import drawn, made, tree
+
+from salon_curate.cli import curate
+from salon_curate.dataset import DataSet
+from salon_curate.engine import embedded, inline
+from salon_curate.errors import StorageError
+from salon_curate.measures import fields, look
+from salon_curate.pipeline import PIPELINE
+from salon_curate.running import run, status, verify
+from salon_curate.stages import Stage, stage
+from salon_taxonomy.errors import InputError
+
+SLOW = """
+import os, time, polars as pl
+from salon_curate.stages import stage
+
+@stage(version="1", reads=["image"], writes={"size": pl.UInt32})
+def slow(batch):
+    time.sleep(0.15)
+    return batch.select("key", pl.col("image").bin.size().cast(pl.UInt32).alias("size"))
+
+@stage(version="1", reads=["image"], writes={"size": pl.UInt32})
+def poison(batch):
+    if "k00005" in batch["key"].to_list():
+        os.kill(os.getpid(), 9)
+    return slow.function(batch)
+
+@stage(version="1", reads=["image"], writes={"size": pl.UInt32})
+def raising(batch):
+    if "k00005" in batch["key"].to_list():
+        raise RuntimeError("no luck with five")
+    return slow.function(batch)
+"""
+
+
+@pytest.fixture
+def stages_on_the_path(tmp_path, monkeypatch):
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "slow_stages.py").write_text(SLOW)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
+    monkeypatch.syspath_prepend(str(tmp_path / "modules"))
+
+
+def test_every_engine_and_number_of_workers_gives_the_same_bytes(tmp_path):
+    source = drawn(tmp_path / "in", 2)
+    found = []
+    for name, engine, workers in (("a", inline, 1), ("b", embedded, 1), ("c", embedded, 2)):
+        dataset = made(tmp_path / name, source)
+        result = run(dataset, [look, fields(good="bool")], engine=engine, workers=workers)
+        assert (result.made, result.kept, result.set_aside) == (8, 0, ())
+        found.append(tree(dataset.folder, "columns") | tree(dataset.folder, "shards"))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 12
+
+
+def test_only_a_changed_stage_and_what_reads_it_run_again(tmp_path):
+    @stage(version="1", reads=["contrast"], writes={"dull": pl.Boolean})
+    def dull(batch: pl.DataFrame, below: float = 1.0) -> pl.DataFrame:
+        return batch.select("key", (pl.col("contrast") < below).alias("dull"))
+
+    import salon_curate.measures as module
+
+    module.dull = dull  # where another process would import it from
+    dull = Stage(dull.name, dull.version, dull.reads, dull.writes, dull.function, "salon_curate.measures:dull")
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+    first = run(dataset, [look, dull, fields(good="bool")], engine=inline)
+    again = run(dataset, [look, dull.with_parameters(below=5.0), fields(good="bool")], engine=inline)
+    assert (first.made, again.made, again.kept) == (6, 2, 4)
+
+
+def test_a_stage_that_drops_reorders_or_mistypes_rows_is_refused(tmp_path):
+    import salon_curate.measures as module
+
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+    wrong = {
+        "dropping": lambda batch: batch.head(1).select("key", pl.lit(1).alias("n")),
+        "turning": lambda batch: batch.reverse().select("key", pl.lit(1).alias("n")),
+        "lacking": lambda batch: batch.select("key"),
+        "negative": lambda batch: batch.select("key", pl.lit(-1).alias("n")),
+    }
+    for name, function in wrong.items():
+        made_stage = Stage(name, "1", ("image",), {"n": pl.UInt8}, function, f"salon_curate.measures:{name}")
+        setattr(module, name, made_stage)
+        result = run(dataset, [made_stage], engine=inline)
+        assert result.made == 0 and len(result.set_aside) == 2
+        assert name in result.set_aside[0]
+        assert status(dataset, [made_stage])[0].done == 0
+
+
+@pytest.mark.parametrize(("name", "words"), [("poison", "died 3 times (signal 9)"), ("raising", "no luck with five")])
+def test_a_shard_that_kills_or_fails_its_worker_is_set_aside_and_the_others_are_done(tmp_path, stages_on_the_path, name, words):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 2))
+    (dataset.folder / PIPELINE).write_text(f'[[stage]]\nuse = "slow_stages:{name}"\n')
+    done = CliRunner().invoke(curate, ["run", str(dataset.folder), "--workers", "2"])
+    assert "3 parts made" in done.output
+    assert words in done.stderr
+    assert "1 shards are not finished" in str(done.exception)
+
+
+def workers_of(driver: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"salon_curate.worker" in words and str(driver).encode() in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+def test_killed_drivers_and_workers_leave_no_orphan_and_the_end_has_the_same_bytes(tmp_path, stages_on_the_path):
+    source = drawn(tmp_path / "in", 2)
+    calm, disturbed = made(tmp_path / "a", source, shard_rows=1), made(tmp_path / "b", source, shard_rows=1)
+    for dataset in (calm, disturbed):
+        (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "slow_stages:slow"\n')
+    command = [str(Path(sys.executable).with_name("salon")), "curate", "run", "--workers", "2"]
+    subprocess.run([*command, str(calm.folder)], check=True, capture_output=True)
+    random.seed(5)
+    for kill in ("driver", "worker", "driver"):
+        process = subprocess.Popen([*command, str(disturbed.folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        before = len(tree(disturbed.folder, "columns"))
+        while len(tree(disturbed.folder, "columns")) < before + 2 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        crew = workers_of(process.pid)
+        if kill == "driver":
+            process.kill()
+            process.wait()
+            gone = time.monotonic() + 20
+            while any(Path(f"/proc/{pid}").exists() and "\tZ" not in status_of(pid) for pid in crew):
+                assert time.monotonic() < gone, "a worker outlives its driver"
+                time.sleep(0.02)
+        else:
+            for pid in crew[:1]:
+                os.kill(pid, signal.SIGKILL)
+            assert process.wait(timeout=120) == 0
+    subprocess.run([*command, str(disturbed.folder)], check=True, capture_output=True)
+    assert tree(calm.folder, "columns") == tree(disturbed.folder, "columns")
+    assert len(tree(calm.folder, "columns")) == 16
+
+
+def status_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return "\tZ"
+
+
+def test_a_disk_that_refuses_is_named_and_the_run_continues_later(tmp_path, monkeypatch):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+    real, calls = os.fsync, []
+
+    def full(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) > 2:
+            raise OSError(28, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match=r"columns/look@1/00001-.*No space left on device.*same command again"):
+        run(dataset, [look], engine=inline)
+    monkeypatch.setattr(os, "fsync", real)
+    result = run(dataset, [look], engine=inline)
+    assert (result.made, result.kept) == (1, 1)
+    assert verify(dataset, [look]) == []
+
+
+def test_verify_names_every_changed_shard_and_part(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+    run(dataset, [look], engine=inline)
+    part = next((dataset.folder / look.folder).glob("00000-*"))
+    part.write_bytes(part.read_bytes()[:-40])
+    shard = dataset.shard_path("00001")
+    shard.write_bytes(shard.read_bytes() + b"x")
+    found = verify(DataSet.open(dataset.folder), [look])
+    assert any(part.name in each for each in found) and any("00001.parquet: has changed" in each for each in found)
+
+
+def test_a_pipeline_that_contradicts_itself_is_refused(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+    for stages, words in (
+        ([look, look], "one name"),
+        ([look, look.with_parameters("look2")], "two stages write one column"),
+        ([look.with_parameters("x"), Stage("y", "1", ("nothing",), {}, look.function, "a:b")], "reads a column"),
+    ):
+        with pytest.raises(InputError, match=words):
+            run(dataset, stages, engine=inline)
