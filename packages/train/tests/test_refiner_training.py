@@ -180,8 +180,8 @@ def test_a_few_steps_of_both_rewards_turn_evasion_into_edits_and_the_verdict_alo
         after[arm] = measured(train_refiner(run(arm, cold, refine=settings.model_copy(update=stages)), {}).model)
     assert after[Arm.HRM].s_rect > before.s_rect + 0.3
     assert after[Arm.HRM].illusory < 0.5
-    assert after[Arm.REASON].illusory > after[Arm.HRM].illusory
-    assert after[Arm.HRM].s_rect > after[Arm.REASON].s_rect + 0.3
+    assert after[Arm.REASON].verdict == 1
+    assert after[Arm.REASON].refused > 0.5  # its instructions still cannot be carried out
 
 
 @pytest.mark.study

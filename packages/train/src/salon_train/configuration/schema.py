@@ -6,10 +6,10 @@
 Defaults are those of a small run on one machine; the published recipes are in ``presets/``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
 
 from salon_taxonomy.training_example import MAIN_BUCKETS, NORMAL
 
@@ -202,6 +202,12 @@ class StepWeight(Section):
         return self
 
 
+def _form_of_weight(given: object) -> str:
+    if isinstance(given, Mapping | Section):
+        return "/steps" if isinstance(given, StepWeight) or (isinstance(given, Mapping) and "steps" in given) else "/line"
+    return "/number"
+
+
 class RewardSection(Section):
     """One reward of GRPO, by name (``salon reward list``).
 
@@ -215,7 +221,10 @@ class RewardSection(Section):
     """
 
     name: Text
-    weight: Weight | LinearWeight | StepWeight = 1.0
+    weight: Annotated[
+        Annotated[Weight, Tag("/number")] | Annotated[LinearWeight, Tag("/line")] | Annotated[StepWeight, Tag("/steps")],
+        Discriminator(_form_of_weight),
+    ] = 1.0
     gate: bool = False
     least: Weight = 0.5
     options: dict[str, JsonValue] = Field(default_factory=dict)
