@@ -326,6 +326,6 @@ def test_a_function_of_ones_own_is_given_completions_as_the_trainer_gave_them():
         seen.append(completions)
         return [1.0] * len(completions)
 
-    for given in ([[{"role": "assistant", "content": FINE}]], [FINE]):
-        assert compose([ThinkReward(), own])(given) == [2.0]
-        assert seen.pop() == given
+    for handed in ([[{"role": "assistant", "content": FINE}]], [FINE]):
+        assert compose([ThinkReward(), own])(handed) == [2.0]
+        assert seen.pop() == handed
