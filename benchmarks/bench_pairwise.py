@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from salon_ranking import Arena, Battles, fit_contextual, fit_ties, online_elo
+from salon_ranking import Arena, Battles, online_elo, rank
 
 Benchmark = Callable[..., Any]
 WINNERS = np.array(["model_a", "model_b", "tie"])
@@ -55,12 +55,12 @@ def test_online_elo_of_ten_million_battles_from_a_file(benchmark: Benchmark, ten
 
 @pytest.mark.parametrize("model", ["davidson", "rao-kupper"])
 def test_a_tie_model_of_a_million_battles(benchmark: Benchmark, million: Battles, model: str) -> None:
-    benchmark(fit_ties, million, model)
+    benchmark(rank, million, ties=model)
 
 
 @pytest.mark.parametrize("covariates", [["side_a_shown"], ["length_a,length_b", "side_a_shown"]], ids=["side", "length"])
 def test_covariates_of_a_million_battles(benchmark: Benchmark, million: Battles, covariates: list[str]) -> None:
-    benchmark(fit_contextual, million, covariates)
+    benchmark(rank, million, covariates=covariates)
 
 
 def test_ten_more_battles_in_a_league_of_a_million(benchmark: Benchmark, million: Battles) -> None:

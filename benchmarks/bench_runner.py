@@ -62,7 +62,8 @@ from salon_bench.runs.checkpoint import fold_apart
 from salon_bench.runs.plan import Subject, planned
 from salon_bench.runs.suite_runner import Pace
 from salon_bench.runs.suite_runner import execute
-from salon_bench.suites.contract.suite import Case, Inquiry, SuitePrompt, one_picture_cases
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import (Case, Inquiry, SuitePrompt, one_picture_cases)
 from salon_bench.suites.contract.templates import Templates
 from salon_taxonomy.answers import parse_prism
 from salon_taxonomy.digest import digest
@@ -74,7 +75,7 @@ url, samples, at_once, folder, store = sys.argv[1], int(sys.argv[2]), int(sys.ar
 pictures = sys.argv[6] == "pictures"
 words = folder / "words"
 
-class Bench:
+class Bench(SuiteBase):
     name, version, pictures = "bench", "1", PicturePolicy()
     def __init__(self):
         self.templates = Templates(words)

@@ -62,8 +62,13 @@ def salon(folder: Path, command: str) -> Result:
     return CliRunner().invoke(main, [part.format(**places) for part in COMMANDS[command]], prog_name="salon")
 
 
+def file_of(folder: Path, run: str) -> Path:
+    (path,) = (folder / "results" / "battles").glob(f"run-{run}-*.parquet")
+    return path
+
+
 def part(folder: Path) -> Path:
-    return folder / "results" / "battles" / "tuesday-2.parquet"
+    return file_of(folder, "tuesday")
 
 
 def deleted(folder: Path) -> None:
@@ -90,46 +95,41 @@ def truncated(folder: Path) -> None:
     part(folder).write_bytes(content[:-30])
 
 
-def copied(folder: Path) -> None:
-    shutil.copy(part(folder), part(folder).with_name("tuesday-9.parquet"))
-
-
-def foreign(folder: Path) -> None:
-    votes(5, "x", "model_b").write_parquet(part(folder).with_name("friday-5.parquet"))
-
-
 def renamed(folder: Path) -> None:
     part(folder).rename(part(folder).with_name("tuesday-7.parquet"))
 
 
 def swapped(folder: Path) -> None:
-    other = part(folder).with_name("monday-1.parquet")
-    part(folder).rename(folder / "between")
-    other.rename(part(folder))
+    this, other = part(folder), file_of(folder, "monday")
+    this.rename(folder / "between")
+    other.rename(this)
     (folder / "between").rename(other)
 
 
 def overwritten(folder: Path) -> None:
-    part(folder).unlink()
-    shutil.copy(part(folder).with_name("monday-1.parquet"), part(folder))
+    path = part(folder)
+    path.unlink()
+    shutil.copy(file_of(folder, "monday"), path)
 
 
-def record_deleted(folder: Path) -> None:
-    part(folder).with_name("checksums.jsonl").unlink()
+def flipped(folder: Path) -> None:
+    """One bit, which changes the time of modification as any writing does."""
+    content = bytearray(part(folder).read_bytes())
+    content[len(content) // 2] ^= 1
+    part(folder).chmod(0o644)
+    part(folder).write_bytes(content)
 
 
-def record_emptied(folder: Path) -> None:
-    part(folder).with_name("checksums.jsonl").write_bytes(b"")
+def log_deleted(folder: Path) -> None:
+    shutil.rmtree(folder / "results" / "battles" / "_delta_log")
 
 
-def record_garbage(folder: Path) -> None:
-    part(folder).with_name("checksums.jsonl").write_bytes(b"\x00\xff garbage")
+def log_with_a_gap(folder: Path) -> None:
+    (folder / "results" / "battles" / "_delta_log" / f"{2:020}.json").unlink()
 
 
-def record_line_garbage(folder: Path) -> None:
-    record = part(folder).with_name("checksums.jsonl")
-    first, *rest = record.read_bytes().splitlines(keepends=True)
-    record.write_bytes(b"".join([first, b'{"part": "tue\xff"\n', *rest]))
+def log_garbage(folder: Path) -> None:
+    (folder / "results" / "battles" / "_delta_log" / f"{2:020}.json").write_bytes(b"\x00\xff garbage")
 
 
 def no_directory(folder: Path) -> None:
@@ -146,20 +146,18 @@ def unreadable_directory(folder: Path) -> None:
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     damage.__name__: (damage, named)
     for damage, named in (
-        (deleted, "tuesday-2.parquet"),
-        (all_deleted, "monday-1.parquet"),
-        (folder_deleted, "checksums.jsonl"),
-        (folder_emptied, "checksums.jsonl"),
-        (truncated, "tuesday-2.parquet"),
-        (copied, "tuesday-9.parquet"),
-        (foreign, "friday-5.parquet"),
-        (renamed, "tuesday-7.parquet"),
-        (swapped, "parquet"),
-        (overwritten, "tuesday-2.parquet"),
-        (record_deleted, "checksums.jsonl"),
-        (record_emptied, "monday-1.parquet"),
-        (record_garbage, "checksums.jsonl"),
-        (record_line_garbage, "checksums.jsonl"),
+        (deleted, "run-tuesday-"),
+        (all_deleted, "run-monday-"),
+        (folder_deleted, "battles"),
+        (folder_emptied, "battles"),
+        (truncated, "run-tuesday-"),
+        (renamed, "run-tuesday-"),
+        (swapped, "run-"),
+        (overwritten, "run-tuesday-"),
+        (flipped, "run-tuesday-"),
+        (log_deleted, "battles"),
+        (log_with_a_gap, "battles"),
+        (log_garbage, "battles"),
         (no_directory, "battles"),
         (unreadable_directory, "battles"),
     )
@@ -179,11 +177,11 @@ def test_every_command_names_what_is_damaged_and_fails(folder: Path, damage: str
         assert done.exit_code != 0, (command, done.output)
         assert named in done.output, (command, done.output)
         assert "battles" in done.output, (command, done.output)
-        if named.endswith(".parquet") and "-" in named and command != "verify":
-            assert f"run '{named.split('-')[0]}'" in done.output, (command, done.output)
+        if named in ("run-tuesday-", "run-monday-"):
+            assert f"run '{named.split('-')[1]}'" in done.output, (command, done.output)
     aside = CliRunner().invoke(main, ["store", "verify", str(folder / "results"), "--set-aside"], prog_name="salon")
     assert aside.exit_code == 1, aside.output
-    if damage not in ("no_directory", "unreadable_directory"):
+    if named != "battles":
         for command in ("ls", "sql", "import", "compact", "quickstart"):
             assert salon(folder, command).exit_code == 0, command
 
@@ -196,7 +194,7 @@ def test_a_bit_that_was_flipped_is_found_by_verify(folder: Path) -> None:
         flipped[place] ^= 4
         part(folder).write_bytes(flipped)
         done = salon(folder, "verify")
-        assert (done.exit_code, "tuesday-2.parquet: altered" in done.output) == (1, True)
+        assert (done.exit_code, ": altered: run 'tuesday'" in done.output) == (1, True)
 
 
 @pytest.fixture

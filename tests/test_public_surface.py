@@ -15,7 +15,6 @@ MODULES = (
     "salon_ranking",
     "salon_ranking.agreement",
     "salon_ranking.mos",
-    "salon_ranking.pairwise",
     "salon_ranking.raters",
     "salon_ranking.scheduling",
     "salon_rewards",

@@ -78,13 +78,13 @@ def context(browser: Browser, served: Served, width: int = 1400, **options: Any)
     made.close()
 
 
-def opened(rater: BrowserContext, served: Served, page: Page | None = None) -> Page:
+def opened(rater: BrowserContext, served: Served, page: Page | None = None, ready: str = ".stage.shown") -> Page:
     """The work page with its first task; joins if that has yet to be done."""
     page = page or rater.new_page()
     page.goto(served.address)
     if page.locator("#join").count():
         page.get_by_role("button", name="I agree").click()
-    page.wait_for_selector(".stage.shown")
+    page.wait_for_selector(ready)
     return page
 
 

@@ -24,7 +24,7 @@ from salon_arena import (
 )
 from salon_arena.service import AnswerBody, settle_due
 from salon_ranking import Battles, rank
-from salon_ranking.listing_rule import with_listing
+from salon_ranking.leaderboard.listing import with_listing
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Side

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.generations import Generations
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary, one_picture_cases
 from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
@@ -27,7 +28,7 @@ def parse_number(reply: str) -> Outcome[int]:
 
 
 @dataclass(frozen=True)
-class NumberSuite:
+class NumberSuite(SuiteBase):
     """Asks for a number, then for another one that names the first; the score is their sum."""
 
     prompts_wanted: int = 10

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import threading
 import tracemalloc
 from collections.abc import Awaitable, Callable
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from salon_bench.judges import ChatSettings, Limits, OpenAICompatibleJudge
+from salon_bench.judges import ChatSettings, Limits, OpenAICompatibleJudge, chat_reply
 from salon_taxonomy.protocols import Question, Reply
 from salon_taxonomy.records import CallStatus
 
@@ -42,6 +43,23 @@ def before(act: Act, *, most: int = MIB, timeout_s: float = 2.0) -> Reply:
             return await judge.ask(Question(("Is it real?",)))
 
     return asyncio.run(main())
+
+
+@pytest.mark.parametrize("status", ["200 OK", "500 Broken"])
+def test_a_large_body_is_read_in_another_thread_than_the_event_loops(status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+    read = chat_reply._json
+
+    def read_and_note_the_thread(body: bytes) -> object:
+        threads.append(threading.current_thread())
+        return read(body)
+
+    monkeypatch.setattr(chat_reply, "_json", read_and_note_the_thread)
+    body = GOOD + b" " * 100_000
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    assert before(sending(head, body)).status == (CallStatus.OK if status == "200 OK" else CallStatus.REJECTED)
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 def sending(*pieces: bytes) -> Act:

@@ -11,13 +11,12 @@ from click.testing import CliRunner, Result
 from number_suite import NumberSuite
 
 from salon_bench.judges import ChatSettings, CollectingJudge, RoutedJudge
-from salon_bench.runs import folding
+from salon_bench.runs import checkpoint
 from salon_bench.runs.open_questions import write_open_questions
 from salon_bench.runs.plan import Subject, planned
 from salon_bench.runs.rescore import rescore
-from salon_bench.runs.status import rows_of
 from salon_bench.runs.suite_runner import execute
-from salon_bench.runs.view import planned_again, stored_plan
+from salon_bench.runs.view import RunView, planned_again, stored_plan
 from salon_bench.suites.contract import registry
 from salon_bench.testing.mock_server import Line, Script, fixed, serving
 from salon_taxonomy.cli import main
@@ -52,7 +51,7 @@ def small_suite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> NumberSuite:
     suite = NumberSuite(3, with_pictures=True)
     monkeypatch.setattr(registry, "suite_named", lambda name: suite)
     monkeypatch.setattr("salon_bench.runs.view.suite_named", lambda name: suite)
-    monkeypatch.setattr(folding, "fold_apart", folding.fold_here)
+    monkeypatch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)
     monkeypatch.chdir(tmp_path)
     return suite
 
@@ -81,7 +80,7 @@ def test_a_second_run_with_a_cache_pays_for_nothing_and_has_the_same_scores(pict
         assert server.stats.requests == 6
     assert reports[0]["subjects"] == reports[1]["subjects"]
     assert (reports[0]["progress"]["cached"], reports[1]["progress"]["cached"]) == (0, 6)
-    assert set(rows_of(Path("two"), "judge_calls", reports[1]["run_id"])["cached"]) == {True}
+    assert set(RunView(Path("two"), reports[1]["run_id"]).rows("judge_calls")["cached"]) == {True}
     for entry in Path("replies").glob("??/*.reply"):
         entry.write_bytes(b"torn")
     with serving(Script(rule=fixed("3"))) as server:
@@ -146,7 +145,7 @@ def test_a_run_goes_through_batch_files_step_by_step_to_the_rows_of_a_live_one(p
     assert resumed.exit_code == 0, resumed.output
     assert json.loads(resumed.stdout)[0]["subjects"] == live["subjects"]
     assert "0 requests wait, 6 were answered" in salon("batch", "status", "calls").stdout
-    calls = rows_of(Path("results"), "judge_calls", run_id)
+    calls = RunView(Path("results"), run_id).rows("judge_calls")
     assert Counter(calls["status"]) == {"ok": 6, "cancelled": 6}
     assert calls["prompt_tokens"].sum() == 60
 
@@ -202,7 +201,7 @@ def test_each_step_is_asked_of_its_own_judge_in_one_run(small_suite: NumberSuite
     outcome = asyncio.run(execute(made, judge, tmp_path / "results"))
     assert outcome.complete
     assert (len(one.asked), len(two.asked)) == (3, 3)
-    scores = rows_of(tmp_path / "results", "scores", made.plan.run_id)
+    scores = RunView(tmp_path / "results", made.plan.run_id).rows("scores")
     assert set(scores.filter(scores["dimension"] == "total")["value"]) == {3.0}
     assert set(scores["judge"]) == {"*=two+first=one"}
 
@@ -233,9 +232,9 @@ def test_an_extractor_restates_and_never_invents(
     made = plan(small_suite, pictures, judge, extractor=extractor, re_asks=0)
     store = tmp_path / "results"
     assert asyncio.run(execute(made, judge, store, extractor=extractor)).complete
-    scores = rows_of(store, "scores", made.plan.run_id)
+    scores = RunView(store, made.plan.run_id).rows("scores")
     assert set(scores.filter(scores["dimension"] == "first")["value"]) == {value}
-    calls = rows_of(store, "judge_calls", made.plan.run_id)
+    calls = RunView(store, made.plan.run_id).rows("judge_calls")
     extracted = calls.filter(calls["step"] == "first#extract")
     assert set(extracted["parse_status"]) == {"parsed" if value else "malformed"}
     again = asyncio.run(rescore(planned_again(made.plan, judge, extractor, suite=small_suite), made.plan.run_id, store))

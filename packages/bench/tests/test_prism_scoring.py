@@ -57,7 +57,7 @@ def test_what_could_not_be_had_is_counted_and_is_no_zero():
     assert number(summary, "aesthetic", "style") == 60.0
     assert (number(summary, "average", "style", "scored"), number(summary, "average", "style", "unscored")) == (4, 2)
     assert number(summary, "average", column="unscored") == 14
-    assert "Verdicts that could not be had: 14 malformed." in summary.notes
+    assert "Missing verdicts: 14 malformed." in summary.notes
 
 
 def test_the_script_pools_verdicts_where_the_paper_averages_means():

@@ -175,7 +175,7 @@ def test_kappa_says_why_it_does_not_exist():
     found = validate({"good": 0.9, "fair": 0.1}, frame(ratings(uneven)), "s_rect")
     assert found.fleiss is None
     assert "number of raters" in found.fleiss_problem
-    with pytest.raises(InputError, match="nobody rated"):
+    with pytest.raises(InputError, match="no rating of this dimension"):
         validate({"good": 1.0}, frame(ratings(OPINIONS)), "beauty")
     with pytest.raises(InputError, match="fewer than two subjects"):
         validate({"good": 1.0, "x": 0.0}, frame(ratings(OPINIONS)), "s_rect")

@@ -63,7 +63,7 @@ def test_a_run_prints_the_suites_numbers_and_a_second_one_asks_nobody(pictures: 
     assert report["complete"] is True
     assert report["subjects"][0]["table"][0]["value"] == 6.0
     assert report["progress"]["done"] == 4
-    assert "is finished; nobody is asked" in second.stderr
+    assert "is finished; no judge is asked" in second.stderr
     assert json.loads(second.stdout)[0]["subjects"] == report["subjects"]
 
 

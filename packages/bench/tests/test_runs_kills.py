@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 from run_child import RE_ASKS, plan_of, start
 
-from salon_bench.runs.status import rows_of, run_status
+from salon_bench.runs.status import run_status
+from salon_bench.runs.view import RunView
 from salon_bench.testing.mock_server import Asked, Fault, FaultRates, Latency, MockServer, Script, serving
 from salon_store import ResultStore
 
@@ -30,7 +31,7 @@ def number(asked: Asked) -> str:
 
 
 def scores(store: Path, prompts: int) -> pl.DataFrame:
-    rows = rows_of(store, "scores", plan_of(prompts).plan.run_id)
+    rows = RunView(store, plan_of(prompts).plan.run_id).rows("scores")
     return rows.sort("prompt_id", "dimension")
 
 
@@ -69,7 +70,7 @@ def test_a_run_that_was_killed_asks_again_only_what_was_in_flight_and_doubles_no
     found = scores(tmp_path / "results", prompts)
     assert found.height == 2 * prompts
     assert found["value"].null_count() == 0
-    calls = rows_of(tmp_path / "results", "judge_calls", plan_of(prompts).plan.run_id)
+    calls = RunView(tmp_path / "results", plan_of(prompts).plan.run_id).rows("judge_calls")
     assert calls.select("call_id", "attempt").is_unique().all()
     assert calls.height == 2 * prompts
     assert ResultStore.open(tmp_path / "results", read_only=True).journals_waiting() == ()
@@ -91,7 +92,7 @@ def test_faults_of_every_kind_and_kills_change_no_score_and_pay_nothing_twice(tm
     assert stormy.stats.paid_again <= kills * CONCURRENCY
     spoiled = stormy.stats.faults["malformed"] + stormy.stats.faults["empty"]
     assert stormy.stats.paid <= 2 * prompts + spoiled + kills * CONCURRENCY
-    calls = rows_of(tmp_path / "stormy", "judge_calls", plan_of(prompts).plan.run_id)
+    calls = RunView(tmp_path / "stormy", plan_of(prompts).plan.run_id).rows("judge_calls")
     assert calls.select("call_id", "attempt").is_unique().all()
     assert calls["step"].str.contains(f"#{RE_ASKS + 1}").sum() == 0
 

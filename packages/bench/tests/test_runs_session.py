@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import number_suite
 import pytest
 from number_suite import NumberSuite
+from PIL import Image
 from rich.console import Console
 
 from salon_bench.cli.progress_bar import Bar
@@ -25,13 +27,16 @@ from salon_bench.runs.status import RunState, run_status
 from salon_bench.runs.suite_runner import Pace, execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.generations import Generated, Generations
+from salon_bench.suites.contract.reward import SuiteReward
+from salon_rewards.judge_batching import Answers
 from salon_store import ResultStore
 from salon_store.errors import JournalInUseError
+from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish, RunEvent
-from salon_taxonomy.testing import HOSTILE_REPLIES
-from salon_taxonomy.verdict import Reason
+from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
+from salon_taxonomy.verdict import Reason, Scored, Unscored
 
 
 class Numbers:
@@ -374,8 +379,6 @@ def test_full_segments_are_folded_while_the_run_goes_on(store: Path, monkeypatch
 def test_bad_pictures_are_unscored_without_a_call_and_missing_ones_too(store: Path, tmp_path: Path) -> None:
     suite = NumberSuite(3, with_pictures=True)
     (tmp_path / "p00000.png").write_bytes(b"no picture")
-    from PIL import Image
-
     Image.new("RGB", (8, 8)).save(tmp_path / "p00001.png")
     files = [Generated(f"p0000{n}", "subject", 0, tmp_path / f"p0000{n}.png", tmp_path) for n in (0, 1)]
     planned = replace(plan(suite=suite), generations=Generations(files))
@@ -407,3 +410,39 @@ def test_a_watcher_is_told_how_it_goes(store: Path) -> None:
     assert [event.kind.value for event in seen.events] == ["started", "finished"]
     last = seen.progress[-1]
     assert (last.done, last.total, last.calls, last.prompt_tokens) == (5, 5, 10, 100)
+
+
+def by_a_run(reply: str, store: Path) -> None:
+    assert go(plan(1), Numbers(lambda question, times: Reply(reply)), store).complete
+
+
+def by_a_suite_as_a_reward(reply: str, store: Path) -> None:
+    reward = SuiteReward(NumberSuite(1, with_pictures=True), ReplayJudge([reply, reply]), scale=(0, 2))
+    picture = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(picture, format="PNG")
+    assert asyncio.run(reward([""], images=[picture.getvalue()], prompt_id=["p00000"])) == [0.75]
+
+
+def by_a_reward_that_asks(reply: str, store: Path) -> None:
+    def read(text: str) -> Scored[int] | Unscored:
+        found = number_suite.parse_number(text)
+        return Scored(found.answer) if isinstance(found, Parsed) else found.unscored(text)
+
+    assert asyncio.run(Answers(ReplayJudge([reply]), read).ask([Question(("How many?",))])) == [Scored(1)]
+
+
+@pytest.mark.parametrize("asked", [by_a_run, by_a_suite_as_a_reward, by_a_reward_that_asks])
+def test_a_long_reply_is_parsed_in_another_thread_than_the_event_loops(
+    asked: Callable[[str, Path], None], store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+    parse = number_suite.parse_number
+
+    def parse_and_note_the_thread(reply: str) -> object:
+        threads.append(threading.current_thread())
+        return parse(reply)
+
+    monkeypatch.setattr(number_suite, "parse_number", parse_and_note_the_thread)
+    asked(" " * 40_000 + "1", store)
+    assert threads
+    assert threading.current_thread() not in threads

@@ -12,12 +12,11 @@ GOOD = """
 
 And more.
 '''
-from salon_bench.media import PicturePolicy
+from salon_bench.suites import SuiteBase
 
-class Good:
+class Good(SuiteBase):
     name = "good"
     version = "7"
-    pictures = PicturePolicy()
     def prompts(self, source): return []
     def cases(self, prompts, generations): return []
     def examine(self, case): yield
@@ -59,7 +58,7 @@ def test_a_suite_of_another_package_is_found_by_name(site: Path) -> None:
 
 
 def test_a_name_that_nobody_brings_is_answered_with_those_there_are() -> None:
-    with pytest.raises(InputError, match=r"there is no suite 'no such' \(allowed: .*magicbench") as caught:
+    with pytest.raises(InputError, match=r"no installed package brings 'no such' \(allowed: .*magicbench") as caught:
         suite_named("no such")
     assert "pip install" in str(caught.value)
 
@@ -73,8 +72,8 @@ def test_a_name_that_nobody_brings_is_answered_with_those_there_are() -> None:
         ("broken_own:suite", r"cannot be imported \(Odd: gone\)"),
         ("no_such_file:suite", "ModuleNotFoundError"),
         ("good_module_b:nothing", "AttributeError"),
-        ("good_module_b:half", "no suite; it lacks.*version.*pictures.*aggregate"),
-        ("good_module_b:Good.name", "no suite; it lacks"),
+        ("good_module_b:half", "no Suite; it lacks.*version.*pictures.*aggregate"),
+        ("good_module_b:Good.name", "no Suite; it lacks"),
         ("good_module_b:other", r"calls itself 'another' \(allowed: mine\)"),
     ],
 )

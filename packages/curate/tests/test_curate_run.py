@@ -15,7 +15,7 @@ from curate_world import drawn, made, tree
 
 from salon_curate.cli import curate
 from salon_curate.dataset import DataSet
-from salon_curate.engine import embedded, inline
+from salon_curate.engine import embedded, engine_named, inline
 from salon_curate.errors import StorageError
 from salon_curate.measures import fields, look
 from salon_curate.pipeline import PIPELINE
@@ -64,6 +64,24 @@ def test_every_engine_and_number_of_workers_gives_the_same_bytes(tmp_path):
         found.append(tree(dataset.folder, "columns") | tree(dataset.folder, "shards"))
     assert found[0] == found[1] == found[2]
     assert len(found[0]) == 12
+
+
+@pytest.mark.parametrize("name", ["ray", "daft"])
+def test_an_adapter_of_another_engine_gives_the_bytes_of_the_embedded_one(tmp_path, name):
+    pytest.importorskip(name, reason=f"runs where {name} is installed")
+    source = drawn(tmp_path / "in", 1)
+    own, other = made(tmp_path / "a", source), made(tmp_path / "b", source)
+    run(own, [look], engine=embedded, workers=2)
+    result = run(other, [look], engine=engine_named(name), workers=2)
+    assert (result.made, result.set_aside) == (2, ())
+    assert tree(own.folder, "columns") == tree(other.folder, "columns")
+
+
+def test_an_engine_that_is_not_installed_or_unknown_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for name, words in (("ray", r"salon-curate\[ray\]"), ("spark", "embedded, inline, ray, daft")):
+        with pytest.raises(InputError, match=words):
+            engine_named(name)
 
 
 def test_only_a_changed_stage_and_what_reads_it_run_again(tmp_path):

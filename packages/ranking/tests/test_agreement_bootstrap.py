@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from twins import reference_resampling
 
-from salon_ranking import _core, reference_resampling
+from salon_ranking import _core
 from salon_ranking.agreement import AgreementError, UndefinedError, compare_all, paired_bootstrap, rank_stability
 from salon_ranking.agreement.stability import allocate
 from salon_ranking.errors import OptionError

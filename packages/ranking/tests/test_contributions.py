@@ -5,8 +5,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twins import reference_uncertainty
 
-from salon_ranking import BattleError, Battles, OptionError, UnratableError, _core, contributions, fit, reference_uncertainty
+from salon_ranking import BattleError, Battles, OptionError, UnratableError, _core, contributions, fit
 from salon_ranking._index import Columns, encode
 
 

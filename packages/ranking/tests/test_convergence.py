@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salon_ranking import BattleError, Battles, OptionError, UnknownModelError, rank, rank_by
-from salon_ranking.convergence import convergence
-from salon_ranking.head_to_head import head_to_head
+from salon_ranking.diagnostics.convergence import convergence
+from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.report.leaderboard import leaderboard_page
 
 

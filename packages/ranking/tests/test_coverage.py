@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
+from ranked import critical_value, spread_of
 
 from salon_ranking import Battles, differences, fit, rank
-from salon_ranking.ranking import Options, spreads
-from salon_ranking.spread import certain as simultaneous
+from salon_ranking.uncertainty.simultaneous import certain as simultaneous
 
 LEAGUES, MODELS, REPLICATES = 1000, 8, 1000
 TRUTH = np.linspace(0.9, -0.9, MODELS)
@@ -126,9 +126,8 @@ def test_intervals_of_differences_one_by_one_and_at_once_cover_in_93_to_97_perce
     gaps, place = TRUTH[:, None] - TRUTH[None, :], np.arange(1, MODELS + 1)
     for number in range(LEAGUES):
         battles = BATTLES.league(rng)
-        options = Options(REPLICATES, number, 0.95, False, 0.0, "refuse", "rust", 1e-9, 100, interval)
-        (spread,) = spreads(battles, fit(battles), options, None, None)
-        reach = spread.critical_value(0.95, REPLICATES, number) * spread.difference_errors()
+        (spread,) = spread_of(battles, interval, REPLICATES, number)
+        reach = critical_value(spread, 0.95, REPLICATES, number) * spread.difference_errors()
         measured = spread.estimate[:, None] - spread.estimate[None, :]
         at_once += (np.abs(measured - gaps) <= reach + 1e-12).all()
         (certain,) = simultaneous([spread], 0.95, REPLICATES, number)
@@ -164,8 +163,7 @@ def test_rank_intervals_and_holm_claim_something_false_in_at_most_7_percent_of_l
     strength = dict(zip(NAMES, truth, strict=True))
     for number in range(LEAGUES):
         battles = BATTLES.league(rng, truth)
-        options = Options(REPLICATES, number, 0.95, False, 0.0, "refuse", "rust", 1e-9, 100, interval)
-        (spread,) = spreads(battles, fit(battles), options, None, None)
+        (spread,) = spread_of(battles, interval, REPLICATES, number)
         by_ranks += (simultaneous([spread], 0.95, REPLICATES, number)[0] & (truth[:, None] <= truth[None, :])).any()
         found = differences(battles, interval=interval, replicates=REPLICATES, seed=number).table.filter("significant")
         by_holm += any(strength[a] <= strength[b] for a, b in found.select("model_a", "model_b").iter_rows())
@@ -193,8 +191,7 @@ def test_rank_intervals_of_six_components_of_equals_hold_over_the_whole_table(
             columns = {"model_a": names[a], "model_b": names[b], "winner": rng.choice(["model_a", "model_b"], 400)}
             frames.append(pl.DataFrame({**columns, "prompt": rng.integers(0, 80, 400)}))
         battles = Battles.from_frame(pl.concat(frames), cluster_by="prompt")
-        options = Options(REPLICATES, number, 0.95, cluster, 0.0, "separate", "rust", 1e-9, 100, interval)
-        found = list(spreads(battles, fit(battles, components="separate"), options, None, None))
+        found = spread_of(battles, interval, REPLICATES, number, cluster=cluster, components="separate")
         together += any(one.any() for one in simultaneous(found, 0.95, REPLICATES, number))
         one_by_one += any(simultaneous([spread], 0.95, REPLICATES, number)[0].any() for spread in found)
     printed(f"{interval}: no false rank in six components of equals", 1 - together / leagues)

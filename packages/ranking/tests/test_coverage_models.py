@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
+from ranked import contextual, tied
 
 from salon_ranking import Battles
-from salon_ranking.pairwise import fit_contextual, fit_ties
-from salon_ranking.pairwise.ties import outcome_chances
+from salon_ranking.models.ties import outcome_chances
 
 LEAGUES, MODELS, REPLICATES = 1000, 5, 400
 TRUTH = np.linspace(0.6, -0.6, MODELS)
@@ -68,13 +68,13 @@ class World:
         """Estimates and ends of the ratings (without the baseline) and of the further parameters."""
         asked = {"interval": kind, "cluster": bool(self.values), "replicates": REPLICATES, "seed": seed, "baseline": NAMES[-1]}
         if self.model == "contextual":
-            fitted = fit_contextual(battles, COVARIATES, standardize=False, **asked)
+            fitted = contextual(battles, COVARIATES, standardize=False, **asked)
             table = fitted.coefficients
             further = tuple(table[name].to_numpy() for name in ("estimate", "ci_low", "ci_high"))
         else:
-            fitted = fit_ties(battles, self.model, **asked)
-            further = tuple(np.array([x]) for x in (fitted.tie_parameter, fitted.tie_ci_low, fitted.tie_ci_high))
-        ratings = tuple(x[:-1] for x in (fitted.ratings, fitted.intervals.ci_low, fitted.intervals.ci_high))
+            fitted = tied(battles, self.model, **asked)
+            further = tuple(np.array([x]) for x in (fitted.tie["estimate"], fitted.tie["ci_low"], fitted.tie["ci_high"]))
+        ratings = tuple(x[:-1] for x in (fitted.ratings, fitted.ci_low, fitted.ci_high))
         return {"ratings": ratings, "coefficients" if self.model == "contextual" else "tie parameter": further}
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from twins import numpy_core
 
 from salon_ranking import NOT_GIVEN, BattleError, Battles, OptionError, compare, groups_of, rank, rank_by
 
@@ -102,7 +103,8 @@ def test_a_rater_who_met_few_of_many_models_gets_the_board_of_the_readable_twin(
     votes = {"model_a": names[a], "model_b": names[b], "winner": winner, "rater_id": rng.integers(0, 4, 400)}
     battles = Battles.from_frame(pl.DataFrame(votes))
     quick = rank_by(battles, "rater_id", prior_ties=1, replicates=0)
-    slow = rank_by(battles, "rater_id", prior_ties=1, replicates=0, solver="reference")
+    with numpy_core():
+        slow = rank_by(battles, "rater_id", prior_ties=1, replicates=0)
     for one, other in zip(quick, slow, strict=True):
         assert one.table.height > 60
         assert_frame_equal(one.table, other.table, rel_tol=1e-9, abs_tol=1e-6)

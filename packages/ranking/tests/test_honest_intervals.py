@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
+from ranked import contextual, tied
 
-from salon_ranking import Battles, differences, fit_contextual, fit_ties, rank
+from salon_ranking import Battles, differences, rank
 
 KINDS = ("percentile", "bca", "sandwich")
 WIN, LOSS, TIE = ("x", "y", "model_a"), ("x", "y", "model_b"), ("x", "y", "tie")
@@ -80,8 +81,8 @@ def test_an_interval_has_a_width_that_chance_gave_it_or_is_missing_for_a_reason(
     if kind != "sandwich" and name.startswith("wins"):
         assert "so that no data bound it" in said
     for pair in differences(league, interval="sandwich", **_without(options)).table.iter_rows(named=True):
-        assert pair["std_error"] is None or pair["std_error"] > 1.0
-        assert (pair["std_error"] is None) == (pair["p_value"] is None) == (pair["ci_low"] is None)
+        assert pair["standard_error"] is None or pair["standard_error"] > 1.0
+        assert (pair["standard_error"] is None) == (pair["p_value"] is None) == (pair["ci_low"] is None)
 
 
 def _without(options: dict[str, object]) -> dict[str, object]:
@@ -97,9 +98,9 @@ def test_few_clusters_are_told_by_every_model(model: str, clusters: int, kind: s
     if model == "plain":
         found = rank(league, **options).warnings
     elif model == "ties":
-        found = fit_ties(league, **options).intervals.warnings
+        found = tied(league, **options).warnings
     else:
-        found = fit_contextual(league, ["detail"], **options).intervals.warnings
+        found = contextual(league, ["detail"], **options).warnings
     assert any("fewer than 20 clusters" in one for one in found) == (clusters < 20)
 
 

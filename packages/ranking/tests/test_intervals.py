@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_ranking import percentile_interval
-from salon_ranking.intervals import least_replicates
+from salon_ranking.uncertainty.quantiles import least_replicates
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.floats(0.01, 0.99))

@@ -7,8 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from salon_ranking import Battles, MissingExtraError, OptionError, output, rank
-from salon_ranking.output import combined, to_json, write
+from salon_ranking import Battles, MissingExtraError, OptionError, rank
+from salon_ranking.leaderboard import output
+from salon_ranking.leaderboard.output import combined, to_json, write
 
 VOTES = pl.DataFrame({"model_a": ["x", "y", "é"], "model_b": ["y", "é", "x"], "winner": ["model_a", "model_a", "tie"]})
 BOARD = rank(Battles.from_frame(VOTES, source="votes"), replicates=50, prior_ties=1)

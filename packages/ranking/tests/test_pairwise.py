@@ -3,9 +3,11 @@
 import numpy as np
 import polars as pl
 import pytest
+from ranked import critical_value
 
 from salon_ranking import Battles, OptionError, differences, fit, rank
-from salon_ranking.spread import Spread, rank_intervals
+from salon_ranking.uncertainty.simultaneous import rank_intervals
+from salon_ranking.uncertainty.uncertainty import Uncertainty
 
 
 def league(models: int = 6, battles: int = 3000, seed: int = 0, width: float = 1.0) -> pl.DataFrame:
@@ -42,7 +44,7 @@ def test_a_difference_to_the_baseline_has_the_width_of_the_rating():
 
 
 def test_the_standard_errors_of_bootstrap_and_sandwich_agree():
-    errors = [differences(VOTES, interval=kind).table["std_error"].to_numpy() for kind in ("percentile", "sandwich")]
+    errors = [differences(VOTES, interval=kind).table["standard_error"].to_numpy() for kind in ("percentile", "sandwich")]
     assert np.abs(errors[0] / errors[1] - 1).max() < 0.1
 
 
@@ -113,16 +115,16 @@ def test_clear_gaps_give_certain_ranks_and_even_models_share_all_of_them():
 
 def test_the_critical_value_is_that_of_the_studentized_range():
     stats = pytest.importorskip("scipy.stats")
-    spread = Spread(np.arange(6), 0, np.zeros(6), covariance=np.eye(6))
+    spread = Uncertainty(np.arange(6), 0, np.zeros(6), covariance=np.eye(6))
     expected = stats.studentized_range.ppf(0.95, 6, np.inf) / np.sqrt(2)
-    assert spread.critical_value(0.95, draws=40_000, seed=0) == pytest.approx(expected, rel=0.02)
+    assert critical_value(spread, 0.95, 40_000, 0) == pytest.approx(expected, rel=0.02)
 
 
 def test_a_model_that_hardly_any_replicate_has_is_certain_of_no_rank():
     estimate = np.array([1.0, 0.0, -1.0])
     drawn = estimate + np.random.default_rng(0).normal(size=(200, 3)) * 0.01
     drawn[1:, 2] = np.nan
-    ((best, worst),) = rank_intervals([Spread(np.arange(3), 0, estimate, drawn)], 0.95, 0, 0)
+    ((best, worst),) = rank_intervals([Uncertainty(np.arange(3), 0, estimate, drawn)], 0.95, 0, 0)
     assert (best.tolist(), worst.tolist()) == ([1, 2, 1], [2, 3, 3])
 
 

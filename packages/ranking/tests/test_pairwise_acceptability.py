@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from salon_ranking import BattleError, Battles, OptionError, fit
-from salon_ranking.pairwise import acceptability, settle_both_bad
+from salon_ranking import BattleError, Battles, OptionError, acceptability, fit, settle_both_bad
 
 ROWS = [("x", "y", "model_a")] * 6 + [("x", "y", "model_b")] * 3 + [("y", "z", "both_bad")] * 2 + [("y", "z", "tie")] * 4
 

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from ranked import tied
 
-from salon_ranking import BattleError, Battles, UnratableError, fit
-from salon_ranking.pairwise import Arena, fit_ties, settle_both_bad
+from salon_ranking import Arena, BattleError, Battles, UnratableError, fit, settle_both_bad
 
 WINNERS = ["model_a", "model_b", "both_good", "both_bad", "tie"]
 
@@ -104,7 +104,7 @@ def test_files_are_read_and_counts_serve_other_models(tmp_path: Path):
     arena = Arena().update(league(500)).update(path)
     frame = pl.concat([league(500), league(500, seed=3)])
     assert arena.count == 1000
-    assert fit_ties(arena.battles()).ratings == pytest.approx(fit_ties(Battles.from_frame(frame)).ratings)
+    assert tied(arena.battles()).ratings == pytest.approx(tied(Battles.from_frame(frame)).ratings)
 
 
 def test_counts_alone_do_not_tell_both_bad_from_other_ties():

@@ -8,23 +8,26 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ranked import contextual, tied
 
-from salon_ranking import BattleError, Battles, RankingError, UnratableError, fit
-from salon_ranking.pairwise import (
+from salon_ranking import (
     Arena,
+    BattleError,
+    Battles,
+    RankingError,
+    UnratableError,
     alternative_scores,
     cycle_report,
-    fit_contextual,
-    fit_ties,
+    fit,
     goodness_of_fit,
     online_elo,
     settle_both_bad,
 )
 
 MODELS: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "davidson": lambda frame: fit_ties(Battles.from_frame(frame), "davidson"),
-    "rao-kupper": lambda frame: fit_ties(Battles.from_frame(frame), "rao-kupper"),
-    "contextual": lambda frame: fit_contextual(Battles.from_frame(frame), ["side_a_shown"]),
+    "davidson": lambda frame: tied(Battles.from_frame(frame), "davidson"),
+    "rao-kupper": lambda frame: tied(Battles.from_frame(frame), "rao-kupper"),
+    "contextual": lambda frame: contextual(Battles.from_frame(frame), ["side_a_shown"]),
     "online": online_elo,
     "arena": lambda frame: Arena().update(frame).fitted(),
     "newman": lambda frame: alternative_scores(Battles.from_frame(frame), "newman"),
@@ -82,7 +85,7 @@ def test_impossible_weights_are_named(weight: float):
     with pytest.raises(BattleError, match="row 2, column 'w'"):
         Arena(weight="w").update(frame)
     with pytest.raises(BattleError, match="row 2, column 'w'"):
-        fit_ties(Battles.from_frame(frame, weight="w"))
+        tied(Battles.from_frame(frame, weight="w"))
 
 
 @given(

@@ -40,11 +40,11 @@ def salon(*arguments: object) -> Result:
 def test_a_tie_model_shows_its_parameter_with_its_error(votes: Path, ties: str):
     result = salon(votes, "--ties", ties)
     assert result.exit_code == 0, result.stderr
-    for part in ("tie parameter:", "tie standard error:", "[red]y", "interval", "sandwich"):
+    for part in ("parameters", "ν" if ties == "davidson" else "κ", "[red]y", "interval", "sandwich"):
         assert part in result.stdout
-    document = json.loads(salon(votes, "--ties", ties, "--format", "json").stdout)
+    (document,) = json.loads(salon(votes, "--ties", ties, "--format", "json").stdout)
     assert len(document["rows"]) == 3
-    assert document["tie_standard_error"] > 0
+    assert document["parameters"][0]["standard_error"] > 0
 
 
 def test_both_bad_can_be_dropped_or_shown_beside_the_ratings(votes: Path):
@@ -55,18 +55,18 @@ def test_both_bad_can_be_dropped_or_shown_beside_the_ratings(votes: Path):
     assert len(json.loads(machine.stdout)[0]["rows"]) == 3
     assert "acceptability" in machine.stderr
     tied = salon(votes, "--both-bad", "own", "--ties", "davidson", "--format", "json")
-    assert len(json.loads(tied.stdout)["acceptability"]) == 3
+    assert len(json.loads(tied.stdout)[0]["acceptability"]) == 3
 
 
 def test_covariates_and_position_bias_are_shown_with_their_tests(votes: Path, tmp_path: Path):
     output = tmp_path / "board.json"
     result = salon(votes, "--covariate", "length_a,length_b", "--position-bias", "--output", output)
     assert result.exit_code == 0, result.stderr
-    for part in ("coefficients", "length_a - length_b", "shown on the left", "left share p value"):
-        assert part in result.stdout
-    document = json.loads(output.read_text(encoding="utf-8"))
-    assert [row["term"] for row in document["coefficients"]] == ["length_a - length_b", "shown on the left"]
-    assert 0 < document["left_share"] < 1
+    for part in ("parameters", "length_a - length_b", "shown on the left", "position bias", "left share"):
+        assert part in " ".join(salon(votes, "--covariate", "length_a,length_b", "--position-bias").stdout.split())
+    (document,) = json.loads(output.read_text(encoding="utf-8"))
+    assert [row["term"] for row in document["parameters"]] == ["length_a - length_b", "shown on the left"]
+    assert 0 < document["position_bias"][0]["left_share"] < 1
 
 
 def test_online_elo_follows_the_order_or_averages_over_orders(votes: Path, tmp_path: Path):
@@ -110,13 +110,14 @@ def test_a_diagnosis_shows_deviance_worst_pairs_and_cycles(votes: Path, ties: st
         (["--method", "pagerank", "--prior-ties", "1"], "pagerank has no prior"),
         (["--position-bias", "--diagnose"], "no diagnosis of a fit with covariates"),
         (["--ties", "davidson", "--position-bias"], "cannot be combined"),
-        (["--method", "elo", "--ties", "davidson"], "elo knows neither covariates nor tie models"),
-        (["--method", "elo", "--prior-ties", "1"], "neither baseline nor prior"),
+        (["--method", "elo", "--ties", "davidson"], "elo has neither covariates nor tie models"),
+        (["--method", "elo", "--prior-ties", "1"], "elo has no prior"),
+        (["--method", "elo", "--baseline", "x"], "online Elo has no baseline"),
         (["--orders", "5"], "matters to online Elo alone"),
-        (["--ties", "davidson", "--by", "prompt"], "--by needs plain"),
-        (["--method", "elo", "--cluster", "prompt"], "--cluster needs ratings that have intervals"),
-        (["--ties", "davidson", "--components", "separate"], "--components needs plain"),
-        (["--ties", "davidson", "--output", "board.html"], "unknown kind of output for this model"),
+        (["--method", "elo", "--by", "prompt"], "--by needs a fitted model"),
+        (["--method", "elo", "--cluster", "prompt"], "--cluster needs a fitted model"),
+        (["--method", "elo", "--output", "board.html"], "unknown kind of output for this method"),
+        (["--ties", "davidson", "--contributions", "c.csv"], "contributions of prompts are for plain"),
         (["--ties", "davidson", "--confidence", "95"], "confidence must lie"),
         (["--ties", "davidson", "--baseline", "nobody"], "unknown baseline 'nobody'"),
         (["--covariate", "size"], "missing column 'size'"),
@@ -140,3 +141,84 @@ def test_an_empty_file_is_refused_by_every_model(tmp_path: Path):
         result = salon(path, *arguments)
         assert result.exit_code == 2, arguments
         assert "empty.csv" in result.stderr
+
+
+MODELS = {
+    "bradley-terry": [],
+    "firth": ["--method", "firth"],
+    "davidson": ["--ties", "davidson"],
+    "rao-kupper": ["--ties", "rao-kupper"],
+    "covariates": ["--covariate", "length_a,length_b", "--position-bias"],
+}
+OPTIONS: dict[str, list[str]] = {
+    "by": ["--by", "half"],
+    "side by side": ["--by", "half", "--side-by-side"],
+    "ranks": ["--ranks"],
+    "listing": ["--listing"],
+    "explain": ["--explain", "x"],
+    "components": ["--components", "separate"],
+    "cluster": ["--cluster", "prompt"],
+    "two clusters": ["--cluster", "prompt", "--cluster", "rater"],
+    "prior": ["--prior-ties", "1"],
+    **{kind: ["--interval", kind] for kind in ("sandwich", "percentile", "bca")},
+    **{f"{kind}, clustered": ["--interval", kind, "--cluster", "prompt"] for kind in ("sandwich", "percentile", "bca")},
+}
+FILES = {"differences": "out.csv", "output": "board.html", "records": "rows.parquet"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_option_of_a_board_works_for_every_model(model: str, tmp_path: Path):
+    random = np.random.default_rng(1)
+    names, a = np.array(["x", "y", "z"]), random.integers(0, 3, 300)
+    columns = {
+        "model_a": names[a],
+        "model_b": names[(a + random.integers(1, 3, 300)) % 3],
+        "winner": random.choice(["model_a", "model_b", "tie"], 300),
+        "length_a": random.normal(size=300),
+        "length_b": random.normal(size=300),
+        "side_a_shown": random.choice(["left", "right"], 300),
+        "prompt": random.integers(0, 25, 300),
+        "rater": random.integers(0, 25, 300),
+        "half": random.choice(["one", "other"], 300),
+        "battle_id": [f"b{number}" for number in range(300)],
+    }
+    path, other = tmp_path / "votes.csv", tmp_path / "other.csv"
+    pl.DataFrame(columns).write_csv(path)
+    pl.DataFrame(columns).with_columns(battle_id=pl.lit("other ") + pl.col("battle_id")).write_csv(other)
+    shown: dict[str, Result] = {}
+    for name, options in OPTIONS.items():
+        if model != "firth" or ("bca" not in options and "--prior-ties" not in options):
+            shown[name] = salon(path, *MODELS[model], "--bootstrap", 50, *options)
+    for option, file in FILES.items():
+        shown[option] = salon(path, *MODELS[model], "--bootstrap", 50, f"--{option}", tmp_path / file)
+        assert (tmp_path / file).exists(), option
+    shown["against"] = salon(path, *MODELS[model], "--against", other)
+    assert {name: result.stderr or result.exception for name, result in shown.items() if result.exit_code} == {}
+    assert [name for name, result in shown.items() if "NaN" in result.stdout or "nan" in result.stdout] == []
+    page = (tmp_path / "board.html").read_text(encoding="utf-8")
+    assert (">Parameters</h2>" in page) == (model not in ("bradley-terry", "firth"))
+    assert set(pl.read_parquet(tmp_path / "rows.parquet")["model"]) == {"x", "y", "z"}
+
+
+def test_each_component_and_each_group_has_the_parameters_that_it_has_alone(tmp_path: Path):
+    random = np.random.default_rng(2)
+    parts = []
+    for letter, share in (("x", 0.2), ("y", 0.5)):
+        names, a = np.array([f"{letter}{number}" for number in range(3)]), random.integers(0, 3, 300)
+        columns = {"model_a": names[a], "model_b": names[(a + 1) % 3], "part": [letter] * 300, "size": random.normal(size=300)}
+        won = random.choice(["model_a", "model_b", "tie"], 300, p=[(1 - share) / 2, (1 - share) / 2, share])
+        parts.append(pl.DataFrame({**columns, "winner": won}))
+    path = tmp_path / "votes.csv"
+    pl.concat(parts).write_csv(path)
+    for options in (["--ties", "davidson"], ["--ties", "rao-kupper"], ["--covariate", "size", "--no-standardize"]):
+        (whole,) = json.loads(salon(path, *options, "--components", "separate", "--format", "json").stdout)
+        groups = json.loads(salon(path, *options, "--by", "part", "--format", "json").stdout)
+        alone = {group["rows"][0]["model"]: group for group in groups}
+        assert whole["parameters"][0]["estimate"] != whole["parameters"][1]["estimate"]
+        for number, parameter in enumerate(whole["parameters"]):
+            rows = [row for row in whole["rows"] if row["component"] == number]
+            group = next(group for model, group in alone.items() if model in {row["model"] for row in rows})
+            for name in ("estimate", "standard_error", "ci_low", "ci_high"):
+                assert parameter[name] == pytest.approx(group["parameters"][0][name], rel=1e-6), (options, name)
+            for row, other in zip(rows, group["rows"], strict=True):
+                assert row["ci_low"] == pytest.approx(other["ci_low"], abs=1e-4)

@@ -10,16 +10,20 @@ import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_ranking import BattleError, Battles, OptionError, UnknownModelError, UnratableError, fit
-from salon_ranking.pairwise import (
+from salon_ranking import (
+    BattleError,
+    Battles,
+    OptionError,
+    UnknownModelError,
+    UnratableError,
     alternative_scores,
     as_matrix,
     cycle_report,
-    fit_ties,
+    fit,
     goodness_of_fit,
     win_rates,
 )
-from salon_ranking.pairwise.ties import outcome_chances
+from salon_ranking.models.ties import outcome_chances
 
 
 def simulated(seed: int, models: int = 6, each: int = 40, ties: bool = False, model: str = "davidson") -> Battles:
@@ -68,7 +72,7 @@ def test_models_may_be_called_model():
 
 def test_a_tie_fit_predicts_half_a_win_for_ties():
     battles = simulated(0, ties=True)
-    fitted = fit_ties(battles)
+    fitted = fit(battles, ties="davidson")
     row = win_rates(battles, fitted).filter(model="m0", opponent="m1").row(0, named=True)
     chances = fitted.chances("m0", "m1")
     assert row["predicted"] == pytest.approx(chances.win + chances.tie / 2)
@@ -141,7 +145,7 @@ def test_p_values_are_uniform_when_the_model_holds(kind: str):
     values = []
     for seed in range(60):
         battles = simulated(seed, each=400, ties=kind != "plain", model=kind if kind != "plain" else "davidson")
-        ratings = fit(battles) if kind == "plain" else fit_ties(battles, kind)  # type: ignore[arg-type]
+        ratings = fit(battles) if kind == "plain" else fit(battles, ties=kind)  # type: ignore[arg-type]
         values.append(goodness_of_fit(battles, ratings).p_value)
     assert all(value is not None for value in values)
     ordered = np.sort(np.array(values, dtype=float))
@@ -232,10 +236,10 @@ def test_no_battles_are_refused():
 @pytest.mark.parametrize("model", ["davidson", "rao-kupper"])
 def test_a_tie_model_without_any_tie_has_one_degree_of_freedom_per_pair_less_the_strengths(model: str):
     battles = battles_of(("x", "y", 6, 4), ("y", "z", 7, 5), ("x", "z", 8, 3))  # 3 pairs, 2 free strengths
-    tied, plain = goodness_of_fit(battles, fit_ties(battles, model)), goodness_of_fit(battles, fit(battles))
+    tied, plain = goodness_of_fit(battles, fit(battles, ties=model)), goodness_of_fit(battles, fit(battles))
     assert (tied.degrees_of_freedom, plain.degrees_of_freedom) == (1, 1)
     assert tied.deviance == pytest.approx(plain.deviance, rel=1e-6)
     one = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["tie"]})
     with_tie = Battles.from_frame(pl.concat([battles.frame.collect(), one]))
     # Each of 3 pairs has two free shares, and the model 2 strengths and the parameter of ties.
-    assert goodness_of_fit(with_tie, fit_ties(with_tie, model)).degrees_of_freedom == 3
+    assert goodness_of_fit(with_tie, fit(with_tie, ties=model)).degrees_of_freedom == 3

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twins import reference_parameters
 
-from salon_ranking import BattleError, Battles, OptionError
-from salon_ranking.pairwise import OrderError, online_elo, reference
+from salon_ranking import BattleError, Battles, OptionError, OrderError, online_elo
 
 SCORE = {"model_a": 1.0, "model_b": 0.0, "tie": 0.5, "both_good": 0.5, "both_bad": 0.5}
 
@@ -44,7 +44,7 @@ def test_the_core_and_a_plain_loop_agree(seed: int, k: float, curve: tuple[float
     table = online_elo(frame, k=k, base=base, scale=scale, initial=1500.0).table.sort("model")
     numbers = [frame[side].str.slice(1).cast(pl.Int64).to_numpy() for side in ("model_a", "model_b")]
     score = frame["winner"].replace_strict(SCORE, return_dtype=pl.Float64).to_numpy()
-    oracle = reference.online_elo(6, numbers[0], numbers[1], score, k, base, scale, 1500.0)
+    oracle = reference_parameters.online_elo(6, numbers[0], numbers[1], score, k, base, scale, 1500.0)
     assert table["rating"].to_list() == pytest.approx(oracle.tolist(), abs=1e-8)
     matches, wins, ties, losses = Battles.from_frame(frame).cells.records()
     for name, column in (("matches", matches), ("wins", wins), ("ties", ties), ("losses", losses)):

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from salon_ranking import Battles, UnratableError, differences, fit, rank
-from salon_ranking.bradley_terry import POINTS_PER_UNIT
-from salon_ranking.output import to_json
+from salon_ranking.leaderboard.output import to_json
+from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.report.leaderboard import leaderboard_page
 from salon_ranking.scheduling import Rule, ScheduleState, next_pairs
 from salon_ranking.scheduling.planning import assumed_ratings

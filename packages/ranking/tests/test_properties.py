@@ -23,6 +23,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from ranked import contextual, tied
+from twins import numpy_core
 
 import salon_ranking
 from salon_ranking import (
@@ -38,15 +40,12 @@ from salon_ranking import (
     differences,
     explain,
     fit,
-    fit_contextual,
-    fit_ties,
     goodness_of_fit,
     groups_of,
     listing,
     match_effects,
     mos,
     online_elo,
-    pairwise,
     rank,
     rank_by,
     raters,
@@ -54,12 +53,11 @@ from salon_ranking import (
     settle_both_bad,
     win_rates,
 )
-from salon_ranking.convergence import convergence
+from salon_ranking.diagnostics.convergence import convergence
+from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.further import further_of
-from salon_ranking.head_to_head import head_to_head
+from salon_ranking.leaderboard.further import further_of
 from salon_ranking.mos import dimension_weights
-from salon_ranking.pairwise.choice import Choice, rank_with
 from salon_ranking.raters import Votes, check_raters, exclude_flagged
 from salon_ranking.scheduling import ScheduleState, next_pairs
 
@@ -120,12 +118,19 @@ def _ranked(battles: Battles, **options: object) -> Answer:
 
 
 def _tied(battles: Battles, **options: object) -> Answer:
-    found = fit_ties(battles, baseline=BASE, prior_ties=1, **DRAWN, **options)
-    return [found.table, found.tie_parameter, found.tie_standard_error, found.tie_ci_low, found.tie_ci_high, found.header]
+    found = tied(battles, baseline=BASE, prior_ties=1, **DRAWN, **options)
+    return [
+        found.table,
+        found.tie["estimate"],
+        found.tie["standard_error"],
+        found.tie["ci_low"],
+        found.tie["ci_high"],
+        found.header,
+    ]
 
 
 def _contextual(battles: Battles, **options: object) -> Answer:
-    found = fit_contextual(battles, ["length"], baseline=BASE, **DRAWN, **options)
+    found = contextual(battles, ["length"], baseline=BASE, **DRAWN, **options)
     return [found.table, found.coefficients, found.header]
 
 
@@ -161,20 +166,25 @@ def _contributed(battles: Battles) -> Answer:
     return [found.table, found.totals]
 
 
+def _fitted_by_the_twin(battles: Battles) -> Answer:
+    with numpy_core():
+        return _fitted(fit(battles, baseline=BASE))
+
+
 def _further(battles: Battles) -> Answer:
     (found,) = further_of([rank(battles, replicates=0)], battles, every=battles, acceptable=True, diagnose=True)
     assert found.diagnosis is not None
-    return [found.acceptability, found.diagnosis.header, *found.diagnosis.further.values()]
+    return [found.acceptability, found.diagnosis.note, *found.diagnosis.tables.values()]
 
 
 def _explained(battles: Battles, interval: str) -> Answer:
     board = rank(battles, baseline=BASE, interval=interval, **DRAWN)
-    return [explain(board, battles, "ada"), listing(board, battles), match_effects(battles, fit(battles, baseline=BASE))]
+    return [explain(board, battles, "ada"), listing(board, battles), match_effects(fit(battles, baseline=BASE))]
 
 
 ANALYTIC: dict[str, Callable[[Battles], Answer]] = {
     "fit": lambda b: _fitted(fit(b, baseline=BASE)),
-    "fit by the twin": lambda b: _fitted(fit(b, baseline=BASE, solver="reference")),
+    "fit by the twin": _fitted_by_the_twin,
     "rank, sandwich": partial(_ranked, interval="sandwich"),
     "rank, sandwich with a prior": partial(_ranked, interval="sandwich", prior_ties=1),
     "rank, sandwich by clusters": partial(_ranked, interval="sandwich", cluster=True),
@@ -189,7 +199,7 @@ ANALYTIC: dict[str, Callable[[Battles], Answer]] = {
     "fit_contextual": _contextual,
     "fit_contextual by clusters": partial(_contextual, cluster=True),
     "goodness_of_fit": lambda b: _fitness(b, fit(b)),
-    "goodness_of_fit of ties": lambda b: _fitness(b, fit_ties(b, prior_ties=1)),
+    "goodness_of_fit of ties": lambda b: _fitness(b, tied(b, prior_ties=1)),
     "cycle_report": lambda b: [cycle_report(b).triads, cycle_report(b).cyclic],
     "Newman": lambda b: [alternative_scores(b, "newman", baseline=BASE).table],
     "PageRank": lambda b: [alternative_scores(b, "pagerank", baseline=BASE).table],
@@ -219,8 +229,8 @@ DRAWING: dict[str, Callable[[Battles], Answer]] = {
     "fit_ties, BCa": partial(_tied, interval="bca"),
     "fit_contextual, percentile by clusters": partial(_contextual, interval="percentile", cluster=True),
     "ScheduleState, next_pairs": _planned,
-    "rank_with, further_of": lambda b: [
-        rank_with(b, Choice(covariates=("length",)), baseline=BASE, **DRAWN).table,
+    "rank at equal covariates, further_of": lambda b: [
+        rank(b, covariates=["length"], baseline=BASE, **DRAWN).table,
         *_further(b),
     ],
 }
@@ -324,7 +334,7 @@ def test_a_wrong_row_after_rows_of_weight_0_is_named_by_its_own_number():
 
 
 BOUND = ["rank", "model", "rating", "ci_low", "ci_high", "replicates_used"]
-GAPS = ["model_a", "model_b", "difference", "ci_low", "ci_high", "std_error", "p_value"]
+GAPS = ["model_a", "model_b", "difference", "ci_low", "ci_high", "standard_error", "p_value"]
 
 
 def leagues_apart(seed: int) -> tuple[pl.DataFrame, list[tuple[str, ...]]]:
@@ -408,7 +418,7 @@ def test_the_order_of_rows_changes_nothing(name: str):
     assert_same(EVERY[name](built(shuffled)), EVERY[name](built(frame)), tolerance=1e-7)
 
 
-OF_SIDES = {name for name in EVERY if "contextual" in name or "rank_with" in name}
+OF_SIDES = {name for name in EVERY if "contextual" in name or "covariates" in name}
 """Covariates speak for model_a."""
 
 
@@ -516,8 +526,8 @@ WITH_THREADS: dict[str, Callable[..., Answer]] = {
     "differences": _of_battles(differences, **DRAWN),
     "contributions": _of_battles(contributions),
     "explain": _of_battles(_explain),
-    "fit_ties": _of_battles(fit_ties, interval="percentile", prior_ties=1, **DRAWN),
-    "fit_contextual": _of_battles(fit_contextual, covariates=["length"], interval="percentile", **DRAWN),
+    "rank, with ties": _of_battles(rank, ties="davidson", interval="percentile", prior_ties=1, **DRAWN),
+    "rank, at equal covariates": _of_battles(rank, covariates=["length"], interval="percentile", **DRAWN),
     "online_elo": _of_battles(online_elo, orders=20),
     "compare_all": _of_scores,
 }
@@ -541,11 +551,13 @@ def test_a_number_of_threads_that_cannot_be_is_refused(name: str, number: object
 def test_the_command_hands_threads_on(option: str, tmp_path, monkeypatch: pytest.MonkeyPatch):
     from click.testing import CliRunner
 
-    from salon_ranking import explanation, model_differences, prompt_contributions
     from salon_ranking.cli import rank as command
+    from salon_ranking.leaderboard import contributions as of_prompts
+    from salon_ranking.leaderboard import differences as of_models
+    from salon_ranking.leaderboard import explanation
 
     asked = []
-    for module, name in ((model_differences, "differences"), (prompt_contributions, "contributions"), (explanation, "explain")):
+    for module, name in ((of_models, "differences"), (of_prompts, "contributions"), (explanation, "explain")):
         real = getattr(module, name)
 
         def spy(*given: object, real: Callable[..., object] = real, **options: object) -> object:
@@ -565,16 +577,16 @@ def test_the_command_hands_threads_on(option: str, tmp_path, monkeypatch: pytest
 
 
 COVERED = {
-    *("fit", "rank", "rank_by", "groups_of", "differences", "contributions", "explain", "listing", "match_effects", "compare"),
+    *("fit", "rank", "rank_by", "groups_of", "differences", "contributions", "explain", "listing", "compare"),
     "compare_votes",
-    *("fit_ties", "fit_contextual", "goodness_of_fit", "cycle_report", "alternative_scores", "win_rates", "acceptability"),
+    *("goodness_of_fit", "cycle_report", "alternative_scores", "win_rates", "acceptability"),
     *("settle_both_bad", "dimension_weights", "next_pairs", "convergence", "head_to_head"),
 }
 WITHOUT_WEIGHTS = {"online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify"}
 """They take votes and refuse weights, or know none."""
 ROOMS: tuple[ModuleType, ...] = (
-    *(salon_ranking, pairwise, mos, scheduling, raters, agreement),
-    *(import_module(f"salon_ranking.{name}") for name in ("convergence", "head_to_head")),
+    *(salon_ranking, mos, scheduling, raters, agreement),
+    *(import_module(f"salon_ranking.diagnostics.{name}") for name in ("convergence", "head_to_head")),
 )
 
 
@@ -584,7 +596,9 @@ def test_no_public_function_of_battles_and_no_option_for_threads_is_missing_from
     parameters = {name: set(inspect.signature(function).parameters) for name, function in functions.items()}
     of_battles = {name for name, given in parameters.items() if given & {"battles", "votes", "state", "board", "boards"}}
     assert of_battles == COVERED | WITHOUT_WEIGHTS
-    assert {name for name, given in parameters.items() if "threads" in given} | {"rank_by"} == set(WITH_THREADS)
+    assert {name for name, given in parameters.items() if "threads" in given} | {"rank_by"} == {
+        name.split(",")[0] for name in WITH_THREADS
+    }
     with pytest.raises(BattleError, match="cannot weigh"):
         online_elo(built(league(1)))
     report = check_raters(Votes.from_frame(league(1)))

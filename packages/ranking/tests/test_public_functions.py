@@ -26,8 +26,12 @@ from salon_ranking.raters import Votes, check_raters
 from salon_ranking.scheduling import ScheduleState, Shelf
 from salon_taxonomy.errors import SalonError
 
-MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "mos", "pairwise", "raters", "scheduling"))]
-MODULES += ["salon_ranking.head_to_head", "salon_ranking.convergence", "salon_ranking.scheduling.planning"]
+MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "mos", "raters", "scheduling"))]
+MODULES += [
+    "salon_ranking.diagnostics.head_to_head",
+    "salon_ranking.diagnostics.convergence",
+    "salon_ranking.scheduling.planning",
+]
 VOTES = pl.DataFrame(
     {
         "battle_id": [f"b{number}" for number in range(24)],
@@ -75,7 +79,6 @@ def calls() -> dict[str, dict[str, Any]]:
     board = rank(battles, replicates=20)
     scores = np.random.default_rng(0).normal(size=(30, 2))
     few = {"replicates": 20}
-    ties = salon_ranking.fit_ties(battles)
     labels = [1, 2, 1, 2, 2, 1, 3, 3]
     x = np.random.default_rng(1).normal(size=(40, 2))
     y = (x[:, 0] + np.random.default_rng(2).normal(size=40) > 0).astype(float)
@@ -123,13 +126,13 @@ def calls() -> dict[str, dict[str, Any]]:
         "Covariate.parse": {"text": "length"},
         "Leaderboard.records": {"self": board},
         "RaterPolicy": {},
+        "Ratings.chances": {"self": salon_ranking.fit(battles), "model": "x", "opponent": "y"},
         "Ratings.win_probability": {"self": salon_ranking.fit(battles), "model": "x", "opponent": "y"},
         "ScheduleState.of": {"battles": battles},
         "Shelf.among": {"self": shelf, "models": ["x"]},
         "Shelf.from_frame": {"frame": GENERATIONS},
         "Shelf.full": {"models": ["x", "y"], "prompts": ["p", "q"]},
         "Terms.columns": {"self": Terms(("a", "b"), True), "level": x, "change": x},
-        "TieRatings.chances": {"self": ties, "model": "x", "opponent": "y"},
         "Votes.from_frame": {"frame": VOTES},
         "Votes.lacks": {"self": votes},
         "Votes.read": {"path": path},
@@ -159,8 +162,6 @@ def calls() -> dict[str, dict[str, Any]]:
         "explain": {"board": board, "battles": battles, "model": "x"},
         "exclude_flagged": {"battles": VOTES, "report": report},
         "fit": {"battles": battles},
-        "fit_contextual": {"battles": battles, "covariates": ["mode"], **few},
-        "fit_ties": {"battles": battles, **few},
         "fleiss_counts": {"frame": CODES, "thing": "p", "label": "who"},
         "goodness_of_fit": {"battles": battles, "ratings": salon_ranking.fit(battles)},
         "groups_of": {"battles": battles, "column": "mode"},

@@ -7,12 +7,15 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ranked import critical_value, plain
+from twins import reference_uncertainty
 
-from salon_ranking import Battles, OptionError, _core, fit, rank, reference_uncertainty
-from salon_ranking.sandwich import covariance, inverse_information, two_way
-from salon_ranking.spread import Spread, rank_intervals
-from salon_ranking.spread import certain as simultaneous
-from salon_ranking.two_way import FLOOR, TwoWay
+from salon_ranking import Battles, OptionError, _core, fit, rank
+from salon_ranking.uncertainty.sandwich import covariance, inverse_curvature, two_way
+from salon_ranking.uncertainty.simultaneous import certain as simultaneous
+from salon_ranking.uncertainty.simultaneous import rank_intervals
+from salon_ranking.uncertainty.two_way import FLOOR, TwoWay
+from salon_ranking.uncertainty.uncertainty import Uncertainty
 
 MODELS = 5
 BOTH = ("prompt", "rater")
@@ -34,15 +37,15 @@ def league(battles: int = 1_500, seed: int = 0, prompts: int = 60, raters: int =
 
 def parts(battles: Battles) -> tuple[np.ndarray, TwoWay]:
     theta = fit(battles).log_strengths
-    return theta, two_way(battles.cells, theta, 0.0)
+    return theta, two_way(plain(battles.cells, clustered=True), theta)
 
 
 def test_the_two_way_covariance_is_the_twins_sum_over_pairs_of_battles():
     battles = Battles.from_frame(league(), cluster_by=BOTH)
     theta = fit(battles).log_strengths
-    bread = inverse_information(battles.cells, theta, 0.0)
+    bread = inverse_curvature(plain(battles.cells).at(theta), theta, 0.0)
     expected = reference_uncertainty.two_way_covariance(battles.cells, theta, bread)
-    assert covariance(battles.cells, theta, 0.0, True) == pytest.approx(expected, abs=1e-10)
+    assert covariance(plain(battles.cells, clustered=True), theta) == pytest.approx(expected, abs=1e-10)
 
 
 def test_pigeonhole_draws_vary_as_the_theory_says_and_carried_over_as_they_should():
@@ -103,9 +106,11 @@ def test_largest_gaps_are_those_of_the_twin(seed: int, models: int, with_nan: bo
 def test_stepping_down_only_adds_certain_pairs_and_contradicts_nothing(estimate: list[float], seed: int):
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(len(estimate), len(estimate)))
-    spread = Spread(np.arange(len(estimate)), 0, np.array(estimate), covariance=0.05 * root @ root.T + 0.01 * np.eye(len(root)))
+    spread = Uncertainty(
+        np.arange(len(estimate)), 0, np.array(estimate), covariance=0.05 * root @ root.T + 0.01 * np.eye(len(root))
+    )
     one_step = spread.estimate[:, None] - spread.estimate[None, :] > (
-        spread.critical_value(0.95, 400, seed) * spread.difference_errors()
+        critical_value(spread, 0.95, 400, seed) * spread.difference_errors()
     )
     np.fill_diagonal(one_step, False)
     (certain,) = simultaneous([spread], 0.95, 400, seed)
@@ -117,16 +122,16 @@ def test_stepping_down_only_adds_certain_pairs_and_contradicts_nothing(estimate:
 
 def test_stepping_down_finds_more_where_most_pairs_are_settled():
     apart = np.array([9.0, 6.0, 3.0, 0.372, 0.0])
-    spread = Spread(np.arange(5), 4, apart, covariance=0.01 * np.eye(5))
+    spread = Uncertainty(np.arange(5), 4, apart, covariance=0.01 * np.eye(5))
     gap = 0.372 / spread.difference_errors()[3, 4]
-    assert 2.6 < gap < spread.critical_value(0.95, 4000, 0)
+    assert 2.6 < gap < critical_value(spread, 0.95, 4000, 0)
     (certain,) = simultaneous([spread], 0.95, 4000, 0)
     assert certain[3, 4]
     assert not np.tril(certain).any()
 
 
 def test_nothing_is_certain_when_nothing_is_known():
-    spread = Spread(np.arange(3), 0, np.array([5.0, 0.0, -5.0]), replicates=np.empty((0, 3)))
+    spread = Uncertainty(np.arange(3), 0, np.array([5.0, 0.0, -5.0]), replicates=np.empty((0, 3)))
     assert not simultaneous([spread], 0.95, 10, 0)[0].any()
     assert [ends.tolist() for ends in rank_intervals([spread], 0.95, 10, 0)[0]] == [[1, 1, 1], [3, 3, 3]]
 
@@ -136,16 +141,16 @@ def test_few_clusters_make_intervals_wider_by_students_t(interval: str):
     frame = league(1_000, spread=0.0).with_columns(prompt=pl.int_range(pl.len()) % 6)
     battles = Battles.from_frame(frame, cluster_by="prompt")
     theta = fit(battles).log_strengths
-    matrix = covariance(battles.cells, theta, 0.0, True)
-    wide = Spread(np.arange(5), 4, theta, covariance=matrix, degrees=5.0)
-    normal = Spread(np.arange(5), 4, theta, covariance=matrix)
+    matrix = covariance(plain(battles.cells, clustered=True), theta)
+    wide = Uncertainty(np.arange(5), 4, theta, covariance=matrix, degrees=5.0)
+    normal = Uncertainty(np.arange(5), 4, theta, covariance=matrix)
     ratio = (wide.interval(0.95)[1] - theta + theta[4])[:4] / (normal.interval(0.95)[1] - theta + theta[4])[:4]
     assert ratio == pytest.approx(np.full(4, 2.5706 / 1.95996), rel=1e-4)
     table = rank(battles, interval=interval, cluster=True, replicates=2000, baseline="m4").table.sort("model").head(4)
     width = (table["ci_high"] - table["ci_low"]).to_numpy()
     expected = 400 / math.log(10) * 2 * (wide.interval(0.95)[1] - theta + theta[4])[:4]
     assert width == pytest.approx(expected, rel=0.35)
-    assert wide.critical_value(0.95, 2000, 0) > normal.critical_value(0.95, 2000, 0)
+    assert critical_value(wide, 0.95, 2000, 0) > critical_value(normal, 0.95, 2000, 0)
     assert wide.p_values(np.array([2.0]))[0] > normal.p_values(np.array([2.0]))[0]
 
 
@@ -155,8 +160,8 @@ def test_with_a_prior_and_one_battle_the_sandwich_is_about_the_posterior():
     battles = Battles.from_frame(pl.concat([rest, one]))
     theta = fit(battles, prior_ties=1).log_strengths
     number = battles.models.index("new")
-    posterior = inverse_information(battles.cells, theta, 1.0)
-    assert covariance(battles.cells, theta, 1.0, False)[number, number] == pytest.approx(posterior[number, number], rel=0.3)
+    posterior = inverse_curvature(plain(battles.cells).at(theta), theta, 1.0)
+    assert covariance(plain(battles.cells, 1.0), theta)[number, number] == pytest.approx(posterior[number, number], rel=0.3)
     row = rank(battles, interval="sandwich", prior_ties=1).table.row(by_predicate=pl.col("model") == "new", named=True)
     assert row["ci_high"] - row["ci_low"] > 800  # without the prior's share it would be some 500
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_ranking.student import two_sided_quantile, two_sided_tail
+from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail
 
 stats = pytest.importorskip("scipy.stats")
 

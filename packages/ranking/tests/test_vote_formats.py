@@ -6,8 +6,9 @@ import click
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from ranked import contextual, tied
 
-from salon_ranking import BattleError, Battles, OptionError, differences, fit_contextual, fit_ties, online_elo, rank, rank_by
+from salon_ranking import BattleError, Battles, OptionError, differences, online_elo, rank, rank_by
 from salon_ranking.raters import Votes
 from salon_ranking.vote_formats import VOTE_FORMATS, VoteFormat
 from salon_taxonomy.cli import main
@@ -27,8 +28,8 @@ WITH_ANCHORS = pl.concat([VOTES.with_columns(is_anchor=False), ANCHORS.with_colu
 RANKINGS = {
     "rank": lambda battles: rank(battles, replicates=20),
     "rank_by": lambda battles: rank_by(battles, "scenario", replicates=20)[0],
-    "ties": lambda battles: fit_ties(battles),
-    "contextual": lambda battles: fit_contextual(battles, ["length"]),
+    "ties": lambda battles: tied(battles),
+    "contextual": lambda battles: contextual(battles, ["length"]),
     "elo": online_elo,
 }
 
@@ -90,8 +91,8 @@ def test_declared_clusters_are_used_until_they_are_turned_off() -> None:
     for make in (
         lambda battles, **how: rank(battles, replicates=50, **how),
         lambda battles, **how: differences(battles, replicates=50, **how),
-        lambda battles, **how: fit_ties(battles, **how),
-        lambda battles, **how: fit_contextual(battles, ["length"], **how),
+        lambda battles, **how: tied(battles, **how),
+        lambda battles, **how: contextual(battles, ["length"], **how),
     ):
         assert make(declared).table.equals(make(declared, cluster=True).table)
         assert make(declared, cluster=False).table.equals(make(plain).table)

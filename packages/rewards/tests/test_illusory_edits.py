@@ -14,26 +14,44 @@ from salon_taxonomy.testing import HOSTILE_REPLIES
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "illusory_instructions.jsonl").read_text().splitlines()]
 
 
-GROUPS = ("plain", "wording", "language")
+GROUPS = ("plain", "wording", "written", "disguised", "language")
 
 
-def counts(group: str, split: str) -> tuple[int, int, int, int]:
-    """True positives, false positives, false negatives, true negatives."""
-    rows = [row for row in ROWS if row["split"] == split and (row["kind"] if row["kind"] in GROUPS else "language") == group]
-    found = [(row["illusory"], illusory(row["text"]) is not None) for row in rows]
-    return tuple(found.count(pair) for pair in ((True, True), (False, True), (True, False), (False, False)))
+def group_of(kind: str) -> str:
+    if kind in ("homoglyph", "zero-width"):
+        return "disguised"
+    return kind if kind in GROUPS else "language"
 
 
-def test_the_labelled_set_is_split_by_a_hash_of_the_text_and_has_no_instruction_twice() -> None:
-    assert len(ROWS) == len({row["text"] for row in ROWS}) == 336
+def counts(split: str) -> dict[str, tuple[int, ...]]:
+    """True positives, false positives, false negatives, true negatives of each group."""
+    found: dict[str, list[tuple[bool, bool]]] = {}
     for row in ROWS:
+        if row["split"] == split:
+            found.setdefault(group_of(row["kind"]), []).append((row["illusory"], illusory(row["text"]) is not None))
+    pairs = ((True, True), (False, True), (True, False), (False, False))
+    return {group: tuple(found[group].count(pair) for pair in pairs) for group in GROUPS if group in found}
+
+
+def test_the_first_set_is_split_by_a_hash_of_the_text_and_no_instruction_occurs_twice() -> None:
+    assert len(ROWS) == len({row["text"] for row in ROWS}) == 638
+    first = [row for row in ROWS if not row["split"].endswith(" 2")]
+    assert len(first) == 336
+    for row in first:
         odd = int(hashlib.sha256(row["text"].encode()).hexdigest(), 16) % 2
         assert row["split"] == ("development" if odd else "held-out")
 
 
 def test_the_counts_are_those_that_the_docs_print() -> None:
-    assert [counts(group, "development") for group in GROUPS] == [(48, 0, 0, 44), (23, 0, 0, 16), (31, 0, 0, 24)]
-    assert [counts(group, "held-out") for group in GROUPS] == [(35, 0, 1, 40), (12, 0, 1, 8), (23, 0, 0, 30)]
+    assert counts("development") == {"plain": (48, 0, 0, 44), "wording": (23, 0, 0, 16), "language": (31, 0, 0, 24)}
+    assert counts("held-out") == {"plain": (35, 0, 1, 40), "wording": (12, 0, 1, 8), "language": (23, 0, 0, 30)}
+    assert counts("development 2") == {"plain": (22, 0, 0, 0), "written": (0, 0, 0, 45), "language": (11, 0, 0, 22)}
+    assert counts("held-out 2") == {
+        "plain": (32, 4, 3, 11),
+        "written": (0, 6, 0, 44),
+        "disguised": (7, 0, 0, 7),
+        "language": (37, 2, 0, 49),
+    }
 
 
 def disguised(text: str, name: str) -> str:
@@ -65,7 +83,7 @@ DISGUISES = {
 @pytest.mark.parametrize("name", DISGUISES)
 def test_a_disguise_changes_no_finding(name: str) -> None:
     """Every English instruction, rewriting or not, is read alike in every spelling that looks alike."""
-    rows = [row["text"] for row in ROWS if row["kind"] in ("plain", "wording")]
+    rows = [row["text"] for row in ROWS if row["kind"] in ("plain", "wording", "written")]
     assert [text for text in rows if (illusory(disguised(text, name)) is None) is not (illusory(text) is None)] == []
 
 
@@ -98,6 +116,8 @@ def test_a_finding_names_its_rule(text: str, rule: str) -> None:
     [
         "Replace the plates with bowls, as the prompt asks.",
         "Change the text on the sign to OPEN.",
+        "Remove the text from the image.",
+        "Change the text to OPEN.",
         "Show a command prompt on the screen.",
         'Write "change the prompt" on the wall.',
     ],

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from salon_store import DamagedPartError, JournalInUseError, ResultStore, RowError, StoreError
+from salon_store import DamagedFileError, JournalInUseError, ResultStore, RowError, StoreError
 from salon_store.journal import _line, read_journal
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Rating
@@ -225,7 +225,7 @@ def test_acknowledgements_may_be_batched(store: ResultStore, monkeypatch: pytest
 
 
 def test_a_journal_waits_while_its_table_has_a_damaged_part(store: ResultStore, abandoned: Callable[..., Path]) -> None:
-    part = store.append("prompts", prompts(3, 50), run_id="r").part
+    part = store.append("prompts", prompts(3, 50), run_id="r").file
     path = abandoned(2)
     file = store.path / "prompts" / str(part)
     whole = file.read_bytes()
@@ -234,7 +234,7 @@ def test_a_journal_waits_while_its_table_has_a_damaged_part(store: ResultStore, 
     reopened = ResultStore.open(store.path)
     assert reopened.recovered == ()
     assert reopened.journals_waiting() == (path,)
-    with pytest.raises(DamagedPartError):
+    with pytest.raises(DamagedFileError):
         reopened.append("prompts", prompts(1, 90), run_id="r")
     file.write_bytes(whole)
     assert [folded.rows_written for folded in ResultStore.open(store.path).recovered] == [2]

@@ -14,7 +14,6 @@ from salon_store import ResultStore
 
 APPENDS_AND_COMPACTS = """
 import sys
-from datetime import timedelta
 import polars as pl
 from salon_store import ResultStore
 store = ResultStore.open(sys.argv[1])
@@ -28,7 +27,7 @@ while True:
     print(batch, flush=True)
     batch += 1
     if batch % 3 == 0:
-        store.compact(remove_after=timedelta(0))
+        store.compact()
 """
 
 JOURNALS = """

@@ -1,6 +1,7 @@
-"""A store of an older version is opened and read; its rows are brought up to date once."""
+"""A store of directories of parts (layouts 1 to 5) becomes one of Delta tables, once, whatever kills it."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,149 +9,167 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+from deltalake import DeltaTable
 
-from salon_store import NotAStoreError, ResultStore
-from salon_store.checksums import note_removed
-from salon_store.migrations import MIGRATIONS, Migration
-from salon_store.parts import publish_part
+from salon_store import DamagedTableError, NotAStoreError, ResultStore
+from salon_store.checks import checked
 from salon_store.schemas import SCHEMAS
+from salon_taxonomy.digest import file_sha256
 
 Battles = Callable[..., pl.DataFrame]
+CALL = {
+    "call_id": "c",
+    "run_id": "r",
+    "judge": "j",
+    "judge_version": "1",
+    "request_sha256": "0" * 64,
+    "attempt": 1,
+    "status": "ok",
+}
 
 
-def spelled_anew(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.with_columns(winner=pl.col("winner").replace("draw", "tie"))
-
-
-FIRST = Migration(1, "first-tables", "the tables as they were once")
-ADDS_A_COLUMN = Migration(2, "battles-have-suites", "battles gain a column: suite")
-CHANGES_VALUES = Migration(3, "draws-are-ties", "the outcome 'draw' is called 'tie'", {"battles": spelled_anew})
+def write_part(directory: Path, name: str, rows: pl.DataFrame, *, supersedes: tuple[str, ...] = ()) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    footer = {"salon.schema_version": "4", "salon.supersedes": json.dumps(supersedes)}
+    rows.write_parquet(directory / name, metadata=footer)
+    size = (directory / name).stat().st_size
+    with (directory / "checksums.jsonl").open("a") as file:
+        for state in ("written", "standing"):
+            entry = {"part": name, "sha256": file_sha256(directory / name), "bytes": size, "state": state}
+            file.write(json.dumps(entry) + "\n")
 
 
 @pytest.fixture
 def old(tmp_path: Path, battles: Battles) -> Path:
-    """A store of version 1, from before battles had a suite, when a tie was a draw."""
-    store = ResultStore.open(tmp_path / "old", migrations=(FIRST,))
-    store.append("battles", battles(2, "x"), run_id="r")
-    directory = store.path / "battles"
-    rows = store.read("battles").collect().drop("suite").with_columns(winner=pl.lit("draw"))
-    for part in directory.glob("*.parquet"):
-        note_removed(directory, [part.name])
-        part.unlink()
-    publish_part(rows, directory, "r", version=1)
-    publish_part(rows.with_columns(pl.col("battle_id") + "y"), directory, "r", version=1)
-    return store.path
+    """A store of layout 4: two runs, a compaction whose parts are still there, a table of layout 1, columns that came later."""
+    root = tmp_path / "old"
+    rows = checked(battles(6, "b"), SCHEMAS["battles"])
+    write_part(root / "battles", "mon%20day-1.parquet", rows[:2].drop("plan_rule", "plan_stream"))
+    write_part(root / "battles", "tuesday-2.parquet", rows[2:4])
+    write_part(root / "battles", "tuesday-3.parquet", rows[4:])
+    write_part(root / "battles", "+compacted-4.parquet", rows[2:], supersedes=("tuesday-2.parquet", "tuesday-3.parquet"))
+    calls = checked(pl.DataFrame([CALL]), SCHEMAS["judge_calls"])
+    write_part(root / "judge_calls", "r-1.parquet", calls.drop("cached", "case_id", "generation_id", "step", "finish"))
+    content = {"format": "salon-store", "schema_version": 4, "made_with": 3, "migrations": [], "tables": list(SCHEMAS)}
+    (root / "store.json").write_text(json.dumps(content))
+    return root
 
 
-def test_steps_have_ascending_versions_and_names_of_their_own() -> None:
-    assert [step.version for step in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
-    assert len({step.name for step in MIGRATIONS}) == len(MIGRATIONS)
+def contents(store: ResultStore) -> tuple[object, ...]:
+    battles = store.read("battles").collect()
+    calls = store.read("judge_calls").collect()
+    return (
+        battles["battle_id"].to_list(),
+        battles["plan_rule"].null_count(),
+        calls["cached"].to_list(),
+        calls["step"].to_list(),
+    )
 
 
-def test_a_new_store_notes_the_steps_it_begins_with(tmp_path: Path) -> None:
-    store = ResultStore.open(tmp_path / "new")
-    assert store.schema_version == MIGRATIONS[-1].version
-    assert json.loads((store.path / "store.json").read_text())["migrations"] == [step.name for step in MIGRATIONS]
+WANTED = ([f"b{number}" for number in range(6)], 6, [False], [None])
 
 
-def test_a_column_that_old_parts_lack_is_null(old: Path, battles: Battles) -> None:
-    store = ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN))
-    assert store.schema_version == 2
-    store.append("battles", battles(1, "new").with_columns(suite=pl.lit("arena")), run_id="r")
-    assert store.read("battles").collect()["suite"].to_list() == [None] * 4 + ["arena"]
-    assert store.sql("SELECT suite, count(*) AS n FROM battles GROUP BY suite ORDER BY n").rows() == [("arena", 1), (None, 4)]
+def test_a_store_of_parts_is_migrated_once_and_its_rows_are_the_same(old: Path, battles: Battles) -> None:
+    with pytest.raises(NotAStoreError, match="must be brought to 6"):
+        ResultStore.open(old, read_only=True)
+    store = ResultStore.open(old)
+    assert contents(store) == WANTED
+    assert store.sql("SELECT count(*) AS n, count(plan_rule) AS p FROM battles").rows() == [(6, 0)]
     with duckdb.connect(str(old / "catalog.duckdb"), read_only=True) as connection:
-        assert connection.execute("SELECT count(*), count(suite) FROM battles").fetchall() == [(5, 1)]
-
-
-def test_a_step_that_only_adds_columns_may_be_read_without_writing(old: Path) -> None:
-    before = (old / "store.json").read_bytes()
-    reader = ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN), read_only=True)
-    assert reader.read("battles").collect()["suite"].to_list() == [None] * 4
-    assert reader.sql("SELECT count(suite) AS n FROM battles")["n"].item() == 0
-    assert (old / "store.json").read_bytes() == before
-
-
-def test_a_step_that_changes_values_rewrites_the_parts_once(old: Path) -> None:
-    steps = (FIRST, ADDS_A_COLUMN, CHANGES_VALUES)
-    with pytest.raises(NotAStoreError, match="must be brought to 3"):
-        ResultStore.open(old, migrations=steps, read_only=True)
-    store = ResultStore.open(old, migrations=steps)
-    assert store.read("battles").collect()["winner"].to_list() == ["tie"] * 4
-    files = sorted(path.name for path in (old / "battles").glob("*.parquet"))
-    assert ResultStore.open(old, migrations=steps).schema_version == 3
-    assert sorted(path.name for path in (old / "battles").glob("*.parquet")) == files
-    note = json.loads((old / "store.json").read_text())
-    assert (note["schema_version"], note["made_with"]) == (3, 1)
-    assert note["migrations"] == ["first-tables", "battles-have-suites", "draws-are-ties"]
+        assert connection.execute("SELECT count(*), count(plan_rule) FROM battles").fetchall() == [(6, 0)]
+    assert store.verify().sound
+    left = sorted(path.name.split("-")[1] for path in (old / "battles").glob("*.parquet"))
+    assert len(left) == 2
+    assert not list(old.glob("*/checksums.jsonl"))
+    versions = [change.version for change in store.history()]
+    assert [change.version for change in ResultStore.open(old).history()] == versions
+    assert store.append("battles", battles(3, "b"), run_id="r", on_duplicate="skip").rows_skipped == 3
+    store.append("battles", battles(1, "new").with_columns(plan_rule=pl.lit("x")), run_id="r")
+    store.compact()
+    assert contents(ResultStore.open(old, read_only=True))[:2] == ([*WANTED[0], "new0"], 6)
     assert store.verify().sound
 
 
-def test_an_interrupted_rewrite_is_taken_up_again(old: Path) -> None:
-    calls = []
-
-    def fails_at_the_second_part(rows: pl.DataFrame) -> pl.DataFrame:
-        calls.append(rows.height)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return spelled_anew(rows)
-
-    broken = Migration(3, "draws-are-ties", "", {"battles": fails_at_the_second_part})
-    with pytest.raises(KeyboardInterrupt):
-        ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN, broken))
-    store = ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN, broken))
-    assert store.read("battles").collect()["winner"].to_list() == ["tie"] * 4
-    assert calls == [2, 2, 2]
+class Killed(BaseException):
+    """The process dies here."""
 
 
-def test_a_store_of_a_newer_version_is_refused(old: Path) -> None:
-    ResultStore.open(old, migrations=(FIRST, ADDS_A_COLUMN))
-    with pytest.raises(NotAStoreError, match="schema version 2, this Salon knows versions up to 1"):
-        ResultStore.open(old, migrations=(FIRST,))
-
-
-BEFORE_FLAGS = MIGRATIONS[: [step.name for step in MIGRATIONS].index("rater-flags")]
-
-
-def test_a_store_of_before_rater_flags_is_read_as_it_is_and_gains_them_when_it_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "first"
-    store = ResultStore.open(path, migrations=BEFORE_FLAGS)
-    line = {"leaderboard_id": "l", "board": "b", "model": "m", "rank": 1, "rating": 1.0, "matches": 3.0, "win_rate": 0.5}
-    rows = pl.DataFrame({**line, "solver": "s"})
-    store.append("leaderboards", rows, run_id="r")
-    (part,) = (path / "leaderboards").glob("*.parquet")
-    old = pl.read_parquet(part).drop("excluded_by")
-    note_removed(path / "leaderboards", [part.name])
-    part.unlink()
-    publish_part(old, path / "leaderboards", "r", version=BEFORE_FLAGS[-1].version)
-    shutil.rmtree(path / "rater_flags")
-    note = json.loads((path / "store.json").read_text())
-    note.pop("tables")
-    (path / "store.json").write_text(json.dumps(note))
-
-    reader = ResultStore.open(path, read_only=True)
-    assert reader.read("leaderboards").collect()["excluded_by"].to_list() == [None]
-    assert reader.read("rater_flags").collect().height == 0
-    assert reader.sql("SELECT count(*) AS n FROM rater_flags")["n"].item() == 0
-    assert {info.table: info.rows for info in reader.tables()}["rater_flags"] == 0
-
-    written = ResultStore.open(path)
-    flag = pl.DataFrame({"report_id": "x", "rater_id": "ann", "reason": "too_fast", "battles": 3})
-    assert written.append("rater_flags", flag, run_id="r").rows_written == 1
-    assert written.verify().sound
-
-
-def test_the_catalog_is_made_anew_when_the_tables_change_and_no_part_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_migration_that_is_killed_at_any_point_is_continued(
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "first"
-    older = {name: schema for name, schema in SCHEMAS.items() if name != "rater_flags"}
+    step = 0
+    while True:
+        step += 1
+        shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+        shutil.copytree(old, tmp_path / "copy")
+        count = 0
+
+        def counted(original: Callable[..., object]) -> Callable[..., object]:
+            def touching(*arguments: object, **options: object) -> object:
+                nonlocal count
+                count += 1
+                if count == step:  # noqa: B023
+                    raise Killed
+                return original(*arguments, **options)
+
+            return touching
+
+        with monkeypatch.context() as patch:
+            for name in ("link", "utime"):
+                patch.setattr(os, name, counted(getattr(os, name)))
+            for name in ("replace", "unlink"):
+                patch.setattr(Path, name, counted(getattr(Path, name)))
+            for name in ("create_write_transaction", "create"):
+                patch.setattr(DeltaTable, name, counted(getattr(DeltaTable, name)))
+            try:
+                ResultStore.open(tmp_path / "copy")
+            except Killed:
+                pass
+            else:
+                break
+        store = ResultStore.open(tmp_path / "copy")
+        assert contents(store) == WANTED
+        assert store.verify().sound
+        assert not list((tmp_path / "copy").glob("*/checksums.jsonl"))
+    assert step > 20
+
+
+@pytest.mark.parametrize("damage", ["missing", "altered", "foreign", "record"])
+def test_a_damaged_store_keeps_its_layout(old: Path, damage: str) -> None:
+    part = old / "battles" / "mon%20day-1.parquet"
+    if damage == "missing":
+        part.unlink()
+    elif damage == "altered":
+        part.write_bytes(part.read_bytes()[:-1] + b"x")
+    elif damage == "foreign":
+        part = shutil.copy(part, old / "battles" / "x-9.parquet")
+    else:
+        part = old / "battles" / "checksums.jsonl"
+        part.write_text("garbage\n")
+    with pytest.raises(DamagedTableError, match=part.name):
+        ResultStore.open(old)
+    assert json.loads((old / "store.json").read_text())["schema_version"] == 4
+
+
+def test_a_table_gains_the_columns_that_its_record_gained(
+    tmp_path: Path, battles: Battles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store"
     with monkeypatch.context() as before:
-        before.setattr("salon_store.catalog.SCHEMAS", older)
-        before.setattr("salon_store.views.SCHEMAS", older)
-        ResultStore.open(path, migrations=BEFORE_FLAGS)
-    with duckdb.connect(str(path / "catalog.duckdb"), read_only=True) as connection:
-        assert ("rater_flags",) not in connection.execute("SHOW TABLES").fetchall()
-    ResultStore.open(path)
-    with duckdb.connect(str(path / "catalog.duckdb"), read_only=True) as connection:
-        assert connection.execute("SELECT count(*) FROM rater_flags").fetchall() == [(0,)]
+        columns = SCHEMAS["battles"].columns
+        scenario = columns.pop("scenario")
+        before.setattr("salon_store.store.columns_digest", lambda: "older")
+        try:
+            ResultStore.open(path).append("battles", battles(2), run_id="r")
+        finally:
+            rest = {name: columns.pop(name) for name in list(columns)[list(columns).index("labels") :]}
+            columns.update({"scenario": scenario} | rest)
+    assert list(SCHEMAS["battles"].columns)[8:10] == ["scenario", "labels"]
+    assert ResultStore.open(path, read_only=True).sql("FROM battles")["scenario"].to_list() == [None, None]
+    store = ResultStore.open(path)
+    store.append("battles", battles(1, "new").with_columns(scenario=pl.lit("people")), run_id="r")
+    assert store.read("battles").collect()["scenario"].to_list() == [None, None, "people"]
+    assert store.sql("SELECT scenario FROM battles")["scenario"].to_list() == [None, None, "people"]
+    store.compact()
+    assert DeltaTable(path / "battles").schema().fields[-1].name == "scenario"
+    assert store.verify().sound

@@ -1,16 +1,16 @@
 """SQL reads the tables, and can do nothing else whatever it says."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_store import DamagedPartError, QueryError, ResultStore
-from salon_store.query import run_query
+from salon_store import DamagedFileError, QueryError, ResultStore
+from salon_store import query as query_module
 from salon_store.schemas import SCHEMAS
 from salon_store.views import identifier, literal
 
@@ -196,7 +196,7 @@ def test_a_pivot_without_a_value_says_what_to_write(store: ResultStore) -> None:
 
 def test_a_pivot_over_a_part_that_was_cut_names_it(filled: ResultStore) -> None:
     spoiled(filled, lambda content: content[:-50])
-    with pytest.raises(DamagedPartError, match=r"r-1\.parquet"):
+    with pytest.raises(DamagedFileError, match=r"run-r-0000000001-"):
         filled.sql("PIVOT battles ON winner USING count(*)")
 
 
@@ -243,17 +243,24 @@ def test_an_error_shows_where_and_what_there_is_instead(filled: ResultStore) -> 
         filled.sql("SELECT * FROM votes")
 
 
-def test_a_part_that_disappears_during_the_query_is_listed_again(filled: ResultStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_whose_files_are_merged_and_removed_while_it_runs_begins_again(
+    filled: ResultStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled.append("battles", votes("c"), run_id="r")
     calls = []
 
-    def first_stale(query: str, tables: dict[str, list[Path]], **options: bool) -> pl.DataFrame:
-        calls.append(tables)
-        if len(calls) == 1:
-            tables = tables | {"battles": [filled.path / "battles" / "gone-1.parquet"]}
-        return run_query(query, tables, **options)
+    original = query_module._create_views
 
-    monkeypatch.setattr("salon_store.store.run_query", first_stale)
-    assert filled.sql("SELECT count(*) AS n FROM battles")["n"].item() == 3
+    def replaced(*arguments: Any) -> None:
+        calls.append(arguments)
+        if len(calls) == 1:
+            filled.compact()
+            for path in (filled.path / "battles").glob("run-*"):
+                path.unlink()
+        original(*arguments)
+
+    monkeypatch.setattr("salon_store.query._create_views", replaced)
+    assert filled.sql("SELECT count(*) AS n FROM battles")["n"].item() == 6
     assert len(calls) == 2
 
 
@@ -280,10 +287,12 @@ def test_a_part_that_was_cut_spoils_its_own_table_only(
 ) -> None:
     if compacted:
         filled.append("battles", votes("c"), run_id="r")
-        filled.compact(remove_after=timedelta(0))
+        filled.compact()
+        for path in (filled.path / "battles").glob("run-*"):
+            path.unlink()
     spoiled(filled, change)
     for query in READS:
-        with pytest.raises(DamagedPartError, match=r"-[13]\.parquet") as caught:
+        with pytest.raises(DamagedFileError, match=r"(run-r|merged)-0000000001-") as caught:
             filled.sql(query)
         assert "VIEW" not in str(caught.value)
     assert filled.sql("SELECT * FROM runs").is_empty()
@@ -297,7 +306,7 @@ def test_a_part_that_duckdb_stumbles_over_is_named(store: ResultStore, at: int) 
     store.append("battles", rows, run_id="r")
     spoiled(store, lambda content: content[:at] + bytes(255 - byte for byte in content[at : at + 40]) + content[at + 40 :])
     for query in ("SELECT * FROM battles", "FROM battles ORDER BY battle_id", "SELECT max(battle_id) FROM battles"):
-        with pytest.raises(DamagedPartError, match=r"r-1\.parquet: .* not those that were written"):
+        with pytest.raises(DamagedFileError, match=r"run-r-0000000001-.* not those that were written"):
             store.sql(query)
     assert store.sql("SELECT 1 AS a")["a"].item() == 1
 
@@ -311,7 +320,7 @@ def test_a_mistake_in_a_query_is_not_blamed_on_sound_parts(filled: ResultStore) 
 def test_a_part_that_was_replaced_by_another_table_is_named(filled: ResultStore, tmp_path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "other.parquet")
     spoiled(filled, lambda _: (tmp_path / "other.parquet").read_bytes())
-    with pytest.raises(DamagedPartError, match=r"r-1\.parquet"):
+    with pytest.raises(DamagedFileError, match=r"run-r-0000000001-"):
         filled.sql("FROM battles")
 
 

@@ -1,18 +1,14 @@
 """Verify names everything that is not as it was written."""
 
-import json
 import shutil
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from salon_store import DamagedPartError, DamagedTableError, Problem, ResultStore
+from salon_store import DamagedFileError, DamagedTableError, Problem, ResultStore
 from salon_store.checks import checked
-from salon_store.importing import read_rows
-from salon_store.parts import publish_part
 from salon_store.schemas import SCHEMAS
 
 Battles = Callable[..., pl.DataFrame]
@@ -25,8 +21,20 @@ def filled(store: ResultStore, battles: Battles) -> ResultStore:
     return store
 
 
-def spoiled(store: ResultStore, name: str, change: Callable[[bytes], bytes]) -> Path:
-    part = store.path / "battles" / name
+def file_of(store: ResultStore, number: int) -> Path:
+    (path,) = (store.path / "battles").glob(f"*-{number:010}-*.parquet")
+    return path
+
+
+def smuggled(store: ResultStore, rows: pl.DataFrame) -> None:
+    """Commit rows without looking at them, as another engine could."""
+    table = store._tables["battles"]
+    snapshot = table.log.snapshot()
+    assert table.log.commit(snapshot, add=[table.write(rows, "smuggled", snapshot.version + 1)], operation="append")
+
+
+def spoiled(store: ResultStore, number: int, change: Callable[[bytes], bytes]) -> Path:
+    part = file_of(store, number)
     part.chmod(0o644)
     part.write_bytes(change(part.read_bytes()))
     return part
@@ -40,7 +48,7 @@ def only(store: ResultStore, **options: bool) -> Problem:
 def test_a_store_as_it_was_written_is_sound(filled: ResultStore) -> None:
     outcome = filled.verify()
     assert outcome.sound
-    assert (outcome.parts, outcome.rows, outcome.journals_waiting) == (3, 12, ())
+    assert (outcome.files, outcome.rows, outcome.journals_waiting) == (3, 12, ())
 
 
 @pytest.mark.parametrize(
@@ -56,12 +64,12 @@ def test_a_store_as_it_was_written_is_sound(filled: ResultStore) -> None:
 def test_a_part_that_was_cut_or_changed_is_named_and_moved_only_when_asked(
     filled: ResultStore, change: Callable[[bytes], bytes]
 ) -> None:
-    part = spoiled(filled, "r-2.parquet", change)
+    part = spoiled(filled, 2, change)
     problem = only(filled)
     assert (problem.path, problem.kind, problem.moved_to) == (part, "altered", None)
     assert part.exists()
     moved = only(filled, set_aside=True).moved_to
-    assert moved == filled.path / "set-aside" / "battles" / "r-2.parquet"
+    assert moved == filled.path / "set-aside" / "battles" / part.name
     assert moved.exists()
     assert not part.exists()
     assert sorted(filled.read("battles").collect()["battle_id"]) == sorted(f"{n}-{k}" for n in (0, 2) for k in range(4))
@@ -69,43 +77,31 @@ def test_a_part_that_was_cut_or_changed_is_named_and_moved_only_when_asked(
     assert (only(filled).path, only(filled).kind) == (moved, "set_aside")
 
 
-def test_parts_without_a_record_are_named_moved_when_asked_and_can_be_imported_again(filled: ResultStore) -> None:
-    before = filled.read("battles").collect()
-    (filled.path / "battles" / "checksums.jsonl").write_text("")
-    spoiled(filled, "r-2.parquet", lambda content: content[:-100])
-    assert [problem.kind for problem in filled.verify().problems] == ["unlisted", "unreadable", "unlisted"]
-    moved = [problem.moved_to for problem in filled.verify(set_aside=True).problems]
-    assert filled.read("battles").collect().is_empty()
-    for path in (moved[0], moved[2]):
-        filled.append("battles", read_rows(path, "battles"), run_id="again")
-    assert filled.read("battles").collect().equals(before.filter(~pl.col("battle_id").str.starts_with("1-")))
-
-
 def test_a_key_that_stands_twice_is_named(filled: ResultStore, battles: Battles) -> None:
     rows = checked(battles(2, "0-"), SCHEMAS["battles"])
-    publish_part(rows, filled.path / "battles", "smuggled", version=1)
+    smuggled(filled, rows)
     problem = only(filled)
     assert problem.kind == "duplicates"
-    assert "2 keys" in problem.detail
+    assert "2 keys are" in problem.detail
     assert "0-1 × 2" in problem.detail
 
 
 def test_one_key_that_stands_twice_is_one_key(filled: ResultStore, battles: Battles) -> None:
     rows = checked(battles(1, "0-"), SCHEMAS["battles"])
-    publish_part(rows, filled.path / "battles", "smuggled", version=1)
-    assert only(filled).detail == "1 key stands more than once: 0-0 × 2"
+    smuggled(filled, rows)
+    assert only(filled).detail == "1 key is there more than once: 0-0 × 2"
 
 
 def test_a_row_that_the_table_does_not_allow_is_named(filled: ResultStore, battles: Battles) -> None:
     rows = checked(battles(1, "z"), SCHEMAS["battles"]).with_columns(winner=pl.lit("A"))
-    publish_part(rows, filled.path / "battles", "smuggled", version=1)
+    smuggled(filled, rows)
     problem = only(filled)
     assert problem.kind == "rows"
     assert "'A'" in problem.detail
 
 
 def test_a_part_of_another_schema_is_named(filled: ResultStore, battles: Battles) -> None:
-    publish_part(battles(1).with_columns(weight=pl.lit("heavy")), filled.path / "battles", "smuggled", version=1)
+    smuggled(filled, battles(1).with_columns(weight=pl.lit("heavy")))
     problem = only(filled)
     assert problem.kind == "schema"
     assert "weight" in problem.detail
@@ -117,78 +113,50 @@ def test_a_foreign_file_is_named(filled: ResultStore) -> None:
     assert (only(filled).path, only(filled).kind) == (foreign, "foreign")
 
 
-def test_the_number_of_a_part_that_was_moved_away_is_not_given_again(filled: ResultStore, battles: Battles) -> None:
-    spoiled(filled, "r-3.parquet", lambda _: b"x")
+def test_a_part_that_was_set_aside_and_then_deleted_is_not_missing(filled: ResultStore) -> None:
+    spoiled(filled, 2, lambda content: content[:-100])
     filled.verify(set_aside=True)
-    filled.compact(remove_after=timedelta(0))
     shutil.rmtree(filled.path / "set-aside")
-    assert filled.append("battles", battles(1, "new"), run_id="r").part == "r-5.parquet"
+    assert ResultStore.open(filled.path).verify().sound
 
 
-def test_a_part_that_somebody_deleted_is_missing_until_it_is_put_back(filled: ResultStore, battles: Battles) -> None:
-    part = filled.path / "battles" / "r-2.parquet"
-    content = part.read_bytes()
-    part.unlink()
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_file_that_was_deleted_is_missing_until_it_is_put_back_or_given_up(
+    filled: ResultStore, battles: Battles, compacted: bool
+) -> None:
+    if compacted:
+        filled.compact()
+    path = next((filled.path / "battles").glob("merged-*")) if compacted else file_of(filled, 2)
+    content = path.read_bytes()
+    path.unlink()
     for work in (
-        lambda: filled.compact(remove_after=timedelta(0)),
         lambda: filled.append("battles", battles(1, "new"), run_id="r"),
         lambda: filled.append("battles", battles(4, "1-"), run_id="r"),
+        filled.tables,
+        lambda: filled.read("battles"),
     ):
         problem = only(filled)
-        assert (problem.path, problem.kind, problem.moved_to) == (part, "missing", None)
-        with pytest.raises(DamagedTableError, match=r"r-2\.parquet: this part of table battles, run 'r' is missing"):
+        assert (problem.path, problem.kind, problem.moved_to) == (path, "missing", None)
+        with pytest.raises(
+            DamagedTableError, match=f"{path.name}: this data file of table battles, .* is missing, with its rows"
+        ):
             work()
-    only(filled, set_aside=True)
-    filled.append("battles", battles(1, "new"), run_id="r")
-    part.write_bytes(content)
+    path.write_bytes(content)
     assert ResultStore.open(filled.path).verify().sound
-    part.unlink()
-    assert only(filled).kind == "missing"
-
-
-def test_all_parts_of_a_table_that_somebody_deleted_are_missing(filled: ResultStore) -> None:
-    for part in (filled.path / "battles").glob("*.parquet"):
-        part.unlink()
-    assert [(problem.kind, problem.path.name) for problem in filled.verify().problems] == [
-        ("missing", f"r-{number}.parquet") for number in (1, 2, 3)
-    ]
-
-
-def test_the_last_part_of_a_compaction_is_missing_when_somebody_deletes_it(filled: ResultStore) -> None:
-    filled.compact(remove_after=timedelta(0))
-    (merged,) = (filled.path / "battles").glob("*.parquet")
-    merged.unlink()
-    assert (only(filled).kind, only(filled).path) == ("missing", merged)
-
-
-def test_a_superseded_part_that_somebody_deleted_is_not_missing(filled: ResultStore, battles: Battles) -> None:
-    filled.compact()
-    (filled.path / "battles" / "r-1.parquet").unlink()
-    assert filled.verify().sound
-    for _ in range(2):
-        filled.append("battles", battles(1, f"new{filled.read('battles').collect().height}-"), run_id="r")
-        filled.compact(remove_after=timedelta(0))
-        assert ResultStore.open(filled.path).verify().sound
-
-
-def test_a_part_that_was_set_aside_and_then_deleted_is_not_missing(filled: ResultStore) -> None:
-    spoiled(filled, "r-2.parquet", lambda content: content[:-100])
-    filled.verify(set_aside=True)
-    shutil.rmtree(filled.path / "set-aside")
+    path.unlink()
+    assert only(filled, set_aside=True).kind == "missing"
     assert ResultStore.open(filled.path).verify().sound
+    left = 0 if compacted else 8
+    assert filled.read("battles").collect().height == left
+    assert filled.append("battles", battles(4, "1-"), run_id="again").rows_written == 4
 
 
-def test_a_part_of_a_store_whose_lines_say_no_more_than_a_checksum_is_missed_too(filled: ResultStore) -> None:
-    noted = filled.path / "battles" / "checksums.jsonl"
-    lines = {entry["part"]: entry["sha256"] for entry in map(json.loads, noted.read_text().splitlines())}
-    noted.write_text("".join(json.dumps({"part": part, "sha256": digest}) + "\n" for part, digest in lines.items()))
-    assert ResultStore.open(filled.path).verify().sound
-    (filled.path / "battles" / "r-2.parquet").unlink()
-    assert only(filled).kind == "missing"
+def test_a_file_that_another_engine_committed_is_refused_by_name(filled: ResultStore, battles: Battles) -> None:
+    from deltalake import write_deltalake
 
-
-def test_the_tables_of_a_store_with_a_damaged_part_name_it(filled: ResultStore) -> None:
-    spoiled(filled, "r-2.parquet", lambda content: content[:-100])
-    for read in (filled.tables, lambda: filled.read("battles")):
-        with pytest.raises(DamagedPartError, match=r"r-2\.parquet"):
+    write_deltalake(filled.path / "battles", checked(battles(1, "x"), SCHEMAS["battles"]), mode="append")
+    for read in (filled.tables, lambda: filled.sql("FROM battles"), lambda: filled.append("battles", battles(1), run_id="r")):
+        with pytest.raises(DamagedFileError, match="not written by Salon"):
             read()
+    assert only(filled, set_aside=True).kind == "altered"
+    assert filled.read("battles").collect().height == 12

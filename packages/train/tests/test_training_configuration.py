@@ -1,5 +1,7 @@
 """What is wrong in a configuration is named with its line and what would be right; presets hold the published numbers."""
 
+import asyncio
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from salon_rewards import make_reward
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.testing import ReplayJudge
 from salon_taxonomy.training_example import MAIN_BUCKETS, NORMAL, TrainingExample
 from salon_train.configuration import launch, launch_names, preset, preset_names, read_configuration
 from salon_train.configuration.schema import (
@@ -260,6 +264,22 @@ def test_every_preset_of_a_paper_is_its_recipe_line_by_line(name: str) -> None:
             assert comment.startswith(("ours", "yours")), key
     assert recipe.keys() <= lines.keys()
     assert not [line for line in preset(name).splitlines() if line.startswith("# [")]  # nothing of it is commented out
+
+
+@pytest.mark.parametrize("name", ["magicmirror-7b", "magicmirror-7b-full"])
+def test_a_magicmirror_preset_names_the_gate_of_appendix_a4_as_a_line_that_runs(name: str, tmp_path: Path) -> None:
+    """With the line in place of its neighbour, and without the term, inconsistent reasoning earns nothing."""
+    (line,) = [line for line in preset(name).splitlines() if line.startswith("# options = ")]
+    before, term = preset(name).split('[[reward]]\nname = "consistency"')
+    replaced = re.sub(r"(?m)^options = .*$", line.removeprefix("# "), before) + term[term.index("[sft]") :]
+    (reward,) = read_configuration(written(tmp_path, replaced)).reward
+    assert (reward.name, reward.options["mode"]) == ("magicmirror", "gate")
+    normal = '{"Whether Normal": true}'
+    reply = f"<think>Six fingers on the left hand.</think>\\boxed{{{normal}}}"
+    for consistent, earned in (("true", 12.0), ("false", 0.0)):
+        judge = ReplayJudge([f'{{"consistent": {consistent}}}'])
+        gate = make_reward(reward.name, **{**reward.options, "judge": judge})
+        assert asyncio.run(gate([reply], truth=[normal])) == [earned]
 
 
 def test_the_defaults_of_a_refiner_are_those_of_table_11() -> None:

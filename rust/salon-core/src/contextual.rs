@@ -2,8 +2,7 @@
 //!
 //! Rows may stand for several alike battles (`count`), each of weight `weight`; a tie is half a win, one score and not two
 //! votes. Newton's method on strengths and coefficients together ([`crate::bordered`]); a full step is damped to
-//! ln(1 + r)/r of its length, r being the largest change of any row's log-odds, which never lowers the likelihood (Bach
-//! 2010). The covariance of β is the sandwich S⁻¹ (Σ w² r² x̃ x̃ᵀ) S⁻¹, with x̃ the covariates less what strengths explain.
+//! ln(1 + r)/r of its length, r being the largest change of any row's log-odds, which never lowers the likelihood (Bach 2010).
 
 use std::collections::HashMap;
 
@@ -40,8 +39,6 @@ pub struct ContextualFit {
     pub log_strengths: Vec<f64>,
     /// β, one per covariate.
     pub coefficients: Vec<f64>,
-    /// Sandwich covariance of β, row by row.
-    pub covariance: Vec<f64>,
     /// Newton steps taken.
     pub iterations: usize,
     /// Whether the last step was within the tolerance.
@@ -52,8 +49,6 @@ pub struct ContextualFit {
     pub largest_log_odds: f64,
     /// Largest slope of the log-likelihood per match, over models and coefficients.
     pub gradient_norm: f64,
-    /// The log-likelihood at the answer, without the prior.
-    pub log_likelihood: f64,
 }
 
 /// How strongly the covariates are determined beside the strengths, at equal chances: per covariate, the share of its
@@ -95,7 +90,7 @@ pub fn fit_contextual(rows: &Rows<'_>, settings: &Settings, watch: &Watch) -> Re
     let problem = Problem::new(rows, &design, settings.prior_ties);
     let start = Point { theta: vec![0.0; rows.models], beta: vec![0.0; problem.size] };
     let reached = problem.maximise(start, settings, watch)?;
-    problem.report(&reached.at, reached.iterations, reached.converged, reached.determined, watch)
+    Ok(problem.report(reached))
 }
 
 /// An answer without its covariance.
@@ -310,61 +305,29 @@ impl<'a> Problem<'a> {
         rows.chain(own).fold(0.0, |most, value| if value.is_finite() { f64::max(most, value) } else { f64::INFINITY })
     }
 
-    fn report(
-        &self,
-        at: &Point,
-        iterations: usize,
-        converged: bool,
-        determined: bool,
-        watch: &Watch,
-    ) -> Result<ContextualFit, CoreError> {
-        let (models, size) = (self.rows.models, self.size);
-        let state = self.state(at);
-        let (theta, beta) = (state.theta.clone(), state.beta.clone());
-        let solved = self.system(state).solve(&theta, &beta, watch)?;
-        let (projected, schur) = match solved {
-            Some(solved) => (solved.projected, solved.schur),
-            None => (vec![f64::NAN; size * models], vec![f64::NAN; size * size]),
-        };
-        let mut centre = vec![0.0; size * size];
-        let (mut per_model, mut total) = (vec![0.0; models], 0.0);
-        let (mut likelihood, mut largest) = (0.0, 0.0_f64);
-        let mut left = vec![0.0; size];
+    fn report(&self, reached: Reached) -> ContextualFit {
+        let Reached { at, iterations, converged, determined } = reached;
+        let state = self.state(&at);
+        let (mut per_model, mut total, mut largest) = (vec![0.0; self.rows.models], 0.0, 0.0_f64);
         for row in 0..self.rows.first.len() {
-            let (first, second) = (self.rows.first[row] as usize, self.rows.second[row] as usize);
-            let log_odds = self.log_odds(at, row);
-            let (count, weight, score) = (self.rows.count[row], self.rows.weight[row], self.rows.score[row]);
-            likelihood += count * weight * (score * ln_logistic(log_odds) + (1.0 - score) * ln_logistic(-log_odds));
-            largest = largest.max(log_odds.abs());
-            per_model[first] += count * weight;
-            per_model[second] += count * weight;
-            total += count * weight;
-            let slope = weight * (score - logistic(log_odds));
-            let square = count * slope * slope;
-            for k in 0..size {
-                left[k] = self.x(row)[k] - (projected[k * models + first] - projected[k * models + second]);
-            }
-            for k in 0..size {
-                for l in 0..size {
-                    centre[k * size + l] += square * left[k] * left[l];
-                }
-            }
+            let weight = self.rows.count[row] * self.rows.weight[row];
+            largest = largest.max(self.log_odds(&at, row).abs());
+            per_model[self.rows.first[row] as usize] += weight;
+            per_model[self.rows.second[row] as usize] += weight;
+            total += weight;
         }
-        let bread = inverse(&schur, size).unwrap_or_else(|| vec![f64::NAN; size * size]);
-        let slopes = theta.iter().zip(&per_model).filter(|(_, weight)| **weight > 0.0);
+        let slopes = state.theta.iter().zip(&per_model).filter(|(_, weight)| **weight > 0.0);
         let steepest = slopes.map(|(slope, weight)| (slope / weight).abs()).fold(0.0, f64::max);
-        let gradient_norm = beta.iter().map(|slope| (slope / total).abs()).fold(steepest, f64::max);
-        Ok(ContextualFit {
-            log_strengths: at.theta.clone(),
-            coefficients: at.beta.clone(),
-            covariance: product(&product(&bread, &centre, size), &bread, size),
+        let gradient_norm = state.beta.iter().map(|slope| (slope / total).abs()).fold(steepest, f64::max);
+        ContextualFit {
+            log_strengths: at.theta,
+            coefficients: at.beta,
             iterations,
             converged,
             determined,
             largest_log_odds: largest,
             gradient_norm,
-            log_likelihood: likelihood,
-        })
+        }
     }
 }
 
@@ -396,15 +359,6 @@ fn pairs_of(rows: &Rows<'_>) -> (Pairs, Vec<u32>) {
     (Pairs { models: rows.models, first, second }, pair)
 }
 
-fn product(left: &[f64], right: &[f64], size: usize) -> Vec<f64> {
-    let entry = |row: usize, column: usize| (0..size).map(|k| left[row * size + k] * right[k * size + column]).sum();
-    (0..size * size).map(|at| entry(at / size, at % size)).collect()
-}
-
 fn logistic(value: f64) -> f64 {
     1.0 / (1.0 + (-value).exp())
-}
-
-fn ln_logistic(value: f64) -> f64 {
-    if value > 0.0 { -(-value).exp().ln_1p() } else { value - value.exp().ln_1p() }
 }

@@ -42,6 +42,20 @@ pub fn information(cells: &Cells, theta: &[f64], prior_ties: f64) -> Result<Matr
     Ok(matrix)
 }
 
+/// `Σ w (y ln p + (1 − y) ln(1 − p))` over all battles.
+///
+/// # Errors
+/// [`CoreError::BadArgument`] for a θ of the wrong length.
+pub fn log_likelihood(cells: &Cells, theta: &[f64]) -> Result<f64, CoreError> {
+    check(cells, theta, None)?;
+    let (pairs, scores) = (cells.pairs(), cells.scores());
+    let of_pair = |pair: usize| {
+        let gap = theta[pairs.first[pair] as usize] - theta[pairs.second[pair] as usize];
+        scores.score[pair] * gap - scores.matches[pair] * (gap.max(0.0) + (-gap.abs()).exp().ln_1p())
+    };
+    Ok((0..pairs.len()).map(of_pair).sum())
+}
+
 /// `Σ s sᵀ` over all battles, or over all groups of battles.
 ///
 /// # Errors

@@ -32,6 +32,7 @@ pub mod laplacian;
 mod lists;
 pub mod merge;
 pub mod multinomial;
+pub mod near_duplicates;
 pub mod online_elo;
 pub mod paired_resample;
 pub mod parts;

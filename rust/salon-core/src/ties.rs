@@ -38,17 +38,12 @@ pub struct TieFit {
     pub converged: bool,
     /// Largest slope of the log-likelihood per match, over models and the tie parameter.
     pub gradient_norm: f64,
-    /// The log-likelihood at the answer, without the prior.
-    pub log_likelihood: f64,
-    /// Sandwich variance of the tie parameter; NaN without any tie.
-    pub tie_variance: f64,
 }
 
-/// Weight, and squared weights, of every pair's battles by outcome.
+/// Weight of every pair's battles by outcome.
 #[derive(Debug)]
 struct Totals {
     weight: Vec<[f64; 3]>,
-    square: Vec<[f64; 3]>,
 }
 
 /// Value and derivatives of one outcome's log-probability at (d, t).
@@ -68,7 +63,7 @@ struct Terms {
 pub fn fit_ties(cells: &Cells, model: TieModel, settings: &Settings, watch: &Watch) -> Result<TieFit, CoreError> {
     let problem = Problem::new(cells.pairs(), Totals::of(cells), model, settings.prior_ties)?;
     let (at, iterations, converged) = problem.maximise(problem.start(), settings, watch)?;
-    problem.report(&at, iterations, converged, watch)
+    Ok(problem.report(at, iterations, converged))
 }
 
 /// Wins, losses and ties of every pair, by weight.
@@ -100,7 +95,7 @@ pub(crate) fn fit_outcomes(
     (estimate, tie): (&[f64], f64),
     watch: &Watch,
 ) -> Result<Answer, CoreError> {
-    let problem = Problem::new(pairs, Totals { weight: outcomes, square: Vec::new() }, model, settings.prior_ties)?;
+    let problem = Problem::new(pairs, Totals { weight: outcomes }, model, settings.prior_ties)?;
     let mut at = problem.start();
     at.theta.copy_from_slice(estimate);
     if problem.further == 1 && tie.is_finite() {
@@ -323,52 +318,30 @@ impl<'a> Problem<'a> {
         (at.clone(), value)
     }
 
-    fn report(&self, at: &Point, iterations: usize, converged: bool, watch: &Watch) -> Result<TieFit, CoreError> {
-        let (theta, tie) = self.gradient(at);
-        let solved = self.system(at).solve(&theta, &vec![tie; self.further], watch)?;
-        let (projected, schur) = match (self.further, solved) {
-            (1, Some(solved)) => (solved.projected, solved.schur[0]),
-            (1, None) => (vec![0.0; self.pairs.models], f64::NAN),
-            _ => (Vec::new(), f64::NAN),
-        };
-        let (mut tie_meat, mut per_model) = (0.0, vec![0.0; self.pairs.models]);
+    fn report(&self, at: Point, iterations: usize, converged: bool) -> TieFit {
+        let (theta, tie) = self.gradient(&at);
+        let mut per_model = vec![0.0; self.pairs.models];
         for pair in 0..self.pairs.len() {
-            let (first, second) = (self.pairs.first[pair] as usize, self.pairs.second[pair] as usize);
-            let gap = if self.further == 1 { projected[first] - projected[second] } else { 0.0 };
-            for (outcome, term) in self.terms(at, pair).iter().enumerate() {
-                let (weight, square) = (self.totals.weight[pair][outcome], self.totals.square[pair][outcome]);
-                per_model[first] += weight;
-                per_model[second] += weight;
-                if weight > 0.0 {
-                    let own = term.in_t - gap * term.in_d;
-                    tie_meat += square * own * own;
-                }
-            }
+            let weight: f64 = self.totals.weight[pair].iter().sum();
+            per_model[self.pairs.first[pair] as usize] += weight;
+            per_model[self.pairs.second[pair] as usize] += weight;
         }
         let slopes = theta.iter().zip(&per_model).filter(|(_, weight)| **weight > 0.0);
         let steepest = slopes.map(|(slope, weight)| (slope / weight).abs()).fold(0.0, f64::max);
         let tie_slope = if self.further == 1 { (2.0 * tie / per_model.iter().sum::<f64>()).abs() } else { 0.0 };
-        Ok(TieFit {
-            log_strengths: at.theta.clone(),
-            tie: at.tie,
-            iterations,
-            converged,
-            gradient_norm: steepest.max(tie_slope),
-            log_likelihood: self.log_likelihood(at),
-            tie_variance: tie_meat / (schur * schur),
-        })
+        let gradient_norm = steepest.max(tie_slope);
+        TieFit { log_strengths: at.theta, tie: at.tie, iterations, converged, gradient_norm }
     }
 }
 
 impl Totals {
     fn of(cells: &Cells) -> Self {
         let pairs = cells.pairs().len();
-        let mut totals = Self { weight: vec![[0.0; 3]; pairs], square: vec![[0.0; 3]; pairs] };
+        let mut totals = Self { weight: vec![[0.0; 3]; pairs] };
         for pair in 0..pairs {
             for cell in cells.of_pair(pair) {
                 let outcome = outcome_number(cell.outcome);
                 totals.weight[pair][outcome] += cell.count as f64 * cell.weight;
-                totals.square[pair][outcome] += cell.count as f64 * cell.weight * cell.weight;
             }
         }
         totals

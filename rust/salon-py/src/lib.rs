@@ -7,6 +7,7 @@
 
 mod battles;
 mod door;
+mod duplicates;
 mod intervals;
 mod models;
 mod ratings;
@@ -27,6 +28,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(ratings::bootstrap, module)?)?;
     module.add_class::<uncertainty::Crosser>()?;
     module.add_function(wrap_pyfunction!(uncertainty::information, module)?)?;
+    module.add_function(wrap_pyfunction!(uncertainty::log_likelihood, module)?)?;
     module.add_function(wrap_pyfunction!(uncertainty::score_products, module)?)?;
     module.add_function(wrap_pyfunction!(uncertainty::third_moments, module)?)?;
     module.add_function(wrap_pyfunction!(uncertainty::contributions, module)?)?;
@@ -52,5 +54,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(intervals::bootstrap_ties, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::bootstrap_contextual, module)?)?;
     module.add_function(wrap_pyfunction!(scheduling::schedule, module)?)?;
+    module.add_function(wrap_pyfunction!(duplicates::near_duplicates, module)?)?;
     Ok(())
 }

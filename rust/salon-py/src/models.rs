@@ -1,7 +1,7 @@
 //! Models beyond plain Bradley-Terry, on their way out: tie models, covariates, online Elo, leagues that grow.
 
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+    IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -39,12 +39,6 @@ impl TieFit {
         self.inner.tie
     }
 
-    /// Sandwich variance of the tie parameter; NaN without ties.
-    #[getter]
-    fn tie_variance(&self) -> f64 {
-        self.inner.tie_variance
-    }
-
     /// Newton steps taken.
     #[getter]
     fn iterations(&self) -> usize {
@@ -61,12 +55,6 @@ impl TieFit {
     #[getter]
     fn gradient_norm(&self) -> f64 {
         self.inner.gradient_norm
-    }
-
-    /// Log-likelihood without the prior.
-    #[getter]
-    fn log_likelihood(&self) -> f64 {
-        self.inner.log_likelihood
     }
 }
 
@@ -88,13 +76,6 @@ impl ContextualFit {
     #[getter]
     fn coefficients<'py>(&self, py: Python<'py>) -> Array<'py> {
         PyArray1::from_slice(py, &self.inner.coefficients)
-    }
-
-    /// Sandwich covariance of β.
-    #[getter]
-    fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let size = self.inner.coefficients.len();
-        PyArray1::from_slice(py, &self.inner.covariance).reshape([size, size])
     }
 
     /// Newton steps taken.
@@ -125,12 +106,6 @@ impl ContextualFit {
     #[getter]
     fn gradient_norm(&self) -> f64 {
         self.inner.gradient_norm
-    }
-
-    /// Log-likelihood without the prior.
-    #[getter]
-    fn log_likelihood(&self) -> f64 {
-        self.inner.log_likelihood
     }
 }
 

@@ -42,6 +42,14 @@ pub fn information<'py>(
     square(py, matrix, theta.len())
 }
 
+/// The weighted log-likelihood of Bradley-Terry at θ, without a prior.
+#[pyfunction]
+#[pyo3(signature = (cells, log_strengths))]
+pub fn log_likelihood(py: Python<'_>, cells: &Cells, log_strengths: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
+    let (theta, cells) = (log_strengths.as_slice()?.to_vec(), &cells.inner);
+    through(py, None, |_| influence::log_likelihood(cells, &theta))
+}
+
 /// Sum of the outer products of the scores of all battles, or of all groups of clusters; shape (models, models).
 #[pyfunction]
 #[pyo3(signature = (cells, log_strengths, group=None))]

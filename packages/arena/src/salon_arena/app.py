@@ -62,7 +62,6 @@ LOOPBACK: Final = ("127.0.0.1", "localhost")
 _COOKIE_LIFE: Final = 30 * 24 * 3600
 _MOST_BODY: Final = 1 << 14
 _ANSWERS_AT_ONCE: Final = 60
-_ANSWERS_PER_SECOND: Final = 2.0
 _SETTLE_EVERY: Final = 1.0
 _CHECK_EVERY: Final = 60.0
 _RETRY_AFTER: Final = "1"
@@ -76,6 +75,7 @@ def create_app(
     hosts: Sequence[str] = LOOPBACK,
     secure: bool = False,
     joins_per_hour: int = 120,
+    answers_per_second: float = 2.0,
 ) -> Starlette:
     """Make the arena's ASGI application.
 
@@ -84,9 +84,10 @@ def create_app(
         beside: the board of another arena, shown beside this one's: of experts beside the public.
         hosts: names under which the arena may be reached; requests to others are refused with 400.
         secure: pages are reached over HTTPS: the cookie is called ``__Host-salon`` and sent over HTTPS alone.
+        answers_per_second: how many one rater may send for ever; 60 may come at once.
         joins_per_hour: how many raters may join from one network (/24, /48).
     """
-    routes = _Routes(service, beside, secure, joins_per_hour)
+    routes = _Routes(service, beside, secure, joins_per_hour, answers_per_second)
     board = service.task.board
     checks = None if board is None else LiveChecks(service.database, board.refresh)
 
@@ -165,12 +166,14 @@ class JoinBody(BaseModel):
 class _Routes:
     """One method per route."""
 
-    def __init__(self, service: WorkService, beside: LiveBoard | None, secure: bool, joins_per_hour: int) -> None:
+    def __init__(
+        self, service: WorkService, beside: LiveBoard | None, secure: bool, joins_per_hour: int, answers_per_second: float
+    ) -> None:
         self._service = service
         self._beside = beside
         self._secure = secure
         self._cookie = "__Host-salon" if secure else "salon"
-        self._answers = Limits(_ANSWERS_AT_ONCE, _ANSWERS_PER_SECOND)
+        self._answers = Limits(_ANSWERS_AT_ONCE, answers_per_second)
         self._joins = Limits(joins_per_hour, joins_per_hour / 3600)
         self._counts: Counter[str] = Counter()
 

@@ -16,10 +16,10 @@ from salon_arena.database import SETTLED, ArenaDatabase
 from salon_arena.quality import flagged
 from salon_ranking.battles import Battles
 from salon_ranking.errors import RankingError
-from salon_ranking.leaderboard import Leaderboard
-from salon_ranking.listing_rule import with_listing
-from salon_ranking.pairwise.arena import Arena
-from salon_ranking.ranking import rank
+from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.leaderboard.listing import with_listing
+from salon_ranking.leaderboard.ranking import rank
+from salon_ranking.models.arena import Arena
 
 STREAMS: Final = (1, 2)
 PERSONAL_VOTES: Final = 30

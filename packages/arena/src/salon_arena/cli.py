@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
     from salon_arena.service import WorkService
+    from salon_arena.tasks import Task
 
 _FILE = InputPath(dir_okay=False)
 _FOLDER = InputPath(file_okay=False)
@@ -54,6 +55,16 @@ def arena() -> None:
     type=click.Choice(["public", "expert"]),
     help="Who votes. Default: as the database says, public for a new one. One database holds one mode.",
 )
+@click.option(
+    "--task",
+    type=click.Choice(["battles", "mos", "checks", "labels"]),
+    default="battles",
+    show_default=True,
+    help="Compare two; rate all models side by side; check the test points of each file; or label its faults.",
+)
+@click.option("--reference", metavar="MODEL", help="With --task mos: show this model's files first, unrated (DCR).")
+@click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
+@click.option("--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel or checked file.")
 @click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5 % of tasks.")
 @click.option(
     "--qualification", type=_FILE, help="Pairs that experts must judge like the panel before they vote; as --anchors."
@@ -76,6 +87,10 @@ def serve(
     prompts: Path,
     database: Path,
     mode: str | None,
+    task: str,
+    reference: str | None,
+    taxonomy: str,
+    raters: int,
     anchors: Path | None,
     qualification: Path | None,
     certified_days: float,
@@ -97,15 +112,19 @@ def serve(
     Example:
       salon arena serve pictures/ --prompts prompts.jsonl
       salon arena serve pictures/ --prompts prompts.csv --database experts.db --mode expert --qualification test.csv
+      salon arena serve pictures/ --prompts prompts.jsonl --task mos --mode expert --database mos.db
       salon arena serve pictures/ --prompts prompts.jsonl --host 0.0.0.0 --trusted-proxy arena.example.org
     """
     from salon_arena.app import LOOPBACK
     from salon_arena.battles import BattleRules
     from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
+    from salon_arena.forms import check_task, panel_task
+    from salon_arena.labels import LabelTask
     from salon_arena.material import read_known_pairs, read_material
     from salon_arena.people import CONSENT
-    from salon_arena.service import vote_service
+    from salon_arena.service import WorkService, vote_service
+    from salon_taxonomy.taxonomy import Taxonomy
 
     if host not in LOOPBACK and trusted_proxy is None:
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
@@ -122,7 +141,17 @@ def serve(
     with ExitStack() as stack:
         opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
         other = None if beside is None else LiveBoard(stack.enter_context(_existing(beside)))
-        service = vote_service(opened, material, rules=rules, seed=seed, consent=text, invited=invite_only, reveal=reveal)
+        settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal}
+        if task == "battles":
+            service = vote_service(opened, material, rules=rules, seed=seed, **settings)
+        else:
+            if task == "mos":
+                work: Task = panel_task(material, reference=reference, raters=raters, seed=seed)
+            elif task == "checks":
+                work = check_task(material, raters=raters, seed=seed)
+            else:
+                work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
+            service = WorkService(opened, work, **settings)
         what = f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
         _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other)
 
@@ -162,6 +191,29 @@ def demo(folder: Path, votes: int, no_serve: bool, host: str, port: int, seed: i
 
 
 @arena.command()
+@click.option("--votes", type=int, default=6000, show_default=True, help="How many.")
+@click.option("--raters", type=int, default=100, show_default=True, help="How many vote side by side.")
+@click.option("--careless", type=float, default=0.1, show_default=True, help="Share of raters who answer fast, at random.")
+@click.option("--malicious", type=float, default=0.05, show_default=True, help="Share who always favour the weakest model.")
+@click.option("--models", type=int, default=6, show_default=True, help="How many, from 1,000 to 1,300 Elo points.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of material, plan and answers.")
+def simulate(votes: int, raters: int, careless: float, malicious: float, models: int, seed: int) -> None:
+    """Let raters of known quality vote over HTTP, and compare what the arena concludes with the truth.
+
+    \b
+    Example:
+      salon arena simulate --votes 20000 --raters 300
+    """
+    from salon_arena.simulate import simulate
+
+    found = simulate(votes=votes, raters=raters, careless=careless, malicious=malicious, models=models, seed=seed)
+    click.echo(f"{found.votes:,} votes; {found.counted:,} count on the board.")
+    click.echo(f"{found.flagged:,} raters flagged; {found.caught:,} of {found.bad:,} careless or malicious ones among them.")
+    click.echo(f"Ratings are {found.error:.1f} Elo points from the planted strengths (root mean square).")
+    click.echo(f"{found.covered:,} of {found.models:,} strengths lie in their 95 % intervals.")
+
+
+@arena.command()
 @click.option("--database", default="arena.db", show_default=True, type=_FILE, help="The arena's SQLite file.")
 @click.option("--store", required=True, type=_FOLDER, help="Result store to add the votes to; made if missing.")
 def export(database: Path, store: Path) -> None:
@@ -178,9 +230,10 @@ def export(database: Path, store: Path) -> None:
 
     with _existing(database) as opened:
         done = export_answers(opened, store)
-    click.echo(
-        f"{done.added:,} battles added to {store}; {done.present:,} were there; {done.waiting:,} tasks wait for an answer."
-    )
+    counts = {"battles": done.added, "ratings": done.rated, "checks": done.checked, "labels": done.labelled}
+    added = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what == "battles")
+    waiting = f"{done.waiting:,} tasks wait for an answer"
+    click.echo(f"{added} added to {store}; {done.present:,} were there; {waiting}.")
     for paths in done.unreadable:
         click.echo(visible(f"not shown, because one of these cannot be read: {', '.join(paths)}"), err=True)
 
@@ -236,6 +289,22 @@ def people(database: Path, suspended: tuple[str, ...], days: float, forgotten: t
                 raise InputError("there is no such rater", source=database, value=rater)
         for line in opened.read(overview):
             click.echo(visible(line))
+
+
+@arena.command()
+@_DATABASE
+def labels(database: Path) -> None:
+    """Show how many files are open, disputed, agreed, accepted and rejected, and how well raters agree.
+
+    \b
+    Example:
+      salon arena labels --database labels.db
+    """
+    from salon_arena.labels import label_summary
+
+    with _existing(database) as opened:
+        for line in opened.read(label_summary):
+            click.echo(line)
 
 
 @arena.command()

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from salon_arena.service import AnswerBody, WorkService
+from salon_arena.simulate import simulated_choice
 from salon_synthetic.scenes.composing import compose
 from salon_synthetic.scenes.drawing import png
 from salon_synthetic.scenes.imagining import imagine
@@ -20,7 +21,6 @@ STRENGTHS: Final[Mapping[str, float]] = MappingProxyType(
 )
 """Ratings on the Elo scale that simulated raters vote by; a stronger model makes fewer mistakes in its pictures."""
 _WORST_SLIPS: Final = 0.6
-_TIES: Final = 0.6
 _RATERS: Final = 8
 _CATEGORIES: Final = tuple(Category)
 
@@ -94,13 +94,7 @@ def simulate_votes(service: WorkService, votes: int, *, seed: int = 0) -> int:
             continue
         pair = waiting[0]
         left, right = (file["model"] for file in service.payload_of(pair["assignment"])["files"])
-        expected = 1 / (1 + 10 ** ((STRENGTHS[right] - STRENGTHS[left]) / 400))
-        tied = _TIES * min(expected, 1 - expected)
-        lot = generator.random()
-        if lot < tied:
-            choice = generator.choice(("both_good", "both_bad"))
-        else:
-            choice = "left" if lot < tied + expected - tied / 2 else "right"
+        choice = simulated_choice(generator, STRENGTHS[left], STRENGTHS[right])
         answer_id = uuid.UUID(int=generator.getrandbits(128), version=4)
         body = AnswerBody(
             answer_id=answer_id, assignment=pair["assignment"], choice=choice, elapsed_ms=0, supersedes=pair["supersedes"]

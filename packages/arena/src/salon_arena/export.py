@@ -1,4 +1,7 @@
-"""Settled votes as battles of a result store, each exactly once; anchors are marked as such.
+"""Settled answers as rows of a result store, each exactly once.
+
+Battles become ``battles`` (anchors are marked as such), panels ``ratings``, checks of test points ``scores``, labels
+``assessments``.
 
 The key of a battle is a digest of the arena and the assignment. Rows whose key is in the store are left out, and the store
 adds each table's rows in one commit, so an export that was killed can be run again, and one that runs beside votes or beside
@@ -11,18 +14,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
+from salon_arena.labels import NORMAL, label_states
 from salon_arena.material import SUITE
 from salon_arena.settling import settle_due
 from salon_arena.tasks import instant
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES
 from salon_store import ResultStore
 from salon_taxonomy.digest import digest
-from salon_taxonomy.records import Battle, Generation, MediaKind, Mode, Prompt, Side
+from salon_taxonomy.records import Assessment, Battle, Generation, MediaKind, Mode, Prompt, Rating, Score, Side
+
+CHECKS: Final = "test_points"
+"""The task of the scores of checks: ``salon test-points STORE --task test_points``."""
+AGREED: Final = "agreed"
+"""The judge of labels that several raters agreed on and two auditors accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +41,18 @@ class Exported:
     Attributes:
         added: battles that were written.
         present: battles that were in the store before.
+        rated: ratings that were written.
+        checked: yes/no checks that were written.
+        labelled: labels that were written, of single raters and agreed ones.
         waiting: answers that can still be undone, or tasks that are open; they are not exported.
         unreadable: paths of files because of which a task was not shown, those of each task.
     """
 
     added: int
     present: int
+    rated: int
+    checked: int
+    labelled: int
     waiting: int
     unreadable: tuple[tuple[str, ...], ...]
 
@@ -67,11 +82,16 @@ def export_answers(database: ArenaDatabase, store: Path, *, now: int | None = No
     prompts: dict[str, Prompt] = {}
     generations: dict[str, Generation] = {}
     battles = [_battle(key, row, database.mode, prompts, generations) for key, row in new]
+    ratings, scores = _answers_to_forms(database, prompts, generations)
+    labels = _answers_to_labels(database, prompts, generations)
     opened.append("prompts", prompts.values(), run_id=run_id, on_duplicate="skip")
     opened.append("generations", generations.values(), run_id=run_id, on_duplicate="skip")
     added = opened.append("battles", battles, run_id=run_id, on_duplicate="skip").rows_written
+    rated = opened.append("ratings", ratings, run_id=run_id, on_duplicate="skip").rows_written
+    checked = opened.append("scores", scores, run_id=run_id, on_duplicate="skip").rows_written
+    labelled = opened.append("assessments", labels, run_id=run_id, on_duplicate="skip").rows_written
     waiting, unreadable = database.read(_unsettled)
-    return Exported(added, len(rows) - added, waiting, unreadable)
+    return Exported(added, len(rows) - added, rated, checked, labelled, waiting, unreadable)
 
 
 def battle_id(arena_id: str, assignment_id: str) -> str:
@@ -88,6 +108,71 @@ def _settled(connection: Connection) -> list[Row[Any]]:
         .order_by(SETTLED.c.number)
     )
     return list(connection.execute(query))
+
+
+def _answers_to_forms(
+    database: ArenaDatabase, prompts: dict[str, Prompt], generations: dict[str, Generation]
+) -> tuple[list[Rating], list[Score]]:
+    """The rows of panels and checks; collects their prompts and files."""
+    ratings: list[Rating] = []
+    scores: list[Score] = []
+    for row in database.read(lambda connection: list(connection.execute(_FORMS))):
+        payload = json.loads(row.payload)
+        prompt_id = payload["prompt_id"]
+        prompts[prompt_id] = _prompt(payload)
+        made = list(_generations(row, payload))
+        generations.update({each.generation_id: each for each in made})
+        values = [int(value) for value in payload["options"]]
+        for generation, answers in zip(made[payload["rated_from"] :], json.loads(row.choice), strict=True):
+            for (name, _), value in zip(payload["questions"], answers, strict=True):
+                about = {"prompt_id": prompt_id, "generation_id": generation.generation_id, "dimension": name, "value": value}
+                if row.kind == "check":
+                    judge = {"suite": SUITE, "task": CHECKS, "subject_model": generation.model, "judge": row.rater_id}
+                    scores.append(Score(run_id=f"arena-{database.arena_id}", **about, **judge))
+                else:
+                    key = {"arena": database.arena_id, "assignment": row.assignment_id}
+                    place = {"generation": generation.generation_id, "dimension": name}
+                    scale = {"scale_min": min(values), "scale_max": max(values), "answered_at": instant(row.received_at)}
+                    who = {"rating_id": digest("rating", {**key, **place}), "model": generation.model, "rater_id": row.rater_id}
+                    ratings.append(Rating(**who, **about, **scale))
+    return ratings, scores
+
+
+def _answers_to_labels(
+    database: ArenaDatabase, prompts: dict[str, Prompt], generations: dict[str, Generation]
+) -> list[Assessment]:
+    """One row per label that a rater gave, with where and what; and, by the judge ``agreed``, per label that was accepted."""
+    found: dict[str, Assessment] = {}
+    states = database.read(label_states)
+    for row in database.read(lambda connection: list(connection.execute(_LABELS))):
+        payload = json.loads(row.payload)
+        prompts[payload["prompt_id"]] = _prompt(payload)
+        [made] = _generations(row, payload)
+        generations[made.generation_id] = made
+        marks = json.loads(row.choice)["marks"] or [{"label": NORMAL}]
+        said: list[tuple[str, str, str | None]] = [
+            (row.rater_id, mark["label"], json.dumps(mark, ensure_ascii=False)) for mark in marks
+        ]
+        state = states[row.subject]
+        if state.state == "accepted":
+            said += [(AGREED, label, None) for label in sorted(state.agreed or {NORMAL})]
+        for judge, label, words in said:
+            name = {"arena": database.arena_id, "generation": made.generation_id, "judge": judge, "label": label}
+            key = digest("assessment", name)
+            about = {"generation_id": made.generation_id, "taxonomy": payload["taxonomy"], "label": label, "present": True}
+            run_id = f"arena-{database.arena_id}"
+            found[key] = Assessment(assessment_id=key, run_id=run_id, judge=judge, explanation=words, **about)
+    return list(found.values())
+
+
+_ANSWERED: Final = (
+    select(ASSIGNMENTS, ANSWERS.c.choice, ANSWERS.c.received_at)
+    .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
+    .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+    .order_by(SETTLED.c.number)
+)
+_FORMS: Final = _ANSWERED.where(SETTLED.c.kind.in_(["panel", "check"]))
+_LABELS: Final = _ANSWERED.where(SETTLED.c.kind == "label")
 
 
 def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, ...], ...]]:
@@ -107,14 +192,7 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
     payload = json.loads(row.payload)
     prompt_id, a_shown = payload["prompt_id"], payload["side_a_shown"]
     labels = tuple(payload["labels"])
-    prompts[prompt_id] = Prompt(
-        prompt_id=prompt_id,
-        suite=SUITE,
-        text=payload["prompt"],
-        language=payload["language"],
-        scenario=payload["scenario"],
-        labels=labels,
-    )
+    prompts[prompt_id] = _prompt(payload)
     made = dict(zip(Side, _generations(row, payload), strict=True)) if row.digests else {}
     generations.update({each.generation_id: each for each in made.values()})
     b_shown = Side.RIGHT if a_shown == Side.LEFT else Side.LEFT
@@ -139,6 +217,17 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
         expected_winner=payload.get("expected"),
         plan_rule=payload["plan_rule"],
         plan_stream=payload["plan_stream"],
+    )
+
+
+def _prompt(payload: dict[str, Any]) -> Prompt:
+    return Prompt(
+        prompt_id=payload["prompt_id"],
+        suite=SUITE,
+        text=payload["prompt"],
+        language=payload["language"],
+        scenario=payload["scenario"],
+        labels=tuple(payload["labels"]),
     )
 
 

@@ -1,7 +1,7 @@
 """Read prompts, the pictures or videos of one folder per model, and pairs whose winner is known."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -30,12 +30,14 @@ class Material:
         files: the pictures or videos, by model, prompt and sample.
         kind: ``picture`` or ``video``.
         remarks: sentences about rows and files that were left out.
+        test_points: by prompt, what is to be checked, by the name of the test point (MEF, appendix D).
     """
 
     prompts: Mapping[str, Prompt]
     files: tuple[Generated, ...]
     kind: str = "picture"
     remarks: tuple[str, ...] = ()
+    test_points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @cached_property
     def models(self) -> tuple[str, ...]:
@@ -65,7 +67,8 @@ def read_material(folder: Path, prompts: Path) -> Material:
     Args:
         folder: one sub-folder for each model.
         prompts: a table (``.jsonl``, ``.json``, ``.csv``, ``.parquet``) with ``prompt_id`` and ``prompt`` (or ``text``),
-            and if wanted ``language`` (BCP 47), ``scenario`` and ``labels`` (a list, or text with semicolons).
+            and if wanted ``language`` (BCP 47), ``scenario``, ``labels`` and ``test_points`` (lists, or texts with semicolons).
+            A test point is ``name: what to check``, such as ``Quantity: three cats``.
 
     Raises:
         InputError: the folder or file cannot be read, a model has no file for a prompt, no two models have files for one
@@ -81,8 +84,9 @@ def read_material(folder: Path, prompts: Path) -> Material:
         >>> read_material(folder / "pictures", folder / "prompts.jsonl").models
         ('atelier', 'brush')
     """
-    rows = unique_rows(prompts, _prompt, lambda prompt: prompt.prompt_id, "prompt_id", what="prompt")
-    known = {prompt.prompt_id: prompt for prompt in rows}
+    rows = unique_rows(prompts, _prompt_row, lambda row: row[0].prompt_id, "prompt_id", what="prompt")
+    known = {prompt.prompt_id: prompt for prompt, _ in rows}
+    points = {prompt.prompt_id: checks for prompt, checks in rows if checks}
     if not folder.is_dir():
         raise InputError("there is no such folder", source=folder, hint="Give a folder with one sub-folder for each model.")
     models = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
@@ -115,7 +119,7 @@ def read_material(folder: Path, prompts: Path) -> Material:
     kinds = {file.path.name.lower().endswith(VIDEO_SUFFIXES) for file in files}
     if len(kinds) == 2:
         raise InputError("holds pictures and videos; an arena shows one or the other", source=folder)
-    return Material(known, tuple(files), "video" if kinds == {True} else "picture", tuple(remarks))
+    return Material(known, tuple(files), "video" if kinds == {True} else "picture", tuple(remarks), points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,21 +181,35 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
     return tuple(found)
 
 
+def _prompt_row(row: TableRow) -> tuple[Prompt, dict[str, str]]:
+    points: dict[str, str] = {}
+    for text in _listed(row, "test_points"):
+        name, _, check = (part.strip() for part in text.partition(":"))
+        if not name or name in points:
+            raise row.problem("each test point of a prompt needs a name of its own, not", "test_points", value=text)
+        points[name] = check or name
+    return _prompt(row), points
+
+
+def _listed(row: TableRow, column: str) -> list[str]:
+    cell = row.cells.get(column) or []
+    listed = cell.split(";") if isinstance(cell, str) else cell
+    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        raise row.problem("must be a list of texts, or one text with semicolons, not", column, value=str(cell)[:80])
+    return [text.strip() for text in listed if text.strip()]
+
+
 def _prompt(row: TableRow) -> Prompt:
     column = "prompt" if "prompt" in row.cells or "text" not in row.cells else "text"
     text, prompt_id = row.text(column), row.text("prompt_id")
     for name, value, longest in ((column, text, _LONGEST_PROMPT), ("prompt_id", prompt_id, _LONGEST_KEY)):
         if len(value) > longest:
             raise row.problem(f"has more than {longest} characters:", name, value=value[:80])
-    labels = row.cells.get("labels") or []
-    listed = labels.split(";") if isinstance(labels, str) else labels
-    if not isinstance(listed, list) or not all(isinstance(label, str) for label in listed):
-        raise row.problem("must be a list of texts, or one text with semicolons, not", "labels", value=str(labels)[:80])
     return Prompt(
         prompt_id=prompt_id,
         suite=SUITE,
         text=text,
         language=row.optional_text("language"),
         scenario=row.optional_text("scenario"),
-        labels=tuple(label.strip() for label in listed if label.strip()),
+        labels=tuple(_listed(row, "labels")),
     )

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from salon_arena.database import CONSENTS, INVITES, RATERS, SESSIONS, ArenaDatabase
 from salon_arena.errors import RefusedError
@@ -128,12 +128,14 @@ def make_invites(connection: Connection, count: int, role: str, now: int) -> lis
     return codes
 
 
+_RATER: Final = select(RATERS.c.rater_id, RATERS.c.role, RATERS.c.suspended_until).where(
+    RATERS.c.rater_id == bindparam("rater")
+)
+
+
 def read_rater(connection: Connection, rater_id: str) -> Rater:
     """The rater's row."""
-    row = connection.execute(
-        select(RATERS.c.rater_id, RATERS.c.role, RATERS.c.suspended_until).where(RATERS.c.rater_id == rater_id)
-    ).one()
-    return Rater(*row)
+    return Rater(*connection.execute(_RATER, {"rater": rater_id}).one())
 
 
 def suspend(connection: Connection, rater_ids: Sequence[str], until: int) -> int:

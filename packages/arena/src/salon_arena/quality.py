@@ -19,7 +19,7 @@ from salon_arena.people import suspend
 from salon_arena.tasks import Draft, instant, seen_among
 from salon_ranking.agreement import UndefinedError, cohen_kappa
 from salon_ranking.raters import RaterPolicy, audit_sample, check_raters
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
 from salon_taxonomy.records import Side
 
 DAY: Final = 86_400_000_000
@@ -240,7 +240,7 @@ def _votes_after(connection: Connection, last: int) -> list[tuple[int, dict[str,
     """Settled battles and anchors with the columns that the checks read."""
     query = (
         select(SETTLED.c.number, SETTLED.c.rater_id, SETTLED.c.kind, SETTLED.c.winner, ASSIGNMENTS.c.payload)
-        .add_columns(ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
+        .add_columns(ASSIGNMENTS.c.digests, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
         .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
         .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
         .where((SETTLED.c.number > last) & SETTLED.c.kind.in_(["battle", "anchor"]))
@@ -250,8 +250,8 @@ def _votes_after(connection: Connection, last: int) -> list[tuple[int, dict[str,
     for row in connection.execute(query):
         payload = json.loads(row.payload)
         answered = instant(row.received_at)
-        left, right = (f"{file['model']}\x1f{file['sample']}" for file in payload["files"])
-        a, b = (left, right) if payload["side_a_shown"] == "left" else (right, left)
+        made = [f"{file['model']}\x1f{file['sample']}" if row.digests else None for file in payload["files"]]
+        a, b = made if payload["side_a_shown"] == Side.LEFT.value else reversed(made)
         vote = {name: payload[name] for name in ("prompt_id", "model_a", "model_b", "side_a_shown")}
         vote |= {"rater_id": row.rater_id, "winner": row.winner, "generation_a": a, "generation_b": b}
         vote |= {"is_anchor": row.kind == "anchor", "expected_winner": payload.get("expected")}

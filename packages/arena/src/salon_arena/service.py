@@ -14,7 +14,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from salon_arena.battles import BattleRules, BattleTask
 from salon_arena.blind import BlindMedia, BlindSet
@@ -23,7 +23,7 @@ from salon_arena.database import ANSWERS, ASSIGNMENTS, ArenaDatabase
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.people import CONSENT, People, read_rater
-from salon_arena.settling import settle, settle_due
+from salon_arena.settling import settle_due, settle_earlier
 from salon_arena.tasks import Draft, Task, files_of, prompt_shown
 from salon_arena.verify import last_link, link
 from salon_taxonomy.records import Mode
@@ -37,6 +37,19 @@ AHEAD: Final = 3
 UNDO: Final = "undo"
 _LONGEST_ELAPSED_MS: Final = 7 * 24 * 3600 * 1000
 _NO_UNDO: Final = ("qualification",)
+
+# Statements are made once: to make one takes longer than to run it.
+_MINE: Final = select(ASSIGNMENTS).where(ASSIGNMENTS.c.rater_id == bindparam("rater"))
+_BUSY: Final = _MINE.where(ASSIGNMENTS.c.state.in_(["open", "answered"])).order_by(ASSIGNMENTS.c.issued_at)
+_TASK: Final = _MINE.where(ASSIGNMENTS.c.assignment_id == bindparam("task"))
+_KNOWN: Final = select(ANSWERS.c.body, ANSWERS.c.version).where(ANSWERS.c.answer_id == bindparam("answer"))
+_LEASE: Final = insert(ASSIGNMENTS)
+_NEW_ANSWER: Final = insert(ANSWERS)
+_CLOSE: Final = (
+    update(ASSIGNMENTS)
+    .where(ASSIGNMENTS.c.assignment_id == bindparam("task"))
+    .values(answer_id=bindparam("answer"), answered_at=bindparam("at"), state=bindparam("now"))
+)
 
 
 class AnswerBody(BaseModel):
@@ -106,19 +119,17 @@ class WorkService:
     def _lease(self, connection: Connection, rater_id: str) -> dict[str, Any]:
         now = self.clock()
         rater = read_rater(connection, rater_id)
-        mine = ASSIGNMENTS.c.rater_id == rater_id
         reply = self.task.standing(connection, rater, now)
         if rater.suspended_until > now:
             return {**reply, "state": "suspended", "until": rater.suspended_until, "tasks": [], "last": None}
-        busy = select(ASSIGNMENTS).where(mine & ASSIGNMENTS.c.state.in_(["open", "answered"]))
-        rows = list(connection.execute(busy.order_by(ASSIGNMENTS.c.issued_at)))
+        rows = list(connection.execute(_BUSY, {"rater": rater_id}))
         still = [row for row in rows if row.state == "open"]
         drafts = self.task.draw(connection, rater, AHEAD + 1 - len(still), now) if len(still) <= AHEAD else []
         if drafts:
             issued = max([now, *(row.issued_at + 1 for row in rows)])  # orders a rater's tasks, whatever the clock does
             new = [_assignment(draft, rater_id, issued + place, now) for place, draft in enumerate(drafts)]
-            connection.execute(insert(ASSIGNMENTS), new)
-            rows = list(connection.execute(busy.order_by(ASSIGNMENTS.c.issued_at)))
+            connection.execute(_LEASE, new)
+            rows = list(connection.execute(_BUSY, {"rater": rater_id}))
         ending = [row.assignment_id for row in still if row.lease_until < now + LEASE_SECONDS * SECOND // 2]
         if ending:
             until = now + LEASE_SECONDS * SECOND
@@ -155,8 +166,8 @@ class WorkService:
             RefusedError: 404 for an unknown task or one of another rater, 410 when the task can no longer be shown.
         """
         this = ASSIGNMENTS.c.assignment_id == assignment_id
-        query = select(ASSIGNMENTS).where(this & (ASSIGNMENTS.c.rater_id == rater_id))
-        row = self.database.read(lambda connection: connection.execute(query).first())
+        key = {"task": assignment_id, "rater": rater_id}
+        row = self.database.read(lambda connection: connection.execute(_TASK, key).first())
         if row is None:
             raise RefusedError(404, "unknown_file")
         if row.state not in ("open", "answered"):
@@ -187,22 +198,23 @@ class WorkService:
 
     def _answer(self, connection: Connection, rater_id: str, body: AnswerBody) -> dict[str, Any]:
         now, answer_id = self.clock(), str(body.answer_id)
-        this = ASSIGNMENTS.c.assignment_id == body.assignment
-        row = connection.execute(select(ASSIGNMENTS).where(this & (ASSIGNMENTS.c.rater_id == rater_id))).first()
+        row = connection.execute(_TASK, {"task": body.assignment, "rater": rater_id}).first()
         if row is None:
             raise RefusedError(404, "unknown_task")
-        known = connection.execute(select(ANSWERS.c.body, ANSWERS.c.version).where(ANSWERS.c.answer_id == answer_id)).first()
+        known = connection.execute(_KNOWN, {"answer": answer_id}).first()
         if known is not None:
             if known.body != body.canonical:
                 raise RefusedError(409, "other_body")
             return {"answer_id": answer_id, "version": known.version}
+        if row.digests is None and "model_a" not in json.loads(row.payload):
+            raise RefusedError(409, "not_shown")
         before = None if body.supersedes is None else str(body.supersedes)
         undoing = body.choice == UNDO
         if row.state != ("answered" if undoing else "open") or row.answer_id != before:
             raise RefusedError(409, {"settled": "settled", "void": "void"}.get(row.state, "answered_already"))
         version = 1
         if before is not None:
-            version += connection.execute(select(ANSWERS.c.version).where(ANSWERS.c.answer_id == before)).scalar_one()
+            version += connection.execute(_KNOWN, {"answer": before}).one().version
         new = {
             "answer_id": answer_id,
             "assignment_id": body.assignment,
@@ -213,12 +225,11 @@ class WorkService:
             "received_at": now,
             "supersedes": before,
         }
-        connection.execute(insert(ANSWERS), {**new, "chain": link(last_link(connection), new)})
-        closed = {"answer_id": answer_id, "answered_at": now, "state": "open" if undoing else "answered"}
-        connection.execute(update(ASSIGNMENTS).where(this).values(**closed))
+        connection.execute(_NEW_ANSWER, {**new, "chain": link(last_link(connection), new)})
+        state = "open" if undoing else "answered"
+        connection.execute(_CLOSE, {"task": body.assignment, "answer": answer_id, "at": now, "now": state})
         if not undoing:
-            earlier = ASSIGNMENTS.c.rater_id == rater_id
-            settle(connection, earlier if row.kind in _NO_UNDO else earlier & ~this, now)
+            settle_earlier(connection, rater_id, "" if row.kind in _NO_UNDO else body.assignment, now)
         return {"answer_id": answer_id, "version": version}
 
     def settle_due(self) -> "Future[int]":

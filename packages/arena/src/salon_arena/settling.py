@@ -1,10 +1,11 @@
 """Answers become final: 10 s after they were given, or with the rater's next one. What follows from a final answer is here."""
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from salon_arena import quality
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
@@ -14,27 +15,38 @@ UNDO_SECONDS: Final = 10
 _SECOND: Final = 1_000_000
 
 
+# Statements are made once: to make one takes longer than to run it.
+_ANSWERED: Final = (
+    select(ASSIGNMENTS, ANSWERS.c.choice)
+    .join(ANSWERS, ANSWERS.c.answer_id == ASSIGNMENTS.c.answer_id)
+    .where(ASSIGNMENTS.c.state == "answered")
+    .order_by(ASSIGNMENTS.c.answered_at)
+)
+_DUE: Final = _ANSWERED.where(ASSIGNMENTS.c.answered_at <= bindparam("before"))
+_EARLIER: Final = _ANSWERED.where(
+    (ASSIGNMENTS.c.rater_id == bindparam("rater")) & (ASSIGNMENTS.c.assignment_id != bindparam("but"))
+)
+_NEW: Final = insert(SETTLED)
+_DONE: Final = update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id == bindparam("task")).values(state="settled")
+
+
 def settle_due(database: ArenaDatabase, now: int) -> "Future[int]":
     """Settle every answer that was given more than 10 s before ``now`` (microseconds since 1970); returns how many."""
-    due = ASSIGNMENTS.c.answered_at <= now - UNDO_SECONDS * _SECOND
-    return database.write(lambda connection: settle(connection, due, now))
+    before = now - UNDO_SECONDS * _SECOND
+    return database.write(lambda connection: _settle(connection, list(connection.execute(_DUE, {"before": before})), now))
 
 
-def settle(connection: Connection, which: Any, now: int) -> int:
-    """Settle the answered tasks among ``which``, oldest first; returns how many."""
-    query = (
-        select(ASSIGNMENTS, ANSWERS.c.choice)
-        .join(ANSWERS, ANSWERS.c.answer_id == ASSIGNMENTS.c.answer_id)
-        .where(which & (ASSIGNMENTS.c.state == "answered"))
-        .order_by(ASSIGNMENTS.c.answered_at)
-    )
-    rows = list(connection.execute(query))
+def settle_earlier(connection: Connection, rater_id: str, but: str, now: int) -> int:
+    """Settle the answers of a rater, but for that of task ``but``; returns how many."""
+    return _settle(connection, list(connection.execute(_EARLIER, {"rater": rater_id, "but": but})), now)
+
+
+def _settle(connection: Connection, rows: Sequence[Row[Any]], now: int) -> int:
     for row in rows:
         payload = json.loads(row.payload)
         key = {name: getattr(row, name) for name in ("assignment_id", "answer_id", "rater_id", "kind")}
-        connection.execute(insert(SETTLED), {**key, "settled_at": now, **_counted(payload, row.choice)})
-        done = update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id == row.assignment_id).values(state="settled")
-        connection.execute(done)
+        connection.execute(_NEW, {**key, "settled_at": now, **_counted(payload, row.choice)})
+        connection.execute(_DONE, {"task": row.assignment_id})
         if row.kind == "qualification":
             quality.certify(connection, row.rater_id, payload["pairs_of_test"], now, payload["suspended_days"])
         elif row.kind == "audit":
@@ -45,7 +57,7 @@ def settle(connection: Connection, which: Any, now: int) -> int:
 def _counted(payload: dict[str, Any], choice: str) -> dict[str, Any]:
     """The columns that boards count; none for work that is no battle."""
     if "model_a" not in payload:
-        return {}
+        return dict.fromkeys(("winner", "stream", "model_a", "model_b", "scenario"))
     winner = winner_of(choice, payload["side_a_shown"]).value
     names = {"stream": "plan_stream", "model_a": "model_a", "model_b": "model_b", "scenario": "scenario"}
     return {"winner": winner, **{column: payload[name] for column, name in names.items()}}

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from salon_arena.database import ASSIGNMENTS
 from salon_bench.suites.contract.generations import Generated
@@ -111,10 +111,14 @@ def prompt_shown(payload: Payload) -> dict[str, str]:
     return {"prompt": visible(payload["prompt"], prose=True), "language": payload["language"] or ""}
 
 
+_SEEN: Final = select(ASSIGNMENTS.c.subject).where(
+    (ASSIGNMENTS.c.rater_id == bindparam("rater")) & ASSIGNMENTS.c.subject.in_(bindparam("subjects", expanding=True))
+)
+
+
 def seen_among(connection: Connection, rater_id: str, subjects: Sequence[str]) -> set[str]:
     """Those of ``subjects`` that the rater had before."""
-    mine = (ASSIGNMENTS.c.rater_id == rater_id) & ASSIGNMENTS.c.subject.in_(subjects)
-    return set(connection.execute(select(ASSIGNMENTS.c.subject).where(mine)).scalars())
+    return set(connection.execute(_SEEN, {"rater": rater_id, "subjects": list(subjects)}).scalars())
 
 
 def instant(microseconds: int) -> datetime:

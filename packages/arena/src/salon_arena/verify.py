@@ -47,9 +47,12 @@ def link(before: str, row: Mapping[str, Any]) -> str:
     return hashlib.sha256(before.encode() + text.encode()).hexdigest()
 
 
+_LAST: Final = select(ANSWERS.c.chain).order_by(ANSWERS.c.number.desc()).limit(1)
+
+
 def last_link(connection: Connection) -> str:
     """Return the last value of the chain; empty before the first answer."""
-    return connection.execute(select(ANSWERS.c.chain).order_by(ANSWERS.c.number.desc()).limit(1)).scalar_one_or_none() or ""
+    return connection.execute(_LAST).scalar_one_or_none() or ""
 
 
 def verify_answers(database: ArenaDatabase, *, head: str | None = None) -> Verified:

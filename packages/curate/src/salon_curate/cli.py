@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_curate.output import FORMAT, as_cell, print_table
+from salon_curate.output import FORMAT, SEED, as_cell, print_table
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
@@ -372,6 +372,204 @@ def _print_funnel(found: "Selection") -> None:
 
 def _curve_of(curve: "YieldCurve") -> dict[str, Any]:
     return {name: getattr(curve, name) for name in ("column", "rows", "thresholds", "kept", "low", "high")}
+
+
+@curate.command()
+@_DATASET
+@click.option("--bucket", "buckets", multiple=True, required=True, metavar="NAME=SQL", help="A bucket; repeat.")
+@click.option("--ratio", required=True, metavar="4:1:1", help="Whole numbers, one for each bucket.")
+@click.option("--number", type=click.IntRange(1), required=True, help="Pictures in all.")
+@click.option("--by", metavar="COLUMN", help="Take the highest values of this column instead of a random draw.")
+@click.option("--output", required=True, type=OutputPath(), help="The CSV file of keys and buckets to write (replaced).")
+@SEED
+@_JUDGE
+def draw(
+    dataset: Path, buckets: tuple[str, ...], ratio: str, number: int, by: str | None, output: Path, seed: int, judge: str | None
+) -> None:
+    """Draw pictures from buckets in a ratio; no picture is drawn twice.
+
+    \b
+    Example:
+      salon curate draw d --bucket "normal=quality_pass" --bucket "blurred=quality_faults = 'blur'" --ratio 4:1 \\
+          --number 500 --output drawn.csv
+    """
+    from salon_curate.draws import draw as drawing
+
+    named = dict(text.partition("=")[::2] for text in buckets)
+    parts = ratio.split(":")
+    if not all(part.isdigit() for part in parts):
+        raise InputError("must be whole numbers with colons between, such as 4:1:1", column="ratio", value=ratio)
+    opened = _opened(dataset)
+    found = drawing(opened, _pipeline(dataset, judge).stages, named, [int(part) for part in parts], number, by=by, seed=seed)
+    found.keys.write_csv(output)
+    print_table(["bucket", "available", "drawn"],
+                [[name, as_cell(found.available[name]), as_cell(count)] for name, count in found.drawn.items()])  # fmt: skip
+
+
+@curate.group()
+def audit() -> None:
+    """Let people check a sample of a selection, and carry the answer over to the whole data set.
+
+    \b
+    Example:
+      salon curate audit sample birds --selection v1 --name first
+      salon curate audit score birds first answers.csv
+    """
+
+
+@audit.command("sample")
+@_DATASET
+@click.option("--selection", required=True, metavar="NAME", help="The saved selection to audit.")
+@click.option("--name", required=True, help="Of the audit.")
+@click.option("--per-stratum", type=click.IntRange(1), default=500, show_default=True, help="Pictures of each stratum.")
+@click.option("--near", metavar="SQL", help="Pictures near a threshold: strata of their own.")
+@SEED
+@_JUDGE
+def audit_sample(
+    dataset: Path, selection: str, name: str, per_stratum: int, near: str | None, seed: int, judge: str | None
+) -> None:
+    """Draw the sample and write pictures, sheet.csv to fill in, and tasks for Label Studio. Raters do not see the decision.
+
+    \b
+    Example:
+      salon curate audit sample birds --selection v1 --name first --per-stratum 500 --near "sharpness BETWEEN 70 AND 90"
+    """
+    from salon_curate.audits import sample_audit
+
+    opened = _opened(dataset)
+    found = sample_audit(
+        opened, _pipeline(dataset, judge).stages, selection, name, per_stratum=per_stratum, near=near, seed=seed
+    )
+    print_table(
+        ["stratum", "in the data set", "in the sample"], [[n, as_cell(a), as_cell(b)] for n, (a, b) in found.strata.items()]
+    )
+    click.echo(f"{found.pictures:,} pictures: {found.folder / 'sheet.csv'}")
+
+
+@audit.command("score")
+@_DATASET
+@click.argument("name")
+@click.argument("answers", type=InputPath(dir_okay=False))
+@SEED
+@FORMAT
+def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -> None:
+    """Score ANSWERS (CSV: key, rater, accept) about the audit NAME: precision, recall and agreement of the whole data set.
+
+    \b
+    Example:
+      salon curate audit score birds first answers.csv
+    """
+    from dataclasses import asdict
+
+    from salon_curate.audits import score_audit
+
+    found = score_audit(_opened(dataset), name, answers, seed=seed)
+    if form == "json":
+        click.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
+        return
+    rows = []
+    for label in ("precision", "negative_value", "recall", "agreement"):
+        estimate = getattr(found, label)
+        interval = "–" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
+        rows.append([label.replace("_", " "), as_cell(estimate.value), interval])
+    print_table(["of the whole data set", "estimate", "95 % interval (Jeffreys, by stratum)"], rows)
+    click.echo(f"{found.rated:,} pictures rated, {found.missing:,} missing; κ of two raters: {as_cell(found.kappa)}")
+
+
+@curate.command()
+@_DATASET
+@click.option("--stage", required=True, metavar="NAME", help="The dear judge's stage, with `when` and `explore`.")
+@click.option("--keeps", required=True, metavar="SQL", help="What the dear judge keeps.")
+@click.option("--epsilon", type=click.FloatRange(0, 1, min_open=True), help="Exit with 1 where the bound is above this.")
+@_JUDGE
+def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge: str | None) -> None:
+    """Bound what a stage's `when` loses: the share of the pictures it drops that the dear judge would keep.
+
+    \b
+    Example:
+      salon curate cascade birds --stage agreement --keeps agrees --epsilon 0.05
+    """
+    from salon_curate.cascade import cascade_loss
+
+    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, f"{stage}_explored", {"keeps": keeps})
+    click.echo(
+        f"{found.kept_by_dear:,} of {found.explored:,} explored pictures are kept by the dear judge; with "
+        f"{found.confidence:.0%} confidence at most {found.upper:.4f} of the "
+        f"{found.dropped:,} dropped ones would be (Clopper–Pearson)"
+    )
+    if epsilon is not None and found.upper > epsilon:
+        raise IncompleteError(f"the loss may be {found.upper:.4f}, above {epsilon:g}: explore more, or loosen `when`")
+
+
+@curate.command()
+@_DATASET
+@click.option("--selection", required=True, metavar="NAME", help="The saved selection to release.")
+@click.option("--name", "version", required=True, metavar="VERSION", help="Of the release: v1.")
+@click.option("--column", "columns", multiple=True, help="A stage's column to release; may be repeated.")
+@click.option("--audit", "audit_name", metavar="NAME", help="The audit for the card; of the same conditions.")
+@click.option("--min-precision", type=click.FloatRange(0, 1), help="Refuse below this lower bound of the audit's precision.")
+@click.option("--split", metavar="COLUMN", help="The column of the splits (stage `split`). Default: all is train.")
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["datasets", "webdataset"]),
+    default="datasets",
+    show_default=True,
+    help="Parquet as datasets reads it, or webdataset archives.",
+)
+@_JUDGE
+def release(
+    dataset: Path,
+    selection: str,
+    version: str,
+    columns: tuple[str, ...],
+    audit_name: str | None,
+    min_precision: float | None,
+    split: str | None,
+    form: str,
+    judge: str | None,
+) -> None:
+    """Write the kept pictures with a card, a manifest of every file, its Merkle root, and Croissant metadata.
+
+    \b
+    Example:
+      salon curate release birds --selection v1 --name v1 --audit first --min-precision 0.9 --split split
+    """
+    from salon_curate.release import release as write
+
+    opened = _opened(dataset)
+    found = write(
+        opened, _pipeline(dataset, judge).stages, selection, version, columns=columns, audit=audit_name,
+        min_precision=min_precision, split=split, form="webdataset" if form == "webdataset" else "datasets",
+    )  # fmt: skip
+    counts = ", ".join(f"{name} {count:,}" for name, count in found.pictures.items())
+    click.echo(f"{found.folder}: {counts}; Merkle root {found.merkle_root}")
+
+
+@curate.command()
+@click.argument("folder", type=OutputPath(file_okay=False, dir_okay=True))
+@click.option(
+    "--per-category", type=click.IntRange(1), default=40, show_default=True, help="Pictures of each of 8 kinds of prompts."
+)
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@SEED
+def demo(folder: Path, per_category: int, workers: int, seed: int) -> None:
+    """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
+
+    \b
+    Example:
+      salon curate demo curated
+    """
+    from salon_curate.demo import demo as build
+
+    found = build(folder, per_category=per_category, seed=seed, workers=workers)
+    print_table(["conditions up to", "kept", "precision", "recall"],
+                [[w.condition, as_cell(w.kept), as_cell(w.precision), as_cell(w.recall)] for w in found.worth])  # fmt: skip
+    low, high = found.audit.precision.low, found.audit.precision.high
+    click.echo(f"audit by two simulated raters: precision {as_cell(found.audit.precision.value)}, "
+               f"95 % interval {as_cell(low)} to {as_cell(high)}")  # fmt: skip
+    click.echo(f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95 %, {found.loss.explored} explored)")
+    click.echo(f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}")
 
 
 def _opened(folder: Path) -> "DataSet":

@@ -225,6 +225,12 @@ def checked_key(key: object, *, source: str, row: int) -> str:
     return text
 
 
+def seeded_hash(key: str, seed: int, what: str) -> int:
+    """Return 64 bits that a key, a seed and a purpose decide, the same on every machine."""
+    text = f"{what}\0{seed}\0{key}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
+
+
 def _shards_of(pictures: Iterator[Picture], rows: int) -> Iterator[list[Picture]]:
     batch: list[Picture] = []
     size = 0

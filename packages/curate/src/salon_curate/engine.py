@@ -137,9 +137,11 @@ def engine_named(name: str) -> Engine:
     if name not in _ADAPTERS:
         raise InputError("there is no such engine:", column="engine", value=name, allowed=[*ENGINES, *_ADAPTERS])
     try:
+        import_module(name)
         found: Engine = getattr(import_module("salon_curate.cluster_engines"), name)
     except ModuleNotFoundError as error:
-        hint = f"Install it with: pip install 'salon-curate[{name}]'"
+        package = "daft" if name == "daft" else f"'salon-curate[{name}]'"
+        hint = f"Install it with: pip install {package}"
         raise InputError("its package is not installed:", column="engine", value=name, hint=hint) from error
     return found
 

@@ -10,7 +10,6 @@ reply (a time-out, a closed connection) leaves its shard unfinished, and the nex
 
 import asyncio
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from salon_bench.media import PicturePolicy, prepare_bytes
 from salon_bench.runs.limits import Limits, Spending
 from salon_bench.suites import Inquiry
-from salon_curate.dataset import BATCH_ROWS, DataSet
+from salon_curate.dataset import BATCH_ROWS, DataSet, seeded_hash
 from salon_curate.engine import Outcome
 from salon_curate.errors import StageError, StorageError
 from salon_curate.selection import predicate
@@ -76,6 +75,7 @@ class JudgedStage(Stage):
         seed: of that share; the same key is explored on every machine.
         re_asks: how often a reply that cannot be read is asked for again.
         concurrency: questions in flight.
+        prefix: of the ask's columns, where two judges answer one ask.
         pictures: how pictures are resized and encoded for the judge.
         spending: what this run may spend and has spent.
     """
@@ -87,6 +87,7 @@ class JudgedStage(Stage):
     seed: int = 0
     re_asks: int = 1
     concurrency: int = 16
+    prefix: str = ""
     pictures: PicturePolicy = PICTURES
     spending: Spending = field(default_factory=Spending, compare=False)
 
@@ -101,6 +102,7 @@ def judge_stage(
     seed: int = 0,
     re_asks: int = 1,
     concurrency: int = 16,
+    prefix: str = "",
     limits: Limits | None = None,
 ) -> JudgedStage:
     """Return a stage that asks a judge (see :class:`JudgedStage` for the arguments).
@@ -115,13 +117,14 @@ def judge_stage(
     columns = () if when is None else predicate(when).columns
     parameters: dict[str, Digestible] = {
         "ask": ask.version, "judge": judge.version, "when": when, "explore": explore, "seed": seed, "re_asks": re_asks,
+        "prefix": prefix,
     }  # fmt: skip
-    own = name or ask.name
+    own = name or f"{prefix}{ask.name}"
     reads = tuple(dict.fromkeys(("image", *ask.needs, *columns)))
-    writes = {**ask.writes, f"{own}_explored": _boolean()}
+    writes = {**{f"{prefix}{column}": kind for column, kind in ask.writes.items()}, f"{own}_explored": _boolean()}
     return JudgedStage(
         own, ask.version[:8], reads, writes, _never_called, f"{__name__}:judge_stage", parameters,
-        ask=ask, judge=judge, when=when, explore=explore, seed=seed, re_asks=re_asks, concurrency=concurrency,
+        ask=ask, judge=judge, when=when, explore=explore, seed=seed, re_asks=re_asks, concurrency=concurrency, prefix=prefix,
         spending=Spending(limits or Limits()),
     )  # fmt: skip
 
@@ -197,10 +200,9 @@ def explores(key: str, share: float, seed: int) -> bool:
 
     Example:
         >>> sum(explores(f"k{n}", 0.25, seed=1) for n in range(4000)) / 4000
-        0.238
+        0.25175
     """
-    drawn = hashlib.blake2b(f"{seed}\0{key}".encode(), digest_size=8).digest()
-    return int.from_bytes(drawn, "big") < share * 2.0**64
+    return seeded_hash(key, seed, "explore") < share * 2.0**64
 
 
 class _StoppedError(Exception):
@@ -238,7 +240,7 @@ class _Examiner:
         finally:
             examination.close()
         missing = next((value for value in found.values() if isinstance(value, Unscored)), None)
-        values = {name: None if isinstance(value, Unscored) else value for name, value in found.items()}
+        values = {f"{stage.prefix}{name}": None if isinstance(value, Unscored) else value for name, value in found.items()}
         problem = None if missing is None else f"{missing.reason}: {missing.detail}"
         return {**nothing, **values, "problem": problem}
 

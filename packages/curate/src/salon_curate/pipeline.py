@@ -31,6 +31,13 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
 
 PIPELINE: Final = "pipeline.toml"
+BUILT_IN: Final = {
+    "look": "salon_curate.measures:look",
+    "fields": "salon_curate.measures:fields",
+    "duplicates": "salon_curate.whole:duplicates",
+    "split": "salon_curate.whole:split",
+}
+"""Stages of Salon's own by the word in ``pipeline.toml``."""
 LOOK: Final = '[[stage]]\nuse = "look"\n'
 
 
@@ -50,6 +57,7 @@ class StageTable(BaseModel):
     seed: int = Field(default=0, ge=0)
     re_asks: int = Field(default=1, ge=0)
     concurrency: int = Field(default=16, ge=1)
+    prefix: str = Field(default="", pattern=r"^[A-Za-z0-9_]*$")
 
 
 class PipelineFile(BaseModel):
@@ -120,7 +128,7 @@ def _stage(table: StageTable, environment: Mapping[str, str], limits: Limits | N
     if (table.use is None) == (table.ask is None):
         raise InputError("a stage has either use or ask", key="stage", value=table.name)
     if table.use is not None:
-        where = table.use if ":" in table.use else f"salon_curate.measures:{table.use}"
+        where = BUILT_IN.get(table.use, table.use)
         return stage_named(where, table.name, table.parameters)
     if table.ask not in ASKS:
         raise InputError("unknown ask", key="ask", value=table.ask, allowed=ASKS)
@@ -140,5 +148,5 @@ def _stage(table: StageTable, environment: Mapping[str, str], limits: Limits | N
         opened = ClosedJudge(settings.title, settings.version)
     return judge_stage(
         asked, opened, name=table.name, when=table.when, explore=table.explore, seed=table.seed, re_asks=table.re_asks,
-        concurrency=table.concurrency, limits=limits,
+        concurrency=table.concurrency, prefix=table.prefix, limits=limits,
     )  # fmt: skip

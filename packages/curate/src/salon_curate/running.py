@@ -1,15 +1,16 @@
 """Run a pipeline's stages over a data set, report where it stands, and verify what is stored."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from salon_curate.dataset import DataSet, file_digest
-from salon_curate.engine import Engine, embedded
+from salon_curate.engine import Engine, Outcome, embedded
 from salon_curate.judging import JudgedStage, judge_shards
-from salon_curate.stages import Stage, Task, expected_parts, read_receipt
-from salon_taxonomy.errors import InputError
+from salon_curate.selection import table
+from salon_curate.stages import Stage, Task, checked_output, expected_parts, read_receipt, write_part
+from salon_taxonomy.errors import IncompleteError, InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,10 @@ def run(
             continue
         progress = Progress(stage.name, 0, len(tasks), 0, sum(task.rows for task in tasks), 0, 0.0)
         began = time.monotonic()
-        outcomes = judge_shards(dataset, stage, tasks) if isinstance(stage, JudgedStage) else engine(tasks, workers)
+        if isinstance(stage, JudgedStage):
+            outcomes = judge_shards(dataset, stage, tasks)
+        else:
+            outcomes = _whole(dataset, stages, stage, tasks) if stage.whole else engine(tasks, workers)
         for outcome in outcomes:
             progress.done += 1
             progress.rows += outcome.task.rows
@@ -125,6 +129,24 @@ def run(
             stopped = stage.spending.stopped
             break
     return RunResult(made, kept, problems, tuple(aside), stopped)
+
+
+def _whole(dataset: DataSet, stages: Sequence[Stage], stage: Stage, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    """Run a stage that sees all shards at once, and write its missing parts."""
+    try:
+        rows = table(dataset, stages, stage.reads).collect()
+    except IncompleteError as error:
+        yield from (Outcome(task, error=f"shard {task.shard}: {error}") for task in tasks)
+        return
+    found = checked_output(stage, rows["key"], stage.function(rows, **stage.parameters), "all")
+    wanted = {task.shard: task for task in tasks}
+    start = 0
+    for shard in dataset.shards:
+        if shard.name in wanted:
+            task = wanted[shard.name]
+            counts = write_part(dataset.folder / task.output, stage, found.slice(start, shard.rows), shard.name)
+            yield Outcome(task, counts)
+        start += shard.rows
 
 
 def parts_present(dataset: DataSet, stage: Stage) -> set[str]:

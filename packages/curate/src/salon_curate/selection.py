@@ -248,7 +248,7 @@ def sweep(
     """
     import numpy as np
 
-    from salon_ranking.shares import wilson_interval
+    from salon_ranking.uncertainty.proportions import wilson_interval
 
     if points < 2:
         raise InputError("must be 2 or more", column="points", value=points)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from salon_curate.dataset import BATCH_ROWS, SHARD_COLUMNS, DataSet, Shard
 from salon_curate.errors import StageError
@@ -41,6 +41,7 @@ class Stage:
         function: takes a batch, returns ``key``, the new columns, and optionally ``problem``.
         where: ``module:name`` of the function, by which another process imports it.
         parameters: keyword arguments of the function; part of every part's name.
+        whole: the function is given the rows of all shards at once, and runs in the main process.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Stage:
     function: Function
     where: str
     parameters: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
+    whole: bool = False
 
     def with_parameters(self, name: str | None = None, **parameters: Digestible) -> "Stage":
         """Return the stage under another name or with parameters of its own."""
@@ -76,12 +78,14 @@ class Stage:
         return f"{self.folder}/{shard.name}-{name}.parquet"
 
 
-def stage(*, version: str, reads: Sequence[str], writes: "Mapping[str, Any]") -> Callable[[Function], Stage]:
+def stage(
+    *, version: str, reads: Sequence[str], writes: "Mapping[str, Any]", scope: Literal["shard", "dataset"] = "shard"
+) -> Callable[[Function], Stage]:
     """Declare a function of a batch to be a stage (see the module's text for the contract)."""
 
     def declared(function: Function) -> Stage:
         where = f"{function.__module__}:{function.__name__}"
-        return Stage(function.__name__, version, tuple(reads), dict(writes), function, where)
+        return Stage(function.__name__, version, tuple(reads), dict(writes), function, where, whole=scope == "dataset")
 
     return declared
 
@@ -233,9 +237,11 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
             if writer[column]:
                 reads.setdefault(writer[column], []).append(column)
         parts = []
+        everything = [part for name in reads for part, _ in found[name]] + [shard.sha256 for shard in dataset.shards]
+        together = [digest("curate whole", everything)] if each.whole else []
         for number, shard in enumerate(dataset.shards):
             inputs = {found[name][number][0]: columns for name, columns in reads.items()}
-            parts.append((each.part(shard, list(inputs)), inputs))
+            parts.append((each.part(shard, [*inputs, *together]), inputs))
         found[each.name] = parts
         for column in (*each.writes, each.problem):
             if column in writer:

@@ -1,16 +1,20 @@
-"""Leaderboards from paired comparisons: Bradley-Terry ratings on the Elo scale, with honest intervals.
+"""Leaderboards from paired comparisons: ratings on the Elo scale with intervals.
 
     battles = Battles.read("votes.parquet")        # or Battles.from_frame(frame)
-    board = rank(battles, baseline="some-model")   # ratings with percentile bootstrap intervals
+    board = rank(battles, baseline="some-model")   # Bradley-Terry with percentile bootstrap intervals
+    board = rank(battles, ties="davidson")         # a parameter for ties; "rao-kupper" likewise
+    board = rank(battles, covariates=["length_a,length_b"])   # ratings at equal covariates; position bias
     board.table                                    # one row per model
 
 ``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario, label or rater, ``compare`` sets boards
-side by side; ``differences``, ``listing``, ``explain`` and ``contributions`` say how sure a board is, and why. ``pairwise``
-has tie models, covariates, online Elo, growing leagues, other scores and goodness of fit. The numeric core is written in
-Rust (``_core``); ``solver="reference"`` is its NumPy twin. Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``,
-``docs/groups.md``.
+side by side. ``differences``, ``listing`` and ``explain`` take any board; ``goodness_of_fit``, ``cycle_report`` and
+``win_rates`` compare a fit with its battles. ``settle_both_bad`` defines how both_bad counts; ``online_elo`` and
+``alternative_scores`` are other methods; ``Arena`` is a league that grows. The numeric core is written in Rust (``_core``).
+Formulas and sources:
+``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``, ``docs/contextual.md``,
+``docs/diagnostics.md``, ``docs/online-elo.md``.
 
-Nothing is imported before it is asked for (PEP 562): polars alone takes a third of a second.
+Names are imported on first use (PEP 562), as polars alone takes a third of a second.
 """
 
 from typing import TYPE_CHECKING
@@ -19,63 +23,66 @@ from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_ranking.battles import Battles
-    from salon_ranking.bradley_terry import Ratings, fit
+    from salon_ranking.diagnostics.both_bad import acceptability, settle_both_bad
+    from salon_ranking.diagnostics.goodness_of_fit import CycleReport, GoodnessOfFit, cycle_report, goodness_of_fit
+    from salon_ranking.diagnostics.win_rates import as_matrix, win_rates
     from salon_ranking.errors import (
         BattleError,
+        CovariateCollinearityError,
+        CovariateError,
+        CovariateSeparationError,
         MissingExtraError,
         OptionError,
+        OrderError,
         RankingError,
         UnknownModelError,
         UnratableError,
     )
-    from salon_ranking.explanation import explain
-    from salon_ranking.groups import groups_of, rank_by
-    from salon_ranking.intervals import bca_interval, percentile_interval
-    from salon_ranking.leaderboard import NOT_GIVEN, Leaderboard
-    from salon_ranking.listing_rule import listing, match_effects
-    from salon_ranking.model_differences import Differences, differences
-    from salon_ranking.multiple_testing import holm
-    from salon_ranking.pairwise import (
-        Arena,
-        ContextualRatings,
-        OnlineElo,
-        Scores,
-        TieRatings,
-        acceptability,
-        alternative_scores,
-        cycle_report,
-        fit_contextual,
-        fit_ties,
-        goodness_of_fit,
-        online_elo,
-        settle_both_bad,
-        win_rates,
-    )
-    from salon_ranking.prompt_contributions import Contributions, contributions
-    from salon_ranking.ranking import rank
-    from salon_ranking.side_by_side import VoteComparison, compare, compare_votes
+    from salon_ranking.leaderboard.board import NOT_GIVEN, Leaderboard
+    from salon_ranking.leaderboard.comparison import VoteComparison, compare, compare_votes
+    from salon_ranking.leaderboard.contributions import Contributions, contributions
+    from salon_ranking.leaderboard.differences import Differences, differences
+    from salon_ranking.leaderboard.explanation import explain
+    from salon_ranking.leaderboard.groups import groups_of, rank_by
+    from salon_ranking.leaderboard.listing import listing, match_effects
+    from salon_ranking.leaderboard.ranking import rank
+    from salon_ranking.models.arena import Arena
+    from salon_ranking.models.covariates import Covariate
+    from salon_ranking.models.online_elo import OnlineElo, online_elo
+    from salon_ranking.models.ratings import Ratings, fit
+    from salon_ranking.models.spectral import Scores, alternative_scores
+    from salon_ranking.models.ties import Chances
+    from salon_ranking.uncertainty.multiple_testing import holm
+    from salon_ranking.uncertainty.quantiles import bca_interval, percentile_interval
 
 __all__ = [
     "NOT_GIVEN",
     "Arena",
     "BattleError",
     "Battles",
-    "ContextualRatings",
+    "Chances",
     "Contributions",
+    "Covariate",
+    "CovariateCollinearityError",
+    "CovariateError",
+    "CovariateSeparationError",
+    "CycleReport",
     "Differences",
+    "GoodnessOfFit",
     "Leaderboard",
     "MissingExtraError",
     "OnlineElo",
     "OptionError",
+    "OrderError",
     "RankingError",
     "Ratings",
     "Scores",
-    "TieRatings",
     "UnknownModelError",
     "UnratableError",
     "VoteComparison",
     "acceptability",
     "alternative_scores",
+    "as_matrix",
     "bca_interval",
     "compare",
     "compare_votes",
@@ -84,8 +91,6 @@ __all__ = [
     "differences",
     "explain",
     "fit",
-    "fit_contextual",
-    "fit_ties",
     "goodness_of_fit",
     "groups_of",
     "holm",
@@ -101,65 +106,78 @@ __all__ = [
 
 _BY_MODULE = {
     "battles": ("Battles",),
-    "bradley_terry": (
-        "Ratings",
-        "fit",
+    "diagnostics.both_bad": (
+        "acceptability",
+        "settle_both_bad",
+    ),
+    "diagnostics.goodness_of_fit": (
+        "CycleReport",
+        "GoodnessOfFit",
+        "cycle_report",
+        "goodness_of_fit",
+    ),
+    "diagnostics.win_rates": (
+        "as_matrix",
+        "win_rates",
     ),
     "errors": (
         "BattleError",
+        "CovariateCollinearityError",
+        "CovariateError",
+        "CovariateSeparationError",
         "MissingExtraError",
         "OptionError",
+        "OrderError",
         "RankingError",
         "UnknownModelError",
         "UnratableError",
     ),
-    "explanation": ("explain",),
-    "groups": (
-        "groups_of",
-        "rank_by",
-    ),
-    "intervals": (
-        "bca_interval",
-        "percentile_interval",
-    ),
-    "leaderboard": (
+    "leaderboard.board": (
         "NOT_GIVEN",
         "Leaderboard",
     ),
-    "listing_rule": (
-        "listing",
-        "match_effects",
-    ),
-    "model_differences": (
-        "Differences",
-        "differences",
-    ),
-    "multiple_testing": ("holm",),
-    "pairwise": (
-        "Arena",
-        "ContextualRatings",
-        "OnlineElo",
-        "Scores",
-        "TieRatings",
-        "acceptability",
-        "alternative_scores",
-        "cycle_report",
-        "fit_contextual",
-        "fit_ties",
-        "goodness_of_fit",
-        "online_elo",
-        "settle_both_bad",
-        "win_rates",
-    ),
-    "prompt_contributions": (
-        "Contributions",
-        "contributions",
-    ),
-    "ranking": ("rank",),
-    "side_by_side": (
+    "leaderboard.comparison": (
         "VoteComparison",
         "compare",
         "compare_votes",
+    ),
+    "leaderboard.contributions": (
+        "Contributions",
+        "contributions",
+    ),
+    "leaderboard.differences": (
+        "Differences",
+        "differences",
+    ),
+    "leaderboard.explanation": ("explain",),
+    "leaderboard.groups": (
+        "groups_of",
+        "rank_by",
+    ),
+    "leaderboard.listing": (
+        "listing",
+        "match_effects",
+    ),
+    "leaderboard.ranking": ("rank",),
+    "models.arena": ("Arena",),
+    "models.covariates": ("Covariate",),
+    "models.online_elo": (
+        "OnlineElo",
+        "online_elo",
+    ),
+    "models.ratings": (
+        "Ratings",
+        "fit",
+    ),
+    "models.spectral": (
+        "Scores",
+        "alternative_scores",
+    ),
+    "models.ties": ("Chances",),
+    "uncertainty.multiple_testing": ("holm",),
+    "uncertainty.quantiles": (
+        "bca_interval",
+        "percentile_interval",
     ),
 }
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_ranking.pairwise.cli import model_options
+from salon_ranking.model_options import model_options
 from salon_ranking.vote_options import vote_options
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.file_options import InputPath, OutputPath
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from salon_ranking.battles import Battles
-    from salon_ranking.further import Further
-    from salon_ranking.leaderboard import Leaderboard
-    from salon_ranking.rank_answer import Answer, Ballot, Stage
-    from salon_ranking.rank_request import Request
+    from salon_ranking.leaderboard.answer import Answer, Ballot, Stage
+    from salon_ranking.leaderboard.board import Leaderboard
+    from salon_ranking.leaderboard.further import Further
+    from salon_ranking.leaderboard.request import Request
     from salon_ranking.sinks import Sink
 
 _QUIET_SECONDS = 1.0
@@ -149,10 +149,9 @@ def rank(choice: Mapping[str, Any], **options: Any) -> None:
       salon rank votes.parquet --exclude-flagged --store salon-results
       salon rank votes.csv --records rows.parquet && salon store import salon-results leaderboards rows.parquet
     """
-    from salon_ranking.pairwise.choice import Choice
-    from salon_ranking.pairwise.cli import show_result
-    from salon_ranking.rank_answer import rank_boards, rank_by_model, read_ballot
-    from salon_ranking.rank_request import Request, check_request
+    from salon_ranking.leaderboard.answer import rank_boards, read_ballot, score_table
+    from salon_ranking.leaderboard.request import Choice, Request, check_request
+    from salon_ranking.model_options import show_scores
     from salon_ranking.sinks import open_sink
 
     request = Request(choice=Choice(**choice), **options)
@@ -162,10 +161,10 @@ def rank(choice: Mapping[str, Any], **options: Any) -> None:
     if request.against is not None:
         _compare(request, ballot.battles)
         return
-    if not request.choice.is_plain:
+    if not request.choice.is_fit:
         with _progress() as stage:
-            result = rank_by_model(request, ballot, stage)
-        show_result(result, request.format_, request.output, _console(), quiet=_is_quiet(request))
+            scores = score_table(request, ballot, stage)
+        show_scores(scores, request.format_, request.output, _console(), quiet=_is_quiet(request))
         return
     with _progress() as stage:
         answer = rank_boards(request, ballot, stage)
@@ -178,24 +177,25 @@ def rank(choice: Mapping[str, Any], **options: Any) -> None:
 
 
 def _compare(request: "Request", battles: "Battles") -> None:
-    """The votes beside those of --against."""
+    """Compare the votes with those of --against."""
     from dataclasses import replace
 
-    from salon_ranking.pairwise.choice import ModelResult
-    from salon_ranking.pairwise.cli import show_result
-    from salon_ranking.rank_answer import read_ballot
-    from salon_ranking.side_by_side import compare_votes
+    from salon_ranking.leaderboard.answer import read_ballot
+    from salon_ranking.leaderboard.comparison import compare_votes
+    from salon_ranking.leaderboard.score_table import ScoreTable
+    from salon_ranking.model_options import show_scores
 
     other = read_ballot(replace(request, battles=request.against)).battles  # type: ignore[arg-type]
-    found = compare_votes(battles, other, confidence=request.confidence, prior_ties=request.prior_ties)
-    show_result(ModelResult(found.header, found.table), request.format_, request.output, _console(), plain=True)
+    how = {**request.choice.model, "confidence": request.confidence, "prior_ties": request.prior_ties}
+    found = compare_votes(battles, other, **how)  # type: ignore[arg-type]
+    show_scores(ScoreTable(found.header, found.table), request.format_, request.output, _console(), plain=True)
 
 
 def _show(request: "Request", answer: "Answer") -> None:
     """The answer on standard output, in the format that was asked for; remarks for people on standard error."""
-    from salon_ranking.explanation import explain
-    from salon_ranking.output import combined, to_json
-    from salon_ranking.side_by_side import compare
+    from salon_ranking.leaderboard.comparison import compare
+    from salon_ranking.leaderboard.explanation import explain
+    from salon_ranking.leaderboard.output import combined, to_json
 
     boards = answer.boards
     if request.explain is not None:
@@ -226,7 +226,8 @@ def _is_quiet(request: "Request") -> bool:
 
 
 def _show_boards(answer: "Answer", *, quiet: bool) -> None:
-    """Each board as a table, with a header that says how it was made, and what stands beside it."""
+    """Print each board as a table, with a header on how it was made, its parameters, and the analyses beside it."""
+    from salon_ranking.model_options import show_tables
     from salon_ranking.report.terminal import board_table, more_rows, plain
 
     console = _console()
@@ -239,22 +240,22 @@ def _show_boards(answer: "Answer", *, quiet: bool) -> None:
                 console.print(more)
         for said in board.warnings:
             console.print(f"Warning: {plain(said)}")
+        show_tables({}, {"parameters": board.parameters, "position_bias": board.position_bias}, console)
         _show_further(board, further, console)
 
 
 def _show_further(board: "Leaderboard", further: "Further", console: "Console") -> None:
-    """What stands beside a board: acceptability, and how well the model fits."""
-    from salon_ranking.pairwise.choice import ModelResult
-    from salon_ranking.pairwise.cli import show_further
+    """Print the analyses beside a board: acceptability, and goodness of fit."""
+    from salon_ranking.model_options import show_tables
     from salon_ranking.report.terminal import plain
 
     if board.group is not None and (further.acceptability is not None or further.diagnosis is not None):
         console.print(f"\n{plain(board.group)}")
     if further.acceptability is not None:
-        show_further(ModelResult("", further.acceptability, {}, {"acceptability": further.acceptability}), console)
+        show_tables({}, {"acceptability": further.acceptability}, console)
     if further.diagnosis is not None:
-        show_further(further.diagnosis, console)
-        console.print(plain(further.diagnosis.header))
+        show_tables(further.diagnosis.numbers, further.diagnosis.tables, console)
+        console.print(plain(further.diagnosis.note))
 
 
 def _show_side_by_side(table: "pl.DataFrame", format_: str) -> None:
@@ -271,8 +272,8 @@ def _show_side_by_side(table: "pl.DataFrame", format_: str) -> None:
 
 def _write(request: "Request", ballot: "Ballot", answer: "Answer") -> None:
     """Every file that was asked for."""
-    from salon_ranking.output import Background, write
-    from salon_ranking.records import write_records
+    from salon_ranking.leaderboard.output import Background, write
+    from salon_ranking.leaderboard.records import write_records
     from salon_ranking.table_files import write_table
 
     for path, found in ((request.differences, answer.differences), (request.contributions, answer.contributions)):

@@ -1,4 +1,4 @@
-"""What a user of ``salon_ranking`` can get wrong.
+"""The errors of ``salon_ranking``.
 
 SalonError
 └── InputError
@@ -7,6 +7,10 @@ SalonError
         ├── UnratableError       the battles have no finite ratings; names the models at fault
         ├── UnknownModelError    a model was named that has no battle
         ├── OptionError          an argument is outside its range
+        ├── OrderError           battles are not in the order of their time
+        ├── CovariateError       a covariate's column is missing or incomplete
+        │   ├── CovariateCollinearityError   it is determined by the models that met, or by other covariates
+        │   └── CovariateSeparationError     it predicts battles without error: its coefficient is infinite
         └── MissingExtraError    an optional part of the package is not installed
 """
 
@@ -61,3 +65,19 @@ class OptionError(RankingError):
 
 class MissingExtraError(RankingError):
     """An optional part of the package is not installed."""
+
+
+class CovariateError(RankingError):
+    """A covariate's column is missing, incomplete, or of no use."""
+
+
+class CovariateCollinearityError(CovariateError):
+    """A covariate is determined by the models that met, or is a combination of other covariates."""
+
+
+class CovariateSeparationError(CovariateError):
+    """Covariates and strengths predict some battles without error, so no finite coefficients exist."""
+
+
+class OrderError(RankingError):
+    """A time is missing, cannot be read, or lies before that of the battle above it. Rows count from 1, without a header."""

@@ -3,6 +3,7 @@
 import collections.abc
 import math
 import operator
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
@@ -266,3 +267,15 @@ def _number(name: str, value: object, *, whole: bool) -> object:
     if allowed is not None and not allowed.has(number):
         raise OptionError(f"{name} must {allowed}, not", value=value)
     return number if whole else value
+
+
+def workers(threads: int | None) -> int:
+    """Return the number of threads to use: as many as asked for, by default all processors that this process may use.
+
+    Raises:
+        OptionError: ``threads`` is not a whole number within its range.
+    """
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    number: int = _number("threads", threads, whole=True)  # type: ignore[assignment]
+    return number

@@ -17,6 +17,7 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 _UNTOLD: Final = Unscored(Reason.ABSTAINED, "no judge was asked")
+_LONG: Final = 1 << 15
 
 
 async def in_time(call: Awaitable[T], timeout_s: float | None, what: str) -> T | Unscored:
@@ -59,6 +60,16 @@ def check_judge(judge: object) -> None:
         raise InputError("a judge is an object with a method ask, not", column="judge", value=shown, hint=hint)
 
 
+async def parse_reply(parse: Callable[[str], T], text: str) -> T:
+    """Parse the text of a reply; more than 32,768 characters in a worker thread, so that the event loop continues.
+
+    Args:
+        parse: the parser; it must not depend on the thread.
+        text: what a judge or a policy wrote.
+    """
+    return parse(text) if len(text) <= _LONG else await asyncio.to_thread(parse, text)
+
+
 def check_limits(**limits: float | None) -> None:
     """Refuse numbers of questions or seconds that allow nothing; None is no limit.
 
@@ -76,7 +87,7 @@ class Answers(Generic[A]):
     A missing verdict is not remembered, so the next batch asks again. Pickled without what it remembers.
 
     Args:
-        judge: the judge to ask.
+        judge: answers the questions.
         read: a reply's text as a verdict; called for whole replies only.
         concurrency: how many questions are open at once.
         timeout_s: how long one may take, in seconds; None: as long as the judge likes.
@@ -105,7 +116,7 @@ class Answers(Generic[A]):
         self._kept: OrderedDict[tuple[str, str], Scored[A]] = OrderedDict()
 
     async def ask(self, questions: Sequence[Question | None]) -> list[Verdict[A]]:
-        """Return a verdict for every question, in order; ``ABSTAINED`` where the question is missing."""
+        """Return a verdict for every question, in order; ``ABSTAINED`` where the question is None."""
         door = asyncio.Semaphore(self._concurrency)
         open_: dict[tuple[str, str], asyncio.Task[Verdict[A]]] = {}
         keys: list[tuple[str, str] | None] = []
@@ -129,7 +140,10 @@ class Answers(Generic[A]):
     async def _one(self, question: Question, door: asyncio.Semaphore) -> Verdict[A]:
         async with door:
             reply = await in_time(self._judge.ask(question), self._timeout_s, "answer")
-        return reply if isinstance(reply, Unscored) else reply.problem() or self._read(reply.text)
+        if isinstance(reply, Unscored):
+            return reply
+        problem = reply.problem()
+        return await parse_reply(self._read, reply.text) if problem is None else problem
 
     def _keep(self, verdicts: dict[tuple[str, str], Verdict[A]]) -> None:
         for key, verdict in verdicts.items():

@@ -1,13 +1,13 @@
-"""Result tables of image and video evaluation: a directory of Parquet parts, safe for many writers, read with SQL.
+"""Result tables of image and video evaluation: Delta tables in a directory or bucket, safe for many writers, read with SQL.
 
     store = ResultStore.open("results")                 make or open a store
     store.append("battles", frame, run_id="monday")     all rows or none, durable when it returns
     with store.journal("run-7") as journal: …           rows one at a time, safe as soon as they are added
     store.read("battles")                               a polars LazyFrame
     store.sql("SELECT …")                               a polars DataFrame; can only read
-    store.tables() · store.compact() · store.verify()
+    store.tables() · store.history() · store.compact() · store.vacuum() · store.verify()
 
-What a row may hold is said in ``schemas.py``; where files lie and what is promised, in ``docs/store.md``.
+``schemas.py`` describes the columns; ``docs/store.md`` the files and the promises.
 
 Nothing is imported before it is asked for (PEP 562): polars alone takes a third of a second.
 """
@@ -18,9 +18,9 @@ from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_store.checks import checked
-    from salon_store.compaction import Compacted
+    from salon_store.delta import Change
     from salon_store.errors import (
-        DamagedPartError,
+        DamagedFileError,
         DamagedTableError,
         DuplicateKeyError,
         JournalInUseError,
@@ -31,17 +31,19 @@ if TYPE_CHECKING:
         StoreError,
     )
     from salon_store.journal import Folded, Journal, SetAside
+    from salon_store.plugins import open_table
     from salon_store.schemas import SCHEMAS, Column, TableSchema, table_schema
-    from salon_store.source import open_table
-    from salon_store.store import Appended, ResultStore, TableInfo
+    from salon_store.store import ResultStore
+    from salon_store.tables import Appended, Compacted, TableInfo
     from salon_store.verification import Problem, Verified
 
 __all__ = [
     "SCHEMAS",
     "Appended",
+    "Change",
     "Column",
     "Compacted",
-    "DamagedPartError",
+    "DamagedFileError",
     "DamagedTableError",
     "DuplicateKeyError",
     "Folded",
@@ -65,9 +67,9 @@ __all__ = [
 
 _BY_MODULE = {
     "checks": ("checked",),
-    "compaction": ("Compacted",),
+    "delta": ("Change",),
     "errors": (
-        "DamagedPartError",
+        "DamagedFileError",
         "DamagedTableError",
         "DuplicateKeyError",
         "JournalInUseError",
@@ -88,10 +90,11 @@ _BY_MODULE = {
         "TableSchema",
         "table_schema",
     ),
-    "source": ("open_table",),
-    "store": (
+    "plugins": ("open_table",),
+    "store": ("ResultStore",),
+    "tables": (
         "Appended",
-        "ResultStore",
+        "Compacted",
         "TableInfo",
     ),
     "verification": (

@@ -1,77 +1,120 @@
-"""``catalog.duckdb``: a database file with nothing but views over the parts, for plain ``duckdb`` and other tools.
+"""``catalog.duckdb``: a database file with nothing but views over the tables' files, for plain ``duckdb`` and other tools.
 
 It is rebuilt after every change as a whole new file that replaces the old one in one rename. Salon itself never opens
-it, so a DuckDB shell that has it open disturbs nobody and is disturbed by nobody; it goes on seeing the parts of the
-moment at which it opened the file.
+it, so a DuckDB shell that has it open disturbs no writer; it shows the versions of the moment at which it opened the file.
 """
 
-from hashlib import sha256
+import json
+import shutil
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
-from salon_store.errors import DamagedTableError
+from salon_store.errors import DamagedTableError, StoreError
 from salon_store.files import locked, publish, publish_text, temporary_name
-from salon_store.layout import Layout
-from salon_store.parts import live_tables, retried
+from salon_store.places import Layout
 from salon_store.schemas import SCHEMAS
-from salon_store.views import LiveTables, create_views, literal
+from salon_store.tables import Table
+from salon_store.views import create_complaint, create_view, literal
 
-_FORMAT = "1"
+_FORMAT = "2"
 
 
-def refresh(layout: Layout, *, mixed_versions: bool) -> bool:
-    """Bring the catalog up to date; returns whether it had to be rebuilt.
+def refresh(layout: Layout, tables: Mapping[str, Table], changed: Collection[str]) -> bool:
+    """Bring the views of the changed tables up to date; returns whether a new file was made.
 
-    Of several processes that wait here, the first does the work of all that came before it. A table with a damaged
-    part gets a view that says so.
+    Of several processes that wait here, the first does the work of all that came before it. A damaged table gets a view that
+    says so.
 
-    The rows are in the parts already, so a disk that refuses the new file (it is full) fails no append: the old file, which
+    The rows are committed already, so a disk that refuses the new file (it is full) fails no append: the old file, which
     lacks them, is removed, and the next change or opening makes a new one.
     """
     import duckdb
 
-    with locked(layout.catalog_lock):
+    with locked(layout.lock("catalog")):
         try:
-            return retried(lambda: _refreshed(layout, mixed_versions))
-        except (OSError, duckdb.Error):
+            return _refreshed(layout, tables, changed)
+        except (OSError, duckdb.Error, StoreError):
             layout.catalog.unlink(missing_ok=True)
-            layout.catalog_stamp.unlink(missing_ok=True)
+            _stamp(layout).unlink(missing_ok=True)
             return False
 
 
-def _refreshed(layout: Layout, mixed_versions: bool) -> bool:
-    tables = live_tables({name: layout.table(name) for name in SCHEMAS}, layout.root)
-    stamp = _stamp(layout, tables)
-    if layout.catalog.exists() and _noted_stamp(layout) == stamp:
-        return False
-    _build(layout, tables, mixed_versions)
-    publish_text(layout.catalog_stamp, stamp)
-    return True
-
-
-def _stamp(layout: Layout, tables: LiveTables) -> str:
-    """Changes when a part comes or goes, when the directory moves, when a migration changes the tables, and when the views
-    are written differently.
-    """
-    columns = [f"{schema.name}.{name} {column.dtype}" for schema in SCHEMAS.values() for name, column in schema.columns.items()]
-    names = [str(item) for parts in tables.values() for item in ([parts] if isinstance(parts, DamagedTableError) else parts)]
-    return sha256("\0".join([_FORMAT, str(layout.root), *columns, *names]).encode(errors="surrogateescape")).hexdigest()
-
-
-def _noted_stamp(layout: Layout) -> str | None:
-    return layout.catalog_stamp.read_text(encoding="utf-8") if layout.catalog_stamp.exists() else None
-
-
-def _build(layout: Layout, tables: LiveTables, mixed_versions: bool) -> None:
+def _refreshed(layout: Layout, tables: Mapping[str, Table], changed: Collection[str]) -> bool:
     import duckdb
 
+    head = {"format": _FORMAT, "root": str(layout.root), "columns": _columns()}
+    noted = _noted(layout)
+    versions: dict[str, int | str] = {}
+    if layout.catalog.exists() and {key: noted.get(key) for key in head} == head:
+        versions = noted["versions"]
+    changed = set(changed) | (SCHEMAS.keys() - versions.keys())
+    now = {name: _version(tables[name]) if name in tables else -1 for name in changed}
+    stale = [name for name in SCHEMAS if name in now and now[name] != versions.get(name)]
+    if stale and versions:
+        try:
+            now |= _build(layout, tables, stale, anew=False)
+        except duckdb.Error:  # the file was spoiled
+            versions = {}
+            now = {name: _version(table) for name, table in tables.items()}
+    if stale:
+        if not versions:
+            now |= _build(layout, tables, SCHEMAS, anew=True)
+        publish_text(_stamp(layout), json.dumps(head | {"versions": versions | now}))
+    return bool(stale)
+
+
+def _columns() -> list[str]:
+    return [f"{schema.name}.{name} {column.dtype}" for schema in SCHEMAS.values() for name, column in schema.columns.items()]
+
+
+def _stamp(layout: Layout) -> Path:
+    """What the catalog was built over."""
+    return layout.lock("catalog.stamp")
+
+
+def _version(table: Table) -> int | str:
+    """A table's newest version, or why there is none."""
+    try:
+        return table.log.version()
+    except DamagedTableError as error:
+        return str(error).splitlines()[0]
+
+
+def _noted(layout: Layout) -> dict[str, Any]:
+    try:
+        return dict(json.loads(_stamp(layout).read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError):
+        return {}
+
+
+def _build(layout: Layout, tables: Mapping[str, Table], names: Iterable[str], *, anew: bool) -> dict[str, int]:
+    """Make a new file with new views of some tables; returns the versions that they show."""
+    import duckdb
+
+    shown = {}
     temporary = temporary_name(layout.catalog)
     temporary.unlink(missing_ok=True)
     try:
+        if not anew:
+            shutil.copyfile(layout.catalog, temporary)
         with duckdb.connect(":memory:") as connection:
             # A storage version of old: shells older than our own DuckDB can open the file.
             connection.execute(f"ATTACH {literal(str(temporary))} AS catalog (STORAGE_VERSION 'v1.0.0')")
             connection.execute("USE catalog")
-            create_views(connection, tables, store=layout.root, mixed_versions=mixed_versions)
+            for name in names:
+                schema = SCHEMAS[name]
+                if name not in tables:
+                    create_view(connection, schema, ())
+                    continue
+                try:
+                    snapshot, paths = tables[name].whole()
+                    create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
+                    shown[name] = snapshot.version
+                except (DamagedTableError, duckdb.Error) as error:
+                    create_complaint(connection, schema, str(error).splitlines()[0])
         publish(temporary, layout.catalog)
     finally:
         temporary.unlink(missing_ok=True)
         temporary.with_name(f"{temporary.name}.wal").unlink(missing_ok=True)
+    return shown

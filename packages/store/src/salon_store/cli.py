@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Literal
 
 import rich_click as click
 
-from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import polars as pl
 
     from salon_store.schemas import Column
     from salon_store.store import ResultStore
 
-_DIRECTORY = InputPath()
+_STORE = StorePath()
 _MEBIBYTE = 1 << 20
 _LONG_FILE = 4 * _MEBIBYTE
 _MOST_ROWS = 200  # that a table on the screen shows
@@ -36,8 +38,8 @@ def store() -> None:
 
 
 @store.command()
-@click.argument("directory", type=_DIRECTORY)
-def init(directory: Path) -> None:
+@click.argument("directory", type=_STORE)
+def init(directory: str | Path) -> None:
     """Make an empty store in DIRECTORY (which must be new or empty); harmless where there is one already.
 
     \b
@@ -46,7 +48,7 @@ def init(directory: Path) -> None:
     from salon_store.store import ResultStore
 
     _report_recovered(ResultStore.open(directory))
-    click.echo(f"A result store stands in {_shown(directory)}.", err=True)
+    click.echo(f"{_shown(directory)} is a result store.", err=True)
     steps = (
         ("salon store schema battles", "the columns of a table"),
         (f"salon store import {_shown(directory)} battles votes.csv", "rows from csv, jsonl or parquet"),
@@ -59,9 +61,9 @@ def init(directory: Path) -> None:
 
 
 @store.command("ls")
-@click.argument("directory", type=_DIRECTORY)
-def list_tables(directory: Path) -> None:
-    """List the tables of the store in DIRECTORY: rows, parts, size.
+@click.argument("directory", type=_STORE)
+def list_tables(directory: str | Path) -> None:
+    """List the tables of the store in DIRECTORY: rows, files, size.
 
     \b
     salon store ls results
@@ -72,10 +74,10 @@ def list_tables(directory: Path) -> None:
 
     opened = ResultStore.open(directory, create=False, read_only=True)
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title, side in (("table", "left"), ("rows", "right"), ("parts", "right"), ("size", "right")):
+    for title, side in (("table", "left"), ("rows", "right"), ("files", "right"), ("size", "right")):
         table.add_column(title, justify="left" if side == "left" else "right")
     for info in opened.tables():
-        table.add_row(info.table, f"{info.rows:,}", f"{info.parts:,}", _size(info.bytes), style="" if info.rows else "dim")
+        table.add_row(info.table, f"{info.rows:,}", f"{info.files:,}", _size(info.bytes), style="" if info.rows else "dim")
     _print(table)
     for path in opened.journals_waiting():
         click.echo(f"{_shown(path)}: a journal in use, or left behind (then `salon store compact` folds it)", err=True)
@@ -106,19 +108,19 @@ def schema(table: str) -> None:
 
 
 @store.command("import")
-@click.argument("directory", type=_DIRECTORY)
+@click.argument("directory", type=_STORE)
 @click.argument("table")
 @click.argument("files", type=InputPath(dir_okay=False), nargs=-1, required=True)
-@click.option("--run-id", help="Name of the parts written; a digest of the files unless given.")
+@click.option("--run-id", help="Name of the run that the rows belong to; a digest of the files unless given.")
 @click.option(
     "--on-duplicate",
     type=click.Choice(["refuse", "skip"]),
     default="refuse",
     show_default=True,
-    help="What to do with a row whose key already stands.",
+    help="What to do with a row whose key is in the table.",
 )
 def import_files(
-    directory: Path, table: str, files: tuple[Path, ...], run_id: str | None, on_duplicate: Literal["refuse", "skip"]
+    directory: str | Path, table: str, files: tuple[Path, ...], run_id: str | None, on_duplicate: Literal["refuse", "skip"]
 ) -> None:
     """Add the rows of FILES (csv, jsonl, parquet) to TABLE: all of them, or none when anything is wrong.
 
@@ -144,19 +146,22 @@ def import_files(
         outcome = opened.append(table, joined(frames, table), run_id=run, on_duplicate=on_duplicate)
     except DuplicateKeyError as error:
         raise located(error, frames) from error
-    skipped = f", {outcome.rows_skipped:,} skipped (key already stands)" if outcome.rows_skipped else ""
+    skipped = f", {outcome.rows_skipped:,} skipped (key already in the table)" if outcome.rows_skipped else ""
     click.echo(f"{_count(outcome.rows_written, 'row')} written to {table}{skipped}.", err=True)
 
 
 @store.command()
-@click.argument("directory", type=_DIRECTORY)
+@click.argument("directory", type=_STORE)
 @click.argument("query")
 @click.option(
     "--format", "format_", type=click.Choice(["table", "csv", "json", "parquet"]), help="Default: by --output, or table."
 )
 @click.option("--output", "-o", type=OutputPath(), help="Write to this file.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds after which the query is stopped.")
-def sql(directory: Path, query: str, format_: str | None, output: Path | None, timeout: float | None) -> None:
+@click.option("--at", metavar="VERSION|TIME", help="Read the tables as of a time with its zone, or one table's version.")
+def sql(
+    directory: str | Path, query: str, format_: str | None, output: Path | None, timeout: float | None, at: str | None
+) -> None:
     """Ask the store in DIRECTORY a QUERY in SQL (DuckDB's dialect). It reads, and can do nothing else.
 
     \b
@@ -164,13 +169,14 @@ def sql(directory: Path, query: str, format_: str | None, output: Path | None, t
     salon store sql results "SELECT model, avg(value) FROM ratings GROUP BY model" --format csv
     salon store sql results "FROM battles" --output battles.parquet
     salon store sql results "SELECT count(*) FROM battles a, battles b" --timeout 60
+    salon store sql results "SELECT count(*) FROM battles" --at 2026-01-31T12:00:00Z
     """
     from salon_store.export import encoded, format_of, write_file
     from salon_store.store import ResultStore
     from salon_taxonomy.errors import InputError
 
     chosen = format_of(format_, output)
-    result = ResultStore.open(directory, create=False, read_only=True).sql(query, timeout=timeout)
+    result = ResultStore.open(directory, create=False, read_only=True).sql(query, timeout=timeout, at=_moment(at))
     if output is not None:
         write_file(result, chosen, output)
         click.echo(f"{_count(result.height, 'row')} written to {_shown(output)}.", err=True)
@@ -185,48 +191,97 @@ def sql(directory: Path, query: str, format_: str | None, output: Path | None, t
 
 
 @store.command()
-@click.argument("directory", type=_DIRECTORY)
-@click.option(
-    "--remove-after",
-    type=click.FloatRange(min=0),
-    default=600.0,
-    show_default=True,
-    help="Seconds that merged parts stay for readers that began earlier; 0 removes them at once.",
-)
-def compact(directory: Path, remove_after: float) -> None:
-    """Merge the small parts of the store in DIRECTORY. Appends and queries may go on meanwhile.
+@click.argument("directory", type=_STORE)
+def compact(directory: str | Path) -> None:
+    """Merge the small files of the store in DIRECTORY. Appends and queries may go on meanwhile.
+
+    The merged files stay for time travel until `salon store vacuum`.
 
     \b
     salon store compact results
     """
-    from datetime import timedelta
-
     from salon_store.schemas import SCHEMAS
     from salon_store.store import ResultStore
 
     opened = ResultStore.open(directory, create=False)
     _report_recovered(opened)
     with _progress("compacting", len(SCHEMAS), always=True) as advance:
-        done = opened.compact(remove_after=timedelta(seconds=remove_after), on_table=lambda _: advance(1))
+        done = opened.compact(on_table=lambda _: advance(1))
     for table in done:
-        if table.parts_merged or table.parts_removed or table.parts_waiting:
-            click.echo(
-                f"{table.table}: {_count(table.parts_merged, 'part')} merged into {table.parts_written}, "
-                f"{table.parts_removed} removed, {table.parts_waiting} to be removed by a later compaction",
-                err=True,
-            )
-    if not any(table.parts_merged or table.parts_removed or table.parts_waiting for table in done):
+        if table.files_merged:
+            click.echo(f"{table.table}: {_count(table.files_merged, 'file')} merged into {table.files_written}", err=True)
+    if not any(table.files_merged for table in done):
         click.echo("Nothing to merge.", err=True)
 
 
 @store.command()
-@click.argument("directory", type=_DIRECTORY)
+@click.argument("directory", type=_STORE)
+@click.option("--retention", type=click.FloatRange(min=1), default=168.0, show_default=True, help="Hours to keep.")
+def vacuum(directory: str | Path, retention: float) -> None:
+    """Remove the data files that no version of the last hours of the store in DIRECTORY has.
+
+    A file that a running query may need is younger than that. Versions from before can no longer be read.
+
+    \b
+    salon store vacuum results
+    salon store vacuum results --retention 24
+    """
+    from datetime import timedelta
+
+    from salon_store.store import ResultStore
+
+    opened = ResultStore.open(directory, create=False)
+    _report_recovered(opened)
+    removed = opened.vacuum(retention=timedelta(hours=retention))
+    for table, names in removed.items():
+        if names:
+            click.echo(f"{table}: {_count(len(names), 'file')} removed", err=True)
+    if not any(removed.values()):
+        click.echo("Nothing to remove.", err=True)
+
+
+@store.command()
+@click.argument("directory", type=_STORE)
+@click.argument("table", required=False)
+def history(directory: str | Path, table: str | None) -> None:
+    """List the commits of TABLE, or of all tables, of the store in DIRECTORY: when, what, which run, how many rows.
+
+    \b
+    salon store history results
+    salon store history results battles
+    salon store sql results "SELECT count(*) FROM battles" --at 3
+    """
+    from rich.table import Table
+
+    from salon_store.store import ResultStore
+
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("table", "version", "at", "operation", "run", "rows", "files"):
+        shown.add_column(title, justify="right" if title in ("version", "rows", "files") else "left")
+    for change in ResultStore.open(directory, create=False, read_only=True).history(table):
+        files = f"+{change.files_added} -{change.files_removed}"
+        at = change.at.isoformat(sep=" ", timespec="seconds")
+        cells = (
+            change.table,
+            str(change.version),
+            at,
+            change.operation,
+            _shown(change.run_id or ""),
+            f"{change.rows:,}",
+            files,
+        )
+        shown.add_row(*cells)
+    _print(shown)
+
+
+@store.command()
+@click.argument("directory", type=_STORE)
 @click.option(
-    "--set-aside", is_flag=True, help="Move damaged and foreign parts to DIRECTORY/set-aside, and give up missing ones."
+    "--set-aside", is_flag=True, help="Take damaged and missing files out of their tables; move what is left of them away."
 )
 @click.pass_context
-def verify(context: click.Context, directory: Path, set_aside: bool) -> None:
-    """Check every part of the store in DIRECTORY: bytes, schema, values, keys. Exits 1 when anything is wrong.
+def verify(context: click.Context, directory: str | Path, set_aside: bool) -> None:
+    """Check every file of the store in DIRECTORY: content, schema, values, keys. Exits 1 when anything is wrong.
 
     Without --set-aside it changes nothing, so it also checks a store that cannot be written.
 
@@ -244,8 +299,26 @@ def verify(context: click.Context, directory: Path, set_aside: bool) -> None:
     for path in outcome.journals_waiting:
         click.echo(f"{_shown(path)}: a journal in use, or left behind (then `salon store compact` folds it)", err=True)
     verdict = "sound" if outcome.sound else _count(len(outcome.problems), "problem")
-    click.echo(f"{_count(outcome.parts, 'part')}, {_count(outcome.rows, 'row')}: {verdict}.", err=True)
+    click.echo(f"{_count(outcome.files, 'file')}, {_count(outcome.rows, 'row')}: {verdict}.", err=True)
     context.exit(0 if outcome.sound else 1)
+
+
+def _moment(at: str | None) -> "datetime | int | None":
+    """A version or a time with its zone."""
+    from datetime import datetime
+
+    if at is None or at.isdecimal():
+        return None if at is None else int(at)
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise click.BadParameter(
+            f"{at!r} is neither a version (see `salon store history`) nor a time such as 2026-01-31T12:00:00Z",
+            param_hint="--at",
+        )
+    return moment
 
 
 def _report_recovered(opened: "ResultStore") -> None:

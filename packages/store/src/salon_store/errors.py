@@ -7,8 +7,9 @@
     │   ├── QueryError            a query is wrong, or asks for more than reading
     │   └── NotAStoreError        the directory is no store, or one that this version cannot read
     └── StoreError
-        ├── DamagedTableError     a table is not as it was written: a part is missing or foreign, its record is unreadable
-        │   └── DamagedPartError  a part cannot be read
+        ├── DamagedTableError     a table is not as it was written: its log cannot be read
+        │   └── DamagedFileError  a data file is missing, foreign, or not as it was written
+        ├── UnconfirmedError      rows were committed, but the disk did not confirm it
         ├── JournalInUseError     another live writer holds the journal of this run
         └── ReadOnlyError         the store was opened for reading
 
@@ -17,8 +18,7 @@ An ``InputError`` means that nothing was written.
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from urllib.parse import unquote
+from pathlib import Path, PurePath
 
 from salon_taxonomy.errors import InputError, SalonError
 
@@ -61,37 +61,29 @@ class StoreError(SalonError):
 
 
 class DamagedTableError(StoreError):
-    """A table's directory is not as it was written. ``path`` is the part, record or directory at fault."""
+    """A table is not as it was written. ``path`` is the file or log at fault."""
 
-    def __init__(self, path: Path, problem: str, store: Path, hint: str) -> None:
+    def __init__(self, path: Path | str, problem: str, store: Path | str, hint: str) -> None:
         self.path = path
         super().__init__(f"{path}: {problem}\n{hint} `salon store verify {store}` checks the whole store.")
 
 
-class DamagedPartError(DamagedTableError):
-    """A part cannot be read, or its bytes are not those that were written."""
+class DamagedFileError(DamagedTableError):
+    """A data file is missing, foreign, or not as it was written; says whose rows it has."""
 
-    def __init__(self, path: Path, detail: str, store: Path) -> None:
+    def __init__(self, path: Path | str, owner: str, problem: str, store: Path | str) -> None:
+        self.problem = problem
+        table = PurePath(path).parent.name
         super().__init__(
             path,
-            f"this part of {part_owner(path)} cannot be read ({detail})",
+            f"this data file of table {table}, {owner}, cannot be used: {problem}",
             store,
-            f"Restore the file, or let `salon store verify {store} --set-aside` move it to {store / 'set-aside'}, "
-            "and import its rows again.",
+            f"Restore the file, or give it up (`salon store verify {store} --set-aside`) and import its rows again.",
         )
 
 
-def part_owner(path: Path) -> str:
-    """Return the table and the run of a part, from its path.
-
-    Example:
-        >>> part_owner(Path("results/battles/night%20run-7.parquet"))
-        "table battles, run 'night run'"
-        >>> part_owner(Path("results/battles/+compacted-8.parquet"))
-        'table battles, several runs'
-    """
-    run = path.stem.rpartition("-")[0]
-    return f"table {path.parent.name}, {'several runs' if run.startswith('+') else f'run {unquote(run)!r}'}"
+class UnconfirmedError(StoreError):
+    """Rows were committed, but the disk did not confirm it: they may be lost in a power cut, and not otherwise."""
 
 
 class JournalInUseError(StoreError):

@@ -33,6 +33,15 @@ def publish(temporary: Path, path: Path, *, read_only: bool = False) -> None:
     flush_directory(path.parent)
 
 
+def flush(path: Path) -> None:
+    """Flush a file's bytes to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def publish_text(path: Path, text: str) -> None:
     """Replace ``path`` by a file with this text, atomically."""
     temporary = temporary_name(path)
@@ -42,11 +51,7 @@ def publish_text(path: Path, text: str) -> None:
 
 def flush_directory(directory: Path) -> None:
     """Flush a directory's entries (names given, taken and removed) to the disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    flush(directory)
 
 
 @contextmanager

@@ -24,12 +24,13 @@ from threading import Lock
 from types import TracebackType
 from typing import Self, TypeAlias, get_args
 from urllib.parse import unquote
+from uuid import uuid4
 
 from pydantic import ValidationError
 
 from salon_store.errors import JournalInUseError, RowError, explained
 from salon_store.files import flush_directory
-from salon_store.stems import file_stem
+from salon_store.run_names import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import TABLES, Record
 
@@ -66,11 +67,12 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What can be read from a journal: its run, the good records by table, the lines that are no good."""
+    """What can be read from a journal: its run, the good records by table, the bad lines, its own id (None: an old one)."""
 
     run_id: str
     records: dict[str, list[Record]]
     bad: list[tuple[int, str, bytes]] = field(default_factory=list)
+    journal_id: str | None = None
 
 
 Fold: TypeAlias = Callable[[Path, str], Folded]
@@ -96,7 +98,7 @@ class Journal:
         self._unsynced = 0
         self._end = 0
         self.folded: Folded | None = None
-        self._write(_line(0, f'"run_id":{json.dumps(run_id)}'))
+        self._write(_line(0, f'"run_id":{json.dumps(run_id)},"journal_id":"{uuid4().hex}"'))
         self._flush()
         flush_directory(path.parent)
 
@@ -302,7 +304,8 @@ def read_journal(path: Path) -> Contents:
         try:
             entry = _entry(raw)
             if number == 1 and "run_id" in entry:
-                contents = Contents(str(entry["run_id"]), contents.records, contents.bad)
+                own = entry.get("journal_id")
+                contents = Contents(str(entry["run_id"]), contents.records, contents.bad, None if own is None else str(own))
                 continue
             records = _records(entry)
             contents.records.setdefault(str(entry["table"]), []).extend(records)

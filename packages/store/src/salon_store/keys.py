@@ -1,35 +1,55 @@
-"""Whether a row's key already stands.
+"""Finds the rows whose key is already in a table.
 
-Keys are compared through 64-bit hashes first; only rows whose hash is known are compared in full, so a collision
-cannot refuse a row. The hashes of a part are kept in memory (8 bytes per row) for as long as the store object lives:
-parts never change.
+Keys are compared through 64-bit hashes first; only rows whose hash is found are compared in full, so a collision cannot
+refuse a row. A data file never changes, so the hashes of its keys are computed once and kept in ``keys.sqlite`` beside
+the journals: a cache, written in transactions and rebuilt from the data files when it is missing or damaged.
 """
 
-from collections.abc import Sequence
+import platform
+import sqlite3
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
+from itertools import accumulate
 from pathlib import Path
 
 import polars as pl
 
-from salon_store.errors import DuplicateKeyError
-from salon_store.parts import Part, collected
+from salon_store.delta import DataFile
+from salon_store.errors import DuplicateKeyError, StoreError
 from salon_store.schemas import TableSchema
+
+Rows = Callable[[Sequence[DataFile]], pl.LazyFrame]
+"""Scans data files; takes the files."""
+_AT_ONCE = 500
 
 
 class KeyIndex:
-    """The hashed keys of one table's parts."""
+    """The hashed keys of one table's data files."""
 
-    def __init__(self, schema: TableSchema, store: Path) -> None:
+    def __init__(self, schema: TableSchema, cache: Path) -> None:
         self._schema = schema
-        self._store = store
-        self._hashes: dict[Path, pl.Series] = {}
+        # Hashes are stable within one version of polars only; SQLite's write-ahead log is for one machine.
+        self._cache = cache / f"keys-{platform.node()}-polars-{pl.__version__}.sqlite"
+        self._hashes = pl.Series("key", [], dtype=pl.UInt64)
+        self._names: list[str] = []
+        self._ends: list[int] = []
 
-    def split(self, frame: pl.DataFrame, parts: Sequence[Part]) -> tuple[pl.DataFrame, "Duplicate | None"]:
-        """The rows whose key is new (first of its kind in the frame and in no part), and the first one that is not."""
-        taken = self._repeated(frame) | self._standing(frame, parts)
+    def split(self, frame: pl.DataFrame, files: Sequence[DataFile], rows: Rows) -> tuple[pl.DataFrame, "Duplicate | None"]:
+        """Return the rows whose key is new (first in the frame and in no file), and the first row whose key is not."""
+        taken = self._repeated(frame) | self._stored(frame, files, rows)
         if not taken.any():
             return frame, None
         row = int(taken.arg_max() or 0)
         return frame.filter(~taken), Duplicate(self._schema, frame.row(row, named=True), row + 1)
+
+    def add(self, file: DataFile, frame: pl.DataFrame) -> None:
+        """Remember the keys of a file that was just written."""
+        hashes = frame.select(self._schema.key).hash_rows()
+        with suppress(StoreError):  # it is computed again when it is needed
+            self._save({file.name: hashes})
+        self._extend(file.name, hashes)
 
     def _repeated(self, frame: pl.DataFrame) -> pl.Series:
         keys = frame.select(self._schema.key)
@@ -37,30 +57,97 @@ class KeyIndex:
             return pl.repeat(False, keys.height, eager=True)
         return keys.select(pl.struct(pl.all()).is_first_distinct().not_().alias("repeated")).to_series()
 
-    def _standing(self, frame: pl.DataFrame, parts: Sequence[Part]) -> pl.Series:
+    def _stored(self, frame: pl.DataFrame, files: Sequence[DataFile], rows: Rows) -> pl.Series:
         none = pl.repeat(False, frame.height, eager=True)
-        self._hashes = {part.path: self._hashed(part.path) for part in parts}
-        if not self._hashes:
-            return none
+        self._update(files, rows)
         keys = frame.select(self._schema.key)
-        candidates = keys.with_row_index("row_of_frame").filter(
-            keys.hash_rows().is_in(pl.concat(self._hashes.values()).implode())
-        )
-        if candidates.is_empty():
+        given = keys.hash_rows().alias("key")
+        places = self._hashes.is_in(given.implode()).arg_true()
+        if places.is_empty():
             return none
-        key = self._schema.key
-        found = collected(
-            [part.path for part in parts],
-            self._schema,
-            self._store,
-            lambda rows: candidates.lazy().join(rows.select(key), on=key, how="semi", nulls_equal=True),
-        )
+        key = list(self._schema.key)
+        names = {self._names[bisect_right(self._ends, place)] for place in places.to_list()}
+        candidates = keys.with_row_index("row_of_frame").filter(given.is_in(self._hashes.gather(places).implode()))
+        stored = rows([file for file in files if file.name in names]).select(key)
+        found = candidates.lazy().join(stored, on=key, how="semi", nulls_equal=True).collect()
         return none.scatter(found["row_of_frame"], True)
 
-    def _hashed(self, path: Path) -> pl.Series:
-        if path in self._hashes:
-            return self._hashes[path]
-        return collected([path], self._schema, self._store, lambda rows: rows.select(self._schema.key)).hash_rows()
+    def _update(self, files: Sequence[DataFile], rows: Rows) -> None:
+        known = set(self._names)
+        wanted = {file.name for file in files}
+        if not known <= wanted:  # merged or removed by another
+            self._hashes, self._names, self._ends, known = self._hashes.clear(), [], [], set()
+        new = [file for file in files if file.name not in known]
+        if not new:
+            return
+        found = self._load([file.name for file in new]) if len(new) > 1 or not known else {}
+        missing = [file for file in new if file.name not in found]
+        if missing:
+            computed = self._computed(missing, rows)
+            self._save(computed)
+            found |= computed
+        for file in new:
+            self._extend(file.name, found[file.name], rechunk=False)
+        self._hashes = self._hashes.rechunk()
+
+    def _extend(self, name: str, hashes: pl.Series, *, rechunk: bool = True) -> None:
+        self._hashes = self._hashes.append(hashes.alias("key"))
+        self._names.append(name)
+        self._ends.append(len(self._hashes))
+        if rechunk and self._hashes.n_chunks() > _AT_ONCE:
+            self._hashes = self._hashes.rechunk()
+
+    def _computed(self, files: Sequence[DataFile], rows: Rows) -> dict[str, pl.Series]:
+        hashes = rows(files).select(self._schema.key).collect().hash_rows()
+        ends = list(accumulate(file.rows for file in files))
+        if ends[-1] != len(hashes):
+            raise StoreError(f"table {self._schema.name}: its log counts {ends[-1]:,} rows, its files have {len(hashes):,}")
+        return {file.name: hashes.slice(end - file.rows, file.rows) for file, end in zip(files, ends, strict=True)}
+
+    def _load(self, names: Iterable[str]) -> dict[str, pl.Series]:
+        from arro3.core import Array
+
+        wanted = set(names)
+        try:
+            with closing(self._connected()) as database:
+                found = [
+                    row
+                    for row in database.execute("SELECT file, hashes FROM keys WHERE name = ?", [self._schema.name])
+                    if row[0] in wanted
+                ]
+        except (sqlite3.Error, OSError):
+            return {}
+        if not found:
+            return {}
+        together = pl.Series("key", Array.from_buffer(memoryview(b"".join(row[1] for row in found)).cast("Q")))
+        ends = list(accumulate(len(row[1]) // 8 for row in found))
+        return {row[0]: together.slice(end - len(row[1]) // 8, len(row[1]) // 8) for row, end in zip(found, ends, strict=True)}
+
+    def _save(self, hashes: dict[str, pl.Series]) -> None:
+        rows = [(self._schema.name, name, array("Q", values.to_list()).tobytes()) for name, values in hashes.items()]
+        try:
+            with closing(self._connected()) as database, database:
+                database.executemany("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", rows)
+        except (sqlite3.Error, OSError) as error:
+            self._discard(error)
+
+    def _discard(self, error: Exception) -> None:
+        """Remove a cache that is damaged; one that cannot be written (a full disk) only costs time."""
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+            with suppress(OSError):
+                self._cache.unlink(missing_ok=True)
+
+    def _connected(self) -> sqlite3.Connection:
+        self._cache.parent.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(self._cache, timeout=60)
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+            database.execute("CREATE TABLE IF NOT EXISTS keys (name TEXT, file TEXT, hashes BLOB, PRIMARY KEY (name, file))")
+        except BaseException:
+            database.close()
+            raise
+        return database
 
 
 class Duplicate:
@@ -75,11 +162,11 @@ class Duplicate:
         """The error to raise when duplicates are refused."""
         single = len(self._key) == 1
         return DuplicateKeyError(
-            "this key already stands in the table, or stands twice in what was given:",
+            "this key is already in the table, or twice in the rows given:",
             table=self._schema.name,
             source=source,
             row=self.row,
             column=", ".join(self._key),
             value=next(iter(self._key.values())) if single else self._key,
-            hint='Rows whose key already stands can be left out: on_duplicate="skip" (`--on-duplicate skip`).',
+            hint='Rows whose key is in the table can be left out: on_duplicate="skip" (`--on-duplicate skip`).',
         )

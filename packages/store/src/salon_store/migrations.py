@@ -1,89 +1,151 @@
-"""How the tables change from one version of Salon to the next: named steps, in order, each done once.
+"""From directories of Parquet parts (layouts 1 to 5) to Delta tables (layout 6), without copying the rows.
 
-``store.json`` says which version a store has. Opening an older store for writing takes the missing steps; a store of a
-newer version is refused. A step that only adds tables or columns rewrites nothing: parts that lack a column show null there.
-A step that changes values rewrites a table's parts one by one, each by the same atomic switch as compaction, so it may
-be interrupted and taken up again.
-
-Polars is imported only by a step that rewrites: a journal is opened without it (``recording.py``).
-
-To add one: append a :class:`Migration` with the next version, and change ``schemas.py`` and the record together.
+A part ``<table>/<run>-<n>.parquet`` is linked under the name of a data file and all of a table's parts are committed at once;
+the parts are removed when every table is committed and ``store.json`` says so. A kill at any point leaves a store of the
+old or of the new layout, and the next to open it continues.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
-from salon_store.files import locked
-from salon_store.layout import Layout
+import polars as pl
+
+from salon_store.errors import DamagedTableError
+from salon_store.files import flush, flush_directory
+from salon_store.places import Directory, Place
+from salon_store.run_names import content_of, data_file_name
+from salon_taxonomy.digest import file_sha256
 
 if TYPE_CHECKING:
-    import polars as pl
+    from salon_store.delta import DataFile
+    from salon_store.tables import Table
 
-Rewrite: TypeAlias = "Callable[[pl.DataFrame], pl.DataFrame]"
-"""Takes a part's rows as the version before had them, returns them as this version has them; keeps their number."""
+_PART = re.compile(r"(?P<run>.+)-(?P<number>[0-9]{1,18})\.parquet", re.ASCII)
+_TRANSACTION = "salon-parts"
+_CHECKSUMS = "checksums.jsonl"
+_DEFAULTS = {"judge_calls": {"cached": False}}
+"""What rows of layout 1 lack and may not be null: there was no cache."""
 
-_STEM = "+migrated"
+
+def migrate_parts(place: Place, tables: Mapping[str, "Table"]) -> None:
+    """Commit the parts of every table; the caller holds the store's lock.
+
+    Raises:
+        DamagedTableError: when a part is missing, foreign, or not as it was written; the store keeps its layout.
+    """
+    if isinstance(place, Directory):
+        for name, table in tables.items():
+            _migrate(place.layout.table(name), table, place)
+
+
+def remove_parts(place: Place, tables: Mapping[str, "Table"]) -> None:
+    """Remove the parts of a store that was migrated."""
+    if not isinstance(place, Directory):
+        return
+    for name in tables:
+        directory = place.layout.table(name)
+        for path in [*directory.glob("*.parquet"), directory / _CHECKSUMS]:
+            if content_of(path.name) is None:
+                path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
-    """One step. ``rewrites`` says which tables' rows change, and how; it is empty when only tables or columns are added."""
-
-    version: int
-    name: str
-    summary: str
-    rewrites: Mapping[str, Rewrite] = field(default_factory=dict)
+class _Part:
+    path: Path
+    run_id: str | None
+    number: int
+    content: str
 
 
-def _not_cached(calls: "pl.DataFrame") -> "pl.DataFrame":
-    """Before version 2 every call was sent: there was no cache."""
-    import polars as pl
-
-    return calls.with_columns(cached=pl.lit(False))
-
-
-MIGRATIONS: tuple[Migration, ...] = (
-    Migration(1, "first-tables", "the ten tables of Salon 0.1"),
-    Migration(
-        2,
-        "calls-of-cases",
-        "judge_calls say their case, generation, step, finish and cache; run_events",
-        {"judge_calls": _not_cached},
-    ),
-    Migration(3, "rater-flags", "a table rater_flags; leaderboards gain a column: excluded_by"),
-    Migration(4, "planned-battles", "battles gain columns: plan_rule, plan_stream; leaderboards gain a column: estimator"),
-    Migration(5, "prompts-by-content", "prompts gain a column: prompt_key; a table run_prompts"),
-)
-"""Every step there has ever been, oldest first; versions count from 1 without gaps."""
+def _migrate(directory: Path, table: "Table", place: Directory) -> None:
+    directory.mkdir(exist_ok=True)
+    parts = _standing(directory, place)
+    schemas = {part: set(pl.read_parquet_schema(part.path)) for part in parts}
+    columns = table.schema.columns
+    table.log.create(added=[name for name in columns if any(name not in schema for schema in schemas.values())])
+    snapshot = table.log.snapshot()
+    while parts and not snapshot.has_transaction(_TRANSACTION):
+        files = [_data_file(part, schemas[part], table) for part in parts]
+        flush_directory(directory)
+        if table.log.commit(snapshot, add=files, operation="migrate parts", transaction=_TRANSACTION):
+            return
+        snapshot = table.log.snapshot()
 
 
-def rewrite_parts(layout: Layout, steps: Sequence[Migration]) -> int:
-    """Rewrite the parts that the steps change; returns how many. The caller holds the lock on ``store.json``.
+def _data_file(part: _Part, schema: set[str], table: "Table") -> "tuple[DataFile, str]":
+    from salon_store.delta import DataFile, statistics
+
+    missing = {name: value for name, value in _DEFAULTS.get(table.name, {}).items() if name not in schema}
+    if missing:
+        rows = pl.read_parquet(part.path, glob=False, hive_partitioning=False)
+        return table.write(
+            rows.with_columns(**{name: pl.lit(value) for name, value in missing.items()}), part.run_id, part.number
+        )
+    target = part.path.with_name(data_file_name(part.run_id, part.number, part.content))
+    if not target.exists():
+        try:
+            os.link(part.path, target)
+        except OSError:  # a file system without links
+            shutil.copy(part.path, target)
+            flush(target)
+    os.utime(target)  # young, for ``vacuum``
+    status = target.stat()
+    key = [name for name in {*table.schema.key, "run_id"} if name in schema]
+    rows = pl.read_parquet(target, columns=key, glob=False, hive_partitioning=False)
+    return (
+        DataFile(target.name, status.st_size, rows.height, status.st_mtime_ns // 1_000_000),
+        statistics(rows, table.schema),
+    )
+
+
+def _standing(directory: Path, place: Directory) -> list[_Part]:
+    """The parts that count, compared with the table's record of them.
 
     Raises:
-        DamagedPartError: for a part that cannot be read; the store keeps its old version and can be taken up again.
+        DamagedTableError: when the record cannot be read, or a part is missing, foreign or altered.
     """
-    rewritten = 0
-    with locked(layout.compaction_lock):
-        for step in steps:
-            for table in step.rewrites:
-                rewritten += _rewrite_table(layout, table, step)
-    return rewritten
+    record = _record(directory, place)
+    found = []
+    superseded: set[str] = set()
+    for path in sorted(directory.glob("*.parquet")):
+        match = _PART.fullmatch(path.name)
+        if match is None or content_of(path.name) is not None:
+            continue
+        if path.name not in record:
+            raise _damaged(path, "Salon did not write this file under this name", place)
+        if path.name.startswith("+"):
+            superseded |= set(json.loads(pl.read_parquet_metadata(path).get("salon.supersedes", "[]")))
+        run = None if path.name.startswith("+") else unquote(match["run"])
+        found.append(_Part(path, run, int(match["number"]), str(record[path.name]["sha256"])))
+    standing = [part for part in found if part.path.name not in superseded]
+    for part in standing:
+        if file_sha256(part.path) != part.content:
+            raise _damaged(part.path, "its bytes are not those that were written", place)
+    for name, entry in record.items():
+        if entry.get("state") == "standing" and name not in superseded and not (directory / name).exists():
+            raise _damaged(directory / name, "this part is missing, with its rows", place)
+    return sorted(standing, key=lambda part: part.number)
 
 
-def _rewrite_table(layout: Layout, table: str, step: Migration) -> int:
-    import polars as pl
+def _record(directory: Path, place: Directory) -> dict[str, dict[str, object]]:
+    """Part → its last line in ``checksums.jsonl``; a last line that is cut off is no line."""
+    path = directory / _CHECKSUMS
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    try:
+        entries = [json.loads(line) for line in lines]
+        return {str(entry["part"]): entry for entry in entries}
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, f"the record of the parts cannot be read ({error})", place) from error
 
-    from salon_store.parts import live_parts, publish_part, version_of
 
-    directory = layout.table(table)
-    rewritten = 0
-    with locked(layout.table_lock(table)):
-        for part in live_parts(directory, layout.root):
-            if version_of(part.path, layout.root) >= step.version:
-                continue
-            rows = step.rewrites[table](pl.read_parquet(part.path, glob=False, hive_partitioning=False))
-            publish_part(rows, directory, _STEM, version=step.version, supersedes=[part.path.name])
-            rewritten += 1
-    return rewritten
+def _damaged(path: Path, problem: str, place: Directory) -> DamagedTableError:
+    return DamagedTableError(
+        path, problem, place.layout.root, "The store keeps its old layout. Restore the file, or verify with Salon 0.1 first."
+    )

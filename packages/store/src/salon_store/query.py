@@ -1,12 +1,12 @@
 """SQL that reads the store's tables and can do nothing else.
 
-A query runs in a DuckDB of its own, in memory, that may open this store's parts and no other file. That alone is not
-enough: DuckDB lets whoever may read a file also write it (``WITH x AS (COPY … TO 'a part')``). So the query's syntax
+A query runs in a DuckDB of its own, in memory, that may open this store's data files and no other file. That alone is not
+enough: DuckDB lets whoever may read a file also write it (``WITH x AS (COPY … TO 'a data file')``). So the query's syntax
 tree is looked at first: one statement, made of nothing but selections, calling no table function but harmless ones.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from datetime import date
@@ -18,10 +18,11 @@ from uuid import uuid4
 
 import polars as pl
 
+from salon_store.delta import At, Snapshot
 from salon_store.errors import DamagedTableError, QueryError
-from salon_store.parts import damage, whole
 from salon_store.schemas import SCHEMAS
-from salon_store.views import LiveTables, create_views, file_pattern, identifier, literal
+from salon_store.tables import Table, altered
+from salon_store.views import create_complaint, create_view, file_pattern, identifier, literal
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ _READS = "Write one SELECT (or WITH … SELECT, FROM, SHOW TABLES, DESCRIBE, SUM
 
 
 def run_query(
-    query: str, tables: LiveTables, *, store: Path, mixed_versions: bool, timeout: float | None = None
+    query: str, tables: Mapping[str, Table], *, store: str, timeout: float | None = None, at: At = None
 ) -> pl.DataFrame:
-    """The result of one reading query over the tables.
+    """Return the result of one reading query over the tables.
 
     Times come back in UTC; sums of whole numbers as 64-bit integers where they fit; intervals, and other types that
     polars lacks, as text; of columns with the same name all but the first get a number.
@@ -56,11 +57,19 @@ def run_query(
     Raises:
         QueryError: when DuckDB does not understand the query, cannot finish it (in ``timeout`` seconds), or it would do
             more than read tables.
-        DamagedTableError: when a table in the query has a missing or foreign part, one that is not as long as it was
-            written, or one whose changed bytes DuckDB cannot read.
-        FileNotFoundError: when a part was removed after the list of parts was made; list again.
+        DamagedTableError: when a table in the query has a missing, foreign or cut file, or one whose changed bytes DuckDB
+            cannot read.
         KeyboardInterrupt: when Ctrl-C stopped the query.
     """
+    while True:
+        try:
+            return _attempt(query, tables, store=store, timeout=timeout, at=at)
+        except _ReplacedError:  # by a compaction, and removed: begin again with what it made
+            continue
+
+
+def _attempt(query: str, tables: Mapping[str, Table], *, store: str, timeout: float | None, at: At) -> pl.DataFrame:
+    """Run the query in a thread of its own: DuckDB itself notices Ctrl-C in some phases of a query only."""
     import duckdb
 
     outcome: Future[pl.DataFrame] = Future()
@@ -68,11 +77,10 @@ def run_query(
 
     def working() -> None:
         try:
-            outcome.set_result(_answered(query, tables, connection, stopped, store=store, mixed_versions=mixed_versions))
+            outcome.set_result(_answered(query, tables, connection, stopped, store=store, at=at))
         except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             outcome.set_exception(error)
 
-    # The query runs in a thread of its own: DuckDB itself notices Ctrl-C in some phases of a query only.
     thread = Thread(target=working, name="salon-sql", daemon=True)
     with duckdb.connect(":memory:") as connection:
         try:
@@ -95,57 +103,71 @@ def run_query(
 
 
 def _answered(
-    query: str,
-    tables: LiveTables,
-    connection: "duckdb.DuckDBPyConnection",
-    stopped: Event,
-    *,
-    store: Path,
-    mixed_versions: bool,
+    query: str, tables: Mapping[str, Table], connection: "duckdb.DuckDBPyConnection", stopped: Event, *, store: str, at: At
 ) -> pl.DataFrame:
     """The result of the query on a new connection, which is locked down first; any error will do once it is stopped."""
     import duckdb
 
     for setting in _SETTINGS:
         connection.execute(setting)
-    create_views(connection, tables, store=store, mixed_versions=mixed_versions)
-    paths = [path for parts in tables.values() if not isinstance(parts, DamagedTableError) for path in parts]
-    files = [name for path in paths for name in {str(path), file_pattern(path)}]
-    connection.execute(f"SET allowed_paths = [{', '.join(map(literal, files))}]")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-    names: set[str] = set()
+    used: dict[str, tuple[Snapshot, list[Path]]] = {}
     try:
         marker = uuid4().hex
         query, tree = _checked(_marked_pivots(query, marker, connection), connection)
-        names = _table_names(tree)
-        whole(_parts_of(names - _names_given(tree), tables), store)
+        names = sorted(_table_names(tree) & tables.keys())
+        if isinstance(at, int) and len(names) != 1:
+            raise QueryError(
+                "a version is of one table; the query reads",
+                source="query",
+                value=", ".join(names),
+                hint="Give a time instead.",
+            )
+        given = _names_given(tree)
+        damaged: dict[str, DamagedTableError] = {}
+        for name in names:
+            try:
+                used[name] = tables[name].whole(at)
+            except DamagedTableError as error:
+                if name not in given:
+                    raise
+                damaged[name] = error  # ``WITH name AS …``: perhaps the table is not read at all
+        _create_views(connection, used, damaged)
         if marker in query:
             query, _ = _checked(_with_pivot_values(query, tree, marker, connection), connection)
         return _collected(connection.sql(query))
     except (duckdb.Error, pl.exceptions.PolarsError) as error:
-        for path in paths:
-            path.stat()
         mistaken = (duckdb.ParserException, duckdb.SyntaxException, duckdb.BinderException, duckdb.CatalogException)
-        found = None if stopped.is_set() or isinstance(error, mistaken) else damage(_parts_of(names, tables), store)
-        if found is not None:
-            raise found from error
+        if not stopped.is_set() and not isinstance(error, mistaken):
+            for name, (snapshot, paths) in used.items():
+                if at is None and not all(path.exists() for path in paths) and tables[name].log.version() != snapshot.version:
+                    raise _ReplacedError from error
+                found = altered(snapshot.files, paths, store)
+                if found is not None:
+                    raise found from error
         raise QueryError(visible(str(error).strip(), prose=True), source="query", hint=_hint(error)) from error
 
 
-def _parts_of(names: set[str], tables: LiveTables) -> list[Path]:
-    """The parts of the tables among the names.
+class _ReplacedError(Exception):
+    """A file was merged into another and removed while the query ran."""
 
-    Raises:
-        DamagedTableError: when it cannot be told which parts of such a table count.
-    """
-    found: list[Path] = []
-    for name in sorted(names & tables.keys()):
-        parts = tables[name]
-        if isinstance(parts, DamagedTableError):
-            raise parts
-        found += parts
-    return found
+
+def _create_views(
+    connection: "duckdb.DuckDBPyConnection",
+    used: Mapping[str, tuple[Snapshot, list[Path]]],
+    damaged: Mapping[str, DamagedTableError],
+) -> None:
+    """Make a view of each table over its files, and let the connection open these files and nothing else from here on."""
+    files: set[str] = set()
+    for schema in SCHEMAS.values():
+        if schema.name in used:
+            snapshot, paths = used[schema.name]
+            create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
+            files |= {name for path in paths for name in (str(path), file_pattern(path))}
+        else:  # has columns, for DESCRIBE, and must never answer with rows
+            create_complaint(connection, schema, str(damaged.get(schema.name, "the query does not name it")))
+    connection.execute(f"SET allowed_paths = [{', '.join(map(literal, sorted(files)))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def _checked(query: str, connection: "duckdb.DuckDBPyConnection") -> tuple[str, dict[str, Any]]:
@@ -271,12 +293,12 @@ def _mark_of(pivot: dict[str, Any], marker: str) -> str | None:
 
 
 def _table_names(tree: object) -> set[str]:
-    """Everything that stands in the place of a table in a query, in small letters."""
-    return {str(node.get("table_name")).lower() for node in _objects(tree) if node.get("type") == "BASE_TABLE"}
+    """Everything that is named in the place of a table in a query, in small letters."""
+    return {str(node["table_name"]).lower() for node in _objects(tree) if node.get("table_name")}
 
 
 def _names_given(tree: object) -> set[str]:
-    """The names that a query gives itself (``WITH name AS …``), in small letters; they stand in front of tables."""
+    """The names that a query gives itself (``WITH name AS …``), in small letters."""
     maps = [node["cte_map"] for node in _objects(tree) if isinstance(node.get("cte_map"), dict)]
     return {str(entry.get("key")).lower() for given in maps for entry in _objects(given) if "key" in entry}
 

@@ -7,13 +7,11 @@ A process that only writes rows down (a run that asks judges) starts in a fracti
 from pathlib import Path
 
 from salon_store import journal
-from salon_store.errors import NotAStoreError, StoreError, explained
-from salon_store.files import locked
-from salon_store.folder import make_folder
+from salon_store.create import make_store
+from salon_store.errors import StoreError, explained
 from salon_store.journal import Folded, Journal, LockedFile, closed_on_error
-from salon_store.layout import Layout
-from salon_store.migrations import MIGRATIONS
-from salon_store.note import make_tables, read_note
+from salon_store.metadata import read_metadata, refuse_old
+from salon_store.places import Directory, place_of
 
 _EVERY = 1_000_000_000
 
@@ -25,7 +23,7 @@ def open_journal(store: str | Path, run_id: str, *, sync_every: int = _EVERY) ->
     (``ResultStore.open``), which folds it, and call again.
 
     Args:
-        store: the store's directory.
+        store: the store's directory or URL; a URL is not looked at before the journal is folded.
         run_id: names the journal, 1 to 200 characters of any kind.
         sync_every: as for ``ResultStore.journal``; unless given, rows wait for :meth:`Journal.sync`: they outlive this
             process as soon as they are added, but not a power cut.
@@ -50,20 +48,13 @@ def open_journal(store: str | Path, run_id: str, *, sync_every: int = _EVERY) ->
         1
     """
     with explained(store):
-        layout = Layout(Path(store).absolute())
-        if not layout.note.exists():
-            make_folder(layout, MIGRATIONS, create=True)
-        with locked(layout.note_lock):
-            note = read_note(layout, MIGRATIONS)
-            if note.schema_version == MIGRATIONS[-1].version:
-                make_tables(layout, note, MIGRATIONS)
-        if note.schema_version < MIGRATIONS[-1].version:
-            raise NotAStoreError(
-                f"the store has schema version {note.schema_version} and must be brought to {MIGRATIONS[-1].version}",
-                source=layout.root,
-                hint=f"`salon store init {layout.root}` opens it for writing once.",
-            )
-        layout.journals.mkdir(exist_ok=True)
+        place = place_of(store)
+        layout = place.layout
+        if isinstance(place, Directory):
+            if not layout.note.exists():
+                make_store(place, create=True)
+            refuse_old(place, read_metadata(place))
+        layout.journals.mkdir(parents=True, exist_ok=True)
         path = journal.journal_path(layout.journals, run_id)
         file = LockedFile.opened(path, create=True)
         if file is None:

@@ -1,60 +1,33 @@
-"""The result store: a directory of immutable parts that many processes append to and read at once.
+"""The result store: Delta tables in a directory or bucket that many processes and machines append to and read at once.
 
-This file is the front door; what happens behind it stands in ``parts.py`` (files), ``checks.py`` (rows), ``keys.py``
-(duplicates), ``journal.py``, ``compaction.py``, ``query.py`` (SQL), ``catalog.py``, ``verification.py`` and
-``migrations.py``.
+This file is the front door; behind it are ``places.py`` (where files are), ``tables.py`` (one table), ``delta.py`` (its log),
+``keys.py`` (duplicates), ``checks.py`` (rows), ``journal.py``, ``leases.py``, ``query.py`` (SQL), ``catalog.py``,
+``verification.py`` and ``migrations.py``.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
-from typing import Literal, Self, TypeAlias
+from typing import Self
 
 import polars as pl
 
-from salon_store import catalog, compaction, journal, verification
+from salon_store import catalog, journal, verification
 from salon_store.checks import checked, frame_of
-from salon_store.checksums import note_standing, unmarked
-from salon_store.errors import DamagedTableError, NotAStoreError, ReadOnlyError, explained
+from salon_store.create import make_store
+from salon_store.delta import At, Change
+from salon_store.errors import DamagedTableError, ReadOnlyError, explained
 from salon_store.files import flush_directory, locked
-from salon_store.folder import make_folder
 from salon_store.journal import Folded, Journal, LockedFile, closed_on_error
-from salon_store.keys import KeyIndex
-from salon_store.layout import Layout
-from salon_store.migrations import MIGRATIONS, Migration, rewrite_parts
-from salon_store.note import Note, make_tables, read_note, write_note
-from salon_store.parts import Part, collected, live_parts, live_tables, publish_part, retried, scanned, sound, whole
+from salon_store.metadata import FORMAT_VERSION, Metadata, columns_digest, read_metadata, refuse_old, write_metadata
+from salon_store.migrations import migrate_parts, remove_parts
+from salon_store.places import METADATA, Place, place_of
 from salon_store.query import run_query
+from salon_store.run_names import file_stem
 from salon_store.schemas import SCHEMAS, table_schema
-from salon_store.stems import file_stem
+from salon_store.tables import RETENTION, TARGET_BYTES, Appended, Compacted, OnDuplicate, Table, TableInfo
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record
-
-OnDuplicate: TypeAlias = Literal["refuse", "skip"]
-
-
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """What an append did. ``part`` is the new part's file name, None when no row was written."""
-
-    table: str
-    run_id: str
-    rows_written: int
-    rows_skipped: int
-    part: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class TableInfo:
-    """How large a table is: rows, the parts that count, and their bytes on the disk."""
-
-    table: str
-    rows: int
-    parts: int
-    bytes: int
 
 
 class ResultStore:
@@ -72,10 +45,11 @@ class ResultStore:
         [('m', 4.0)]
     """
 
-    def __init__(self, layout: Layout, note: Note, *, read_only: bool) -> None:
-        self._layout = layout
-        self._note = note
-        self._keys = {name: KeyIndex(schema, layout.root) for name, schema in SCHEMAS.items()}
+    def __init__(self, place: Place, metadata: Metadata, *, read_only: bool) -> None:
+        self._place = place
+        self._layout = place.layout
+        self._metadata = metadata
+        self._tables = {name: Table(schema, place) for name, schema in SCHEMAS.items()}
         self.read_only = read_only
         self.recovered: tuple[Folded, ...] = ()
         """Journals of writers that died, folded when the store was opened."""
@@ -87,56 +61,79 @@ class ResultStore:
         *,
         create: bool = True,
         read_only: bool = False,
-        migrations: Sequence[Migration] = MIGRATIONS,
+        storage_options: Mapping[str, str] | None = None,
+        work: str | Path | None = None,
     ) -> Self:
-        """Open a store, and make it first if ``create`` and the directory is missing or empty.
+        """Open a store, and make it first if ``create`` and the place is missing or empty.
 
-        Opening for writing takes the schema to the current version and folds the journals of writers that died
-        (see :attr:`recovered`). ``read_only`` changes nothing on the disk, and works where nothing can be changed.
+        Opening for writing brings the tables to the current columns and folds the journals of writers that died
+        (see :attr:`recovered`). ``read_only`` changes nothing, and works where nothing can be changed.
+
+        Args:
+            path: a directory, or a URL: ``s3://bucket/prefix``, ``gs://…``, ``az://…``.
+            create: make a store where there is none.
+            read_only: open for reading.
+            storage_options: for a URL: endpoint, region, credentials, as ``object_store`` names them (``aws_region``, …).
+                What is not given is taken from the environment (``AWS_ACCESS_KEY_ID``, …). They are never stored.
+            work: for a URL: the directory on this machine for journals, locks and downloaded files; unless given, one
+                under ``~/.local/state/salon/stores``.
 
         Raises:
-            NotAStoreError: when the directory holds other things, is newer than this version of Salon, or (read-only)
-                is older in a way that needs rewriting.
-            StoreError: when the operating system refuses (permissions, a full disk).
+            NotAStoreError: when the place has other things in it, is newer than this version of Salon, or (read-only)
+                has a layout that must be migrated.
+            StoreError: when the operating system or the object store refuses (permissions, a full disk).
         """
         with explained(path):
-            layout = Layout(Path(path).absolute())
+            place = place_of(path, storage_options, work)
+            layout = place.layout
             if read_only:
-                return cls._opened_for_reading(layout, migrations)
-            if not layout.note.exists():
-                make_folder(layout, migrations, create=create)
-            with locked(layout.note_lock):
-                note = make_tables(layout, _migrated(layout, read_note(layout, migrations), migrations), migrations)
-            for name in SCHEMAS:
-                _note_standing(layout, name)
+                metadata = read_metadata(place)
+                refuse_old(place, metadata)
+                return cls(place, metadata, read_only=True)
+            if place.read_text(METADATA) is None:
+                make_store(place, create=create)
+            layout.root.mkdir(parents=True, exist_ok=True)
+            with locked(layout.lock("store")):
+                store = cls(place, read_metadata(place), read_only=False)
+                store._bring_up_to_date()
             layout.journals.mkdir(exist_ok=True)
             flush_directory(layout.root)
-            store = cls(layout, note, read_only=False)
             store.recovered = store.recover()
             store._refresh_catalog()
             return store
 
-    @classmethod
-    def _opened_for_reading(cls, layout: Layout, migrations: Sequence[Migration]) -> Self:
-        note = read_note(layout, migrations)
-        for step in migrations:
-            if step.version > note.schema_version and step.rewrites:
-                raise NotAStoreError(
-                    f"the store has schema version {note.schema_version} and must be brought to {migrations[-1].version}",
-                    source=layout.root,
-                    hint=f"`salon store init {layout.root}` opens it for writing once.",
-                )
-        return cls(layout, Note(migrations[-1].version, note.made_with, note.migrations), read_only=True)
+    def _bring_up_to_date(self) -> None:
+        """Migrate an older layout, make missing tables, add missing columns. The caller holds the store's lock."""
+        wanted = Metadata(FORMAT_VERSION, tuple(SCHEMAS), columns_digest())
+        if self._metadata == wanted:
+            return
+        old = self._metadata.schema_version < FORMAT_VERSION
+        if old:
+            migrate_parts(self._place, self._tables)
+        for name, table in self._tables.items():
+            if old or name not in self._metadata.tables:
+                table.log.create()
+            else:
+                table.log.add_columns()
+        if old or self._metadata.columns is None:
+            write_metadata(self._place, Metadata(FORMAT_VERSION, tuple(SCHEMAS), None))
+            remove_parts(self._place, self._tables)
+        self._metadata = write_metadata(self._place, wanted)
 
     @property
     def path(self) -> Path:
-        """The store's directory, absolute."""
+        """The store's directory; of a store in a bucket, the directory on this machine for its journals."""
         return self._layout.root
 
     @property
+    def address(self) -> str:
+        """The store's directory or URL."""
+        return self._place.address
+
+    @property
     def schema_version(self) -> int:
-        """The version of the tables."""
-        return self._note.schema_version
+        """The version of the layout."""
+        return self._metadata.schema_version
 
     def append(
         self,
@@ -147,25 +144,26 @@ class ResultStore:
         on_duplicate: OnDuplicate = "refuse",
         source: str | Path | None = None,
     ) -> Appended:
-        """Add rows as one part: all of them or none; they outlive a power cut when this returns.
+        """Add rows in one commit: all of them or none; they outlive a power cut when this returns.
 
         Args:
             table: one of the tables of ``schemas.py``.
             rows: a frame (columns in any order; those with a default may be left out) or records.
-            run_id: names the part, 1 to 200 characters of any kind.
-            on_duplicate: what to do with a row whose key stands already, or earlier among ``rows``.
+            run_id: names the data file, 1 to 200 characters of any kind.
+            on_duplicate: what to do with a row whose key is in the table, or earlier among ``rows``.
             source: the file the rows come from, for error messages.
 
         Raises:
             RowError: for the first row, column or value that is wrong; nothing was written.
-            DuplicateKeyError: for the first key that stands, unless ``on_duplicate="skip"``; nothing was written.
+            DuplicateKeyError: for the first key that is in the table, unless ``on_duplicate="skip"``; nothing was written.
             InputError: for an unknown table or an unusable run id.
-            DamagedTableError: when an existing part is missing, foreign, cut or cannot be read, so that the keys are unknown.
+            DamagedTableError: when a file of the table is missing, foreign or cut, so that its keys are unknown.
+            StoreError: when the disk or the object store refuses; nothing was written.
         """
         outcome = self._append(table, rows, run_id, on_duplicate, source)
-        if outcome.part is not None:
+        if outcome.file is not None:
             with explained(self.path):
-                self._refresh_catalog()
+                self._refresh_catalog(table)
         return outcome
 
     def _append(
@@ -175,26 +173,19 @@ class ResultStore:
         run_id: str,
         on_duplicate: OnDuplicate,
         source: str | Path | None,
+        transaction: str | None = None,
     ) -> Appended:
         """Append without bringing the catalog up to date."""
         self._refuse_when_read_only()
         schema = table_schema(table)
-        stem = file_stem(run_id)
+        file_stem(run_id)
         if on_duplicate not in ("refuse", "skip"):
             raise InputError("unknown way with duplicates", value=on_duplicate, allowed=["refuse", "skip"])
         frame = checked(rows if isinstance(rows, pl.DataFrame) else frame_of(rows, schema), schema, source=source)
         if frame.is_empty():
             return Appended(table, run_id, 0, 0, None)
-        directory = self._layout.table(table)
-        with explained(self.path), locked(self._layout.table_lock(table)):
-            new, duplicate = self._keys[table].split(frame, self._whole(table))
-            if duplicate is not None and on_duplicate == "refuse":
-                raise duplicate.error(source)
-            skipped = frame.height - new.height
-            if new.is_empty():
-                return Appended(table, run_id, 0, skipped, None)
-            part = publish_part(new, directory, stem, version=self.schema_version)
-        return Appended(table, run_id, new.height, skipped, part.name)
+        with explained(self.path):
+            return self._tables[table].append(frame, run_id, on_duplicate, source, transaction)
 
     def journal(self, run_id: str, *, sync_every: int = 1) -> Journal:
         """Open the journal of a run, for rows that come one at a time; use it in a ``with`` block.
@@ -202,7 +193,7 @@ class ResultStore:
         What an earlier, dead writer of the same run left behind is folded first.
 
         Raises:
-            JournalInUseError: when a live writer, here or elsewhere, holds the journal of this run.
+            JournalInUseError: when a live writer on this machine holds the journal of this run.
             InputError: for an unusable run id, or a ``sync_every`` below 1.
         """
         self._refuse_when_read_only()
@@ -223,7 +214,7 @@ class ResultStore:
     def recover(self) -> tuple[Folded, ...]:
         """Fold the journals whose writers died; live ones are left alone. Opening the store does this already.
 
-        A journal stays as it is (see :meth:`journals_waiting`) while a table that it has rows for has a damaged part.
+        A journal stays as it is (see :meth:`journals_waiting`) while a table that it has rows for is damaged.
         """
         self._refuse_when_read_only()
         folded = []
@@ -239,107 +230,117 @@ class ResultStore:
         return tuple(folded)
 
     def _fold(self, path: Path, run_id: str | None) -> Folded:
-        """Turn a journal into parts and remove it; the caller holds its lock. Safe to repeat after a crash."""
+        """Commit a journal's rows, one commit per table, and remove it; the caller holds its lock.
+
+        Each commit has the journal's own application transaction, so a fold that is repeated after a crash writes nothing.
+        """
         contents = journal.read_journal(path)
         name = run_id or contents.run_id
         kept = journal.set_aside(path, contents)
-        results = [self._append(table, records, name, "skip", None) for table, records in contents.records.items()]
-        self._refresh_catalog()
+        transaction = f"salon-journal-{contents.journal_id}" if contents.journal_id else None
+        results = [self._append(table, records, name, "skip", None, transaction) for table, records in contents.records.items()]
+        self._refresh_catalog(*contents.records)
         path.unlink()
         written = sum(result.rows_written for result in results)
         return Folded(name, written, sum(result.rows_skipped for result in results), kept)
 
-    def read(self, table: str) -> pl.LazyFrame:
-        """A table as a lazy frame over the parts that count now; filters and column choices reach the files.
+    def read(self, table: str, *, at: At = None) -> pl.LazyFrame:
+        """Return a table as a lazy frame over its current files; filters and column choices reach the files.
 
-        The schema is the table's even when it is empty; columns that older parts lack are null. Rows appended later
-        do not appear; collect within ``compaction.REMOVE_AFTER`` (ten minutes) if the store is being compacted.
+        The schema is the table's even when it is empty; columns that older files lack are null. Rows appended later
+        do not appear. Collect within the retention of :meth:`vacuum` (seven days).
+
+        Args:
+            table: one of the tables of ``schemas.py``.
+            at: a version of the table, or a time with its zone; unless given, the newest version.
 
         Raises:
-            InputError: for an unknown table.
-            DamagedTableError: when a part is missing, foreign, not as long as it was written, or has no readable footer.
-                A changed value in a part of the same length is found by :meth:`verify`.
-            StoreError: when the operating system refuses.
+            InputError: for an unknown table or version.
+            DamagedTableError: when a file is missing, foreign, cut or swapped for another, or the log cannot be read.
+                A changed byte in a file of the same length and time is found by :meth:`verify`.
+            StoreError: when the operating system or the object store refuses.
         """
         schema = table_schema(table)
         with explained(self.path):
-            return retried(lambda: scanned(sound([part.path for part in self._live(table)], self.path), schema))
+            return self._tables[table].scan(at) if self._made(table) else schema.empty().lazy()
 
-    def sql(self, query: str, *, timeout: float | None = None) -> pl.DataFrame:
+    def sql(self, query: str, *, timeout: float | None = None, at: At = None) -> pl.DataFrame:
         """Return the result of one reading SQL query (DuckDB's dialect); it can do nothing but read the tables.
 
         Args:
             query: one SELECT, or another statement that reads.
             timeout: seconds after which the query is stopped; None for no limit.
+            at: a time with its zone: every table as it was then; or the version of the query's only table.
 
         Raises:
             QueryError: for a query that is wrong, would do more than read, or was stopped by the timeout.
-            DamagedTableError: when a part of a table in the query is missing, foreign, cut, or stops DuckDB.
+            DamagedTableError: when a file of a table in the query is missing, foreign, cut, swapped, or stops DuckDB.
             KeyboardInterrupt: when the query was stopped with Ctrl-C.
         """
         with explained(self.path):
-            return retried(self._query(query, timeout))
-
-    def _query(self, query: str, timeout: float | None) -> Callable[[], pl.DataFrame]:
-        directories = {name: self._layout.table(name) for name in SCHEMAS}
-        mixed = self._note.mixed_versions
-        return lambda: run_query(
-            query, live_tables(directories, self.path), store=self.path, mixed_versions=mixed, timeout=timeout
-        )
+            tables = {name: table for name, table in self._tables.items() if self._made(name)}
+            return run_query(query, tables, store=self.address, timeout=timeout, at=at)
 
     def tables(self) -> tuple[TableInfo, ...]:
-        """Rows, parts and bytes of every table, empty ones too.
+        """Return rows, files and bytes of every table, empty ones too.
 
         Raises:
-            DamagedTableError: when a part is missing, foreign, cut or cannot be read.
-            StoreError: when the operating system refuses.
+            DamagedTableError: when a file is missing, foreign, cut or swapped.
+            StoreError: when the operating system or the object store refuses.
         """
         with explained(self.path):
-            return tuple(retried(partial(self._info, name)) for name in SCHEMAS)
+            return tuple(table.info() if self._made(name) else TableInfo(name, 0, 0, 0) for name, table in self._tables.items())
 
-    def _info(self, table: str) -> TableInfo:
-        parts = self._whole(table)
-        frame = collected([part.path for part in parts], SCHEMAS[table], self.path, lambda rows: rows.select(pl.len()))
-        return TableInfo(table, frame.item(), len(parts), sum(part.path.stat().st_size for part in parts))
+    def history(self, table: str | None = None) -> tuple[Change, ...]:
+        """Return the commits of one table, or of all, newest first."""
+        names = [table_schema(table).name] if table else list(SCHEMAS)
+        with explained(self.path):
+            changes = [change for name in names if self._made(name) for change in self._tables[name].log.history()]
+        return tuple(sorted(changes, key=lambda change: (change.at, change.table, change.version), reverse=True))
 
     def compact(
-        self,
-        *,
-        target_bytes: int = compaction.TARGET_BYTES,
-        remove_after: timedelta = compaction.REMOVE_AFTER,
-        on_table: Callable[[str], None] | None = None,
-    ) -> tuple[compaction.Compacted, ...]:
-        """Merge small parts; appends and reads go on meanwhile, and a kill at any instant loses and doubles nothing.
+        self, *, target_bytes: int = TARGET_BYTES, on_table: Callable[[str], None] | None = None
+    ) -> tuple[Compacted, ...]:
+        """Merge small files; appends and reads go on meanwhile, and a kill at any instant loses and doubles nothing.
+
+        The files that were merged stay for readers that began earlier and for time travel; :meth:`vacuum` removes them.
 
         Args:
-            target_bytes: merge up to about this size; parts over half of it are left alone.
-            remove_after: how long superseded parts stay for readers that began earlier.
+            target_bytes: merge up to about this size; files over half of it are left alone.
             on_table: told each table's name before it is worked on.
 
         Raises:
-            DamagedTableError: when a part is missing or foreign, cannot be read, or has other bytes; nothing is removed.
+            DamagedTableError: when a file is missing or foreign, cannot be read, or has other bytes.
         """
         self._refuse_when_read_only()
-        merged = {}
-        with explained(self.path), locked(self._layout.compaction_lock):
-            for name, schema in SCHEMAS.items():
+        done = []
+        with explained(self.path), locked(self._layout.lock("compaction")):
+            for name, table in self._tables.items():
                 if on_table is not None:
                     on_table(name)
-                merged[name] = compaction.merge_small_parts(
-                    self._layout, schema, version=self.schema_version, target_bytes=target_bytes
-                )
+                done.append(table.merge(target_bytes))
             self._refresh_catalog()
-            removed = {
-                name: compaction.remove_superseded(self._layout, schema, after=remove_after) for name, schema in SCHEMAS.items()
-            }
-        return tuple(compaction.Compacted(name, *merged[name], *removed[name]) for name in SCHEMAS)
+        return tuple(done)
+
+    def vacuum(self, *, retention: timedelta = RETENTION) -> dict[str, list[str]]:
+        """Remove data files that no version of the last ``retention`` has; returns table → the names removed.
+
+        Versions from before can no longer be read. A query that meets a file that is just removed begins again.
+
+        Raises:
+            InputError: for a retention below one hour.
+        """
+        self._refuse_when_read_only()
+        with explained(self.path):
+            return {name: table.vacuum(retention) for name, table in self._tables.items()}
 
     def verify(self, *, set_aside: bool = False) -> verification.Verified:
-        """Check every part: bytes, schema, values, keys. ``set_aside`` moves what cannot be read out of the tables."""
+        """Check every file: content, schema, values, keys. ``set_aside`` takes what cannot be read out of the tables."""
         if set_aside:
             self._refuse_when_read_only()
         with explained(self.path):
-            outcome = verification.verify_store(self._layout, set_aside=set_aside)
+            made = {name: table for name, table in self._tables.items() if self._made(name)}
+            outcome = verification.verify_store(self._place, made, set_aside=set_aside)
             if set_aside:
                 self._refresh_catalog()
             return outcome
@@ -348,33 +349,17 @@ class ResultStore:
         """Journals that are not folded: in use, or (seen read-only) left behind by a writer that died."""
         return tuple(journal.waiting(self._layout.journals))
 
-    def _live(self, table: str) -> list[Part]:
-        return live_parts(self._layout.table(table), self.path)
+    def _made(self, table: str) -> bool:
+        """Whether a table was made; one that a journal-only writer left out is made by the next to open for writing."""
+        if table not in self._metadata.tables:
+            self._metadata = read_metadata(self._place)
+        return table in self._metadata.tables
 
-    def _whole(self, table: str) -> list[Part]:
-        parts = self._live(table)
-        whole([part.path for part in parts], self.path)
-        return parts
-
-    def _refresh_catalog(self) -> None:
-        catalog.refresh(self._layout, mixed_versions=self._note.mixed_versions)
+    def _refresh_catalog(self, *changed: str) -> None:
+        """Bring the catalog up to date: the views of the tables that were changed, or of all."""
+        made = {name: table for name, table in self._tables.items() if self._made(name)}
+        catalog.refresh(self._layout, made, changed or SCHEMAS)
 
     def _refuse_when_read_only(self) -> None:
         if self.read_only:
-            raise ReadOnlyError(f"{self.path}: the store was opened for reading")
-
-
-def _note_standing(layout: Layout, table: str) -> None:
-    """Note of parts whose writer died just after giving them their name that they stand."""
-    with suppress(DamagedTableError):  # what uses the table raises it; the other tables can be used
-        if unmarked(layout.table(table)):
-            with locked(layout.table_lock(table)):
-                note_standing(layout.table(table))
-
-
-def _migrated(layout: Layout, note: Note, migrations: Sequence[Migration]) -> Note:
-    missing = [step for step in migrations if step.version > note.schema_version]
-    if not missing:
-        return note
-    rewrite_parts(layout, missing)
-    return write_note(layout, migrations, made_with=note.made_with, tables=note.tables)
+            raise ReadOnlyError(f"{self.address}: the store was opened for reading")

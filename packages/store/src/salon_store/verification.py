@@ -1,39 +1,33 @@
-"""Whether everything in a store is as it was written: bytes, schema, values, keys; nothing is skipped silently."""
+"""Whether everything in a store is as it was written: content, schema, values, keys; nothing is skipped silently."""
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import polars as pl
 
 from salon_store import journal
 from salon_store.checks import checked
-from salon_store.checksums import CHECKSUMS, Noted, note_removed, read_record, replace_record
-from salon_store.errors import DamagedPartError, DamagedTableError, RowError
-from salon_store.files import TEMPORARY, flush_directory, locked, publish_text
-from salon_store.layout import Layout
-from salon_store.parts import Part, all_parts, counted, missing_parts, retried, scanned, superseded_by
-from salon_store.schemas import SCHEMAS, TableSchema
-from salon_taxonomy.digest import file_sha256
+from salon_store.delta import DataFile
+from salon_store.errors import DamagedFileError, DamagedTableError, RowError, StoreError
+from salon_store.places import ALTERED, Place
+from salon_store.run_names import content_of
+from salon_store.tables import Table, scanned
 
 _MOST_KEYS = 5
-_OF_PARTS = ("unreadable", "altered", "schema", "unlisted")
+_TEMPORARY = ".tmp"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something wrong: where, what kind, in words; ``moved_to`` when the file was set aside.
 
-    Kinds: ``unreadable`` (the part cannot be read), ``altered`` (its bytes are not those that were written),
-    ``schema`` (columns or types), ``rows`` (a value that the table does not allow), ``duplicates`` (a key twice),
-    ``missing`` (a part that stood is gone), ``unlisted`` (a part that Salon did not write under this name), ``record`` (the
-    table's ``checksums.jsonl`` is missing or cannot be read), ``foreign`` (no part of this store), ``set_aside`` (an earlier
-    find).
+    Kinds: ``missing`` (a file that counts is gone), ``altered`` (its bytes are not those that were written), ``schema``
+    (columns or types), ``rows`` (a value that the table does not allow), ``duplicates`` (a key twice), ``log`` (the table's
+    log cannot be read), ``foreign`` (a file that Salon did not write; its rows are not read), ``set_aside`` (an earlier find).
     """
 
-    path: Path
+    path: Path | str
     kind: str
     detail: str
     moved_to: Path | None = None
@@ -48,177 +42,131 @@ class Problem:
 class Verified:
     """The outcome: how much was looked at, and everything that is wrong."""
 
-    parts: int
+    files: int
     rows: int
     problems: tuple[Problem, ...]
     journals_waiting: tuple[Path, ...]
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong. Lines and parts that were set aside earlier count: their rows are missing."""
+        """Whether nothing is wrong. Lines and files that were set aside earlier count: their rows are missing."""
         return not self.problems
 
 
-def verify_store(layout: Layout, *, set_aside: bool) -> Verified:
-    """Check every part of every table; with ``set_aside`` move damaged and foreign ones to ``set-aside/<table>/``.
+def verify_store(place: Place, tables: Mapping[str, Table], *, set_aside: bool) -> Verified:
+    """Check every file of every table; with ``set_aside`` take damaged and missing ones out of their tables.
 
-    ``set_aside`` also moves away a record that cannot be read, and strikes missing parts from the record, so that the table
-    can be used again.
+    What is left of a damaged or foreign file is moved to ``set-aside/<table>/``.
     """
-    parts = rows = 0
+    files = rows = 0
     problems: list[Problem] = []
-    for schema in SCHEMAS.values():
-        found, sound = _checked_table(layout, schema, set_aside=set_aside)
-        problems += found
-        if sound is None:
-            continue
-        moved = sum(problem.kind in _OF_PARTS for problem in found)
-        parts += len(sound) + moved
-        for path in sound:
-            frame = scanned([path], schema).collect()
-            rows += frame.height
-            try:
-                checked(frame, schema)
-            except RowError as error:
-                problems.append(Problem(path, "rows", str(error).splitlines()[0]))
-        problems += _duplicates(layout, schema, sound)
-        problems += _foreign(layout, schema)
-    problems += _earlier(layout, skip={problem.moved_to for problem in problems})
-    return Verified(parts, rows, tuple(problems), tuple(journal.waiting(layout.journals)))
-
-
-def _checked_table(layout: Layout, schema: TableSchema, *, set_aside: bool) -> tuple[list[Problem], list[Path] | None]:
-    """What is wrong with a table's record and parts, and the parts that are as written; None when it cannot be listed."""
-    directory = layout.table(schema.name)
-    problems = _record_problem(layout, schema.name, set_aside=set_aside)
-    try:
-        bad = _damaged(layout, schema)
-        if set_aside and bad:
-            bad = _moved(layout, schema, bad)
-        damaged = {problem.path for problem in bad}
-        sound = [part.path for part in _counting(layout, schema) if part.path not in damaged]
-        gone = retried(partial(missing_parts, directory, layout.root))
-    except DamagedTableError as error:
-        return [*problems, Problem(error.path, "unreadable", str(error).splitlines()[0])], None
-    if set_aside and gone:
-        with locked(layout.compaction_lock), locked(layout.table_lock(schema.name)):
-            note_removed(directory, [path.name for path in gone])
-    what = "this part was written and is gone, with its rows; "
-    what += "given up: import its rows again" if set_aside else "put it back, or give it up with --set-aside"
-    return [*problems, *bad, *(Problem(path, "missing", what) for path in gone)], sound
-
-
-def _record_problem(layout: Layout, table: str, *, set_aside: bool) -> list[Problem]:
-    """What is wrong with the record of a table's parts; ``set_aside`` moves it away and starts a new one."""
-    directory = layout.table(table)
-    problem = read_record(directory).problem
-    if problem is None:
-        return []
-    moved_to = None
-    if set_aside and (directory.is_dir() or not os.path.lexists(directory)):
-        with locked(layout.compaction_lock), locked(layout.table_lock(table)):
-            directory.mkdir(exist_ok=True)
-            if (directory / CHECKSUMS).exists():
-                moved_to = _place(layout.set_aside / table, CHECKSUMS)
-                publish_text(moved_to, (directory / CHECKSUMS).read_text(encoding="utf-8", errors="replace"))
-            replace_record(directory)
-    return [Problem(directory / CHECKSUMS, "record", problem, moved_to)]
-
-
-def _place(target: Path, name: str) -> Path:
-    """A free name in a folder of what was set aside, which is made."""
-    target.mkdir(parents=True, exist_ok=True)
-    place = target / name
-    count = 1
-    while place.exists():
-        place, count = target / f"{name}.{count}", count + 1
-    return place
-
-
-def _counting(layout: Layout, schema: TableSchema) -> list[Part]:
-    """The parts that count, or simply all when a damaged footer leaves that open."""
-    try:
-        return counted(layout.table(schema.name), layout.root)
-    except DamagedPartError:
-        return all_parts(layout.table(schema.name))
-
-
-def _damaged(layout: Layout, schema: TableSchema) -> list[Problem]:
-    known = read_record(layout.table(schema.name)).entries
-    found = []
-    for part in _counting(layout, schema):
+    for table in tables.values():
         try:
-            problem = _damage(part.path, known.get(part.path.name), schema, layout.root)
-        except FileNotFoundError:  # compacted meanwhile, or reported as missing
+            snapshot = table.log.snapshot()
+            found = [problem for file in snapshot.files if (problem := _damage(place, table, file)) is not None]
+            latest = table.log.snapshot()
+            if latest.version != snapshot.version:  # what was merged meanwhile is not missing
+                left = {file.name for file in latest.files}
+                found = [problem for problem in found if PurePath(str(problem.path)).name in left]
+            foreign = list(_foreign(place, table, {file.name for file in snapshot.files}))
+        except (DamagedTableError, OSError) as error:
+            at = getattr(error, "path", None) or getattr(error, "filename", None) or table.path_of("")
+            problems.append(Problem(at, "log", str(error).splitlines()[0]))
             continue
-        except OSError as error:
-            problem = Problem(part.path, "unreadable", str(error.strerror))
-        if problem is not None:
-            found.append(problem)
-    return found
+        bad = {PurePath(str(problem.path)).name for problem in found}
+        files += len(snapshot.files)
+        for file in snapshot.files:
+            if file.name not in bad:
+                checked_rows, problem = _rows(place, table, file)
+                rows += checked_rows
+                if problem is not None:
+                    found.append(problem)
+                    bad |= {file.name} if problem.kind != "rows" else set()
+        problems += _duplicates(place, table, [file for file in snapshot.files if file.name not in bad])
+        if set_aside:
+            damaged = [problem for problem in found if problem.kind != "rows"]
+            table.remove([PurePath(str(problem.path)).name for problem in damaged], "set aside")
+            found = [problem for problem in found if problem.kind == "rows"] + [_moved(place, table, each) for each in damaged]
+            foreign = [_moved(place, table, each) for each in foreign]
+        problems += [*found, *foreign]
+    problems += _earlier(place, skip={problem.moved_to for problem in problems})
+    return Verified(files, rows, tuple(problems), tuple(journal.waiting(place.layout.journals)))
 
 
-def _damage(path: Path, entry: Noted | None, schema: TableSchema, store: Path) -> Problem | None:
-    if entry is not None and file_sha256(path) != entry.sha256:
-        return Problem(path, "altered", "its bytes are not those that were written")
+def _damage(place: Place, table: Table, file: DataFile) -> Problem | None:
+    path = table.path_of(file.name)
     try:
-        superseded_by(path, store)
-        given = pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema()
-    except (DamagedPartError, pl.exceptions.PolarsError) as error:
-        return Problem(path, "unreadable", str(error).splitlines()[0])
-    wrong = [name for name, kind in given.items() if schema.polars.get(name) != kind]
-    if wrong:
-        return Problem(path, "schema", f"column {wrong[0]!r} is {given[wrong[0]]}, expected {schema.polars.get(wrong[0])}")
+        content = place.content(table.name, file.name)
+    except (OSError, StoreError) as error:
+        return Problem(path, "altered", f"{file.owner}: it cannot be read ({str(error).splitlines()[0]})")
+    if content is None:
+        return Problem(
+            path, "missing", f"{file.owner}: this file is gone, with its rows; put it back, or give it up with --set-aside"
+        )
+    if content_of(file.name) is None:
+        return Problem(path, "altered", "it was not written by Salon")
+    return None if content == content_of(file.name) else Problem(path, "altered", f"{file.owner}: {ALTERED}")
+
+
+def _rows(place: Place, table: Table, file: DataFile) -> tuple[int, Problem | None]:
+    path = table.path_of(file.name)
     try:
-        scanned([path], schema).collect()
+        (local,) = place.local(table.name, [file])
+        given = pl.read_parquet_schema(local)
+        wanted = table.schema.polars
+        wrong = [name for name, kind in given.items() if name in wanted and wanted[name] != kind]
+        if wrong:
+            return 0, Problem(path, "schema", f"column {wrong[0]!r} is {given[wrong[0]]}, expected {wanted[wrong[0]]}")
+        frame = scanned([local], table.schema).collect()
+        if frame.height != file.rows:
+            return frame.height, Problem(path, "schema", f"it has {frame.height:,} rows, the log says {file.rows:,}")
+        checked(frame, table.schema)
+    except RowError as error:
+        return frame.height, Problem(path, "rows", str(error).splitlines()[0])
+    except DamagedFileError as error:
+        return 0, Problem(path, "altered", error.problem)
     except pl.exceptions.PolarsError as error:
-        return Problem(path, "unreadable", str(error).splitlines()[0])
-    return Problem(path, "unlisted", "Salon did not write this file under this name") if entry is None else None
+        return 0, Problem(path, "altered", str(error).splitlines()[0])
+    return frame.height, None
 
 
-def _moved(layout: Layout, schema: TableSchema, problems: list[Problem]) -> list[Problem]:
-    """Move what cannot be trusted out of the table; its superseded parts, if they still stand, count again."""
-    target = layout.set_aside / schema.name
-    moved = []
-    with locked(layout.compaction_lock), locked(layout.table_lock(schema.name)):
-        for problem in problems:
-            if not problem.path.exists():
-                moved.append(problem)
-                continue
-            place = _place(target, problem.path.name)
-            # Said first: whatever becomes of the moved file, this part is not missing without a word.
-            note_removed(problem.path.parent, [problem.path.name])
-            problem.path.rename(place)
-            moved.append(replace(problem, moved_to=place))
-        for directory in (layout.table(schema.name), target):
-            if directory.exists():
-                flush_directory(directory)
-    return moved
-
-
-def _duplicates(layout: Layout, schema: TableSchema, paths: list[Path]) -> Iterator[Problem]:
-    keys = scanned(paths, schema).group_by(schema.key).len().filter(pl.col("len") > 1)
-    twice = keys.sort("len", *schema.key, descending=True).collect()
+def _duplicates(place: Place, table: Table, files: list[DataFile]) -> Iterator[Problem]:
+    keys = scanned(place.local(table.name, files), table.schema).group_by(table.schema.key).len().filter(pl.col("len") > 1)
+    twice = keys.sort("len", *table.schema.key, descending=True).collect()
     if twice.height:
         shown = "; ".join(f"{', '.join(str(value) for value in row[:-1])} × {row[-1]}" for row in twice.head(_MOST_KEYS).rows())
         more = f" and {twice.height - _MOST_KEYS} more" if twice.height > _MOST_KEYS else ""
-        yield Problem(layout.table(schema.name), "duplicates", f"{_keys(twice.height)} more than once: {shown}{more}")
+        count = "1 key is" if twice.height == 1 else f"{twice.height:,} keys are"
+        yield Problem(table.path_of(""), "duplicates", f"{count} there more than once: {shown}{more}")
 
 
-def _keys(count: int) -> str:
-    return "1 key stands" if count == 1 else f"{count:,} keys stand"
+def _foreign(place: Place, table: Table, counted: set[str]) -> Iterator[Problem]:
+    """Files that no version has and Salon did not write; those of other versions and of killed writers are no problem."""
+    for name in sorted(place.listing(table.name).keys() - counted):
+        if name.endswith(_TEMPORARY):
+            continue
+        content = content_of(name)
+        if content is None or place.content(table.name, name) not in (content, None):
+            yield Problem(table.path_of(name), "foreign", "this is no file of the table; its rows are not read")
 
 
-def _foreign(layout: Layout, schema: TableSchema) -> Iterator[Problem]:
-    directory = layout.table(schema.name)
-    ours = {part.path.name for part in all_parts(directory)} | {CHECKSUMS}
-    for path in sorted(directory.iterdir()) if directory.is_dir() else ():
-        if path.name not in ours and not path.name.endswith(TEMPORARY):
-            yield Problem(path, "foreign", "this is no part of the store; its rows are not read")
+def _moved(place: Place, table: Table, problem: Problem) -> Problem:
+    """Move what is left of a file out of the table's directory."""
+    source = place.layout.table(table.name) / PurePath(str(problem.path)).name
+    if not source.exists():
+        return problem
+    target = place.layout.set_aside / table.name
+    target.mkdir(parents=True, exist_ok=True)
+    moved_to = target / source.name
+    count = 1
+    while moved_to.exists():
+        moved_to, count = target / f"{source.name}.{count}", count + 1
+    source.rename(moved_to)
+    return replace(problem, moved_to=moved_to)
 
 
-def _earlier(layout: Layout, *, skip: set[Path | None]) -> Iterator[Problem]:
-    for directory in (layout.set_aside, layout.journals / journal.SET_ASIDE):
+def _earlier(place: Place, *, skip: set[Path | None]) -> Iterator[Problem]:
+    for directory in (place.layout.set_aside, place.layout.journals / journal.SET_ASIDE):
         for path in sorted(directory.rglob("*")) if directory.is_dir() else ():
             if path.is_file() and path not in skip:
                 yield Problem(path, "set_aside", "set aside earlier; delete it when its rows are no longer wanted")

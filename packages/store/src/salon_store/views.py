@@ -1,24 +1,19 @@
-"""The SQL of the views: each table as DuckDB sees it, over an explicit list of parts.
+"""The SQL of the views: each table as DuckDB sees it, over the list of files that its log names.
 
-The list is explicit because a pattern such as ``battles/*.parquet`` would show rows twice between the instant at which
-a compacted part appears and the removal of the parts that it replaces.
+The list is explicit because a pattern such as ``battles/*.parquet`` would also show the rows of files that were merged into
+others, or that no commit has.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from salon_store.errors import DamagedTableError
-from salon_store.parts import damage
-from salon_store.schemas import SCHEMAS, TableSchema
+from salon_store.schemas import TableSchema
 
 if TYPE_CHECKING:
     import duckdb
-
-LiveTables: TypeAlias = Mapping[str, Sequence[Path] | DamagedTableError]
-"""Table → the parts that count, or the damaged part that leaves it open which those are."""
 
 _TYPES = {
     pl.String: "VARCHAR",
@@ -60,59 +55,40 @@ def file_pattern(path: Path) -> str:
     return "".join(f"[{character}]" if character in "*?[" else character for character in str(path))
 
 
-def create_views(connection: "duckdb.DuckDBPyConnection", tables: LiveTables, *, store: Path, mixed_versions: bool) -> None:
-    """Make one view per table of the store, empty tables included.
-
-    A table with a part that cannot be read gets a view that says so to whoever queries it; the others are not touched
-    by it.
+def create_view(
+    connection: "duckdb.DuckDBPyConnection", schema: TableSchema, paths: Sequence[Path], *, missing_columns: Iterable[str] = ()
+) -> None:
+    """Make the view of one table, which may be empty.
 
     Args:
-        connection: where the views are made.
-        tables: table → the parts that count, or why that cannot be told.
-        store: the store's directory, for messages.
-        mixed_versions: parts of an older schema may lack columns; they are then matched by name and filled with null.
-
-    Raises:
-        FileNotFoundError: when a part was removed after the list of parts was made; list again.
+        connection: where the view is made.
+        schema: the table.
+        paths: its files.
+        missing_columns: columns that some of the files may lack; they are null there.
     """
-    import duckdb
-
-    for schema in SCHEMAS.values():
-        parts = tables[schema.name]
-        if isinstance(parts, DamagedTableError):
-            connection.execute(_complaint(schema, str(parts)))
-            continue
-        try:
-            connection.execute(_view(schema, parts, mixed_versions))
-        except duckdb.Error as error:
-            found = damage(parts, store)
-            connection.execute(_complaint(schema, str(found or str(error).splitlines()[0])))
-
-
-def _complaint(schema: TableSchema, message: str) -> str:
-    text = literal(f"table {schema.name}: {message}")
-    columns = ", ".join(f"CAST(error({text}) AS {kind}) AS {identifier(name)}" for name, kind in _kinds(schema).items())
-    # In every column and in a WHERE: a query that leaves out the columns (a count) meets it too.
-    return f"CREATE VIEW {identifier(schema.name)} AS SELECT {columns} WHERE CAST(error({text}) AS BOOLEAN)"
-
-
-def _view(schema: TableSchema, paths: Sequence[Path], mixed_versions: bool) -> str:
     columns = _kinds(schema)
     nulls = ", ".join(f"CAST(NULL AS {kind}) AS {identifier(name)}" for name, kind in columns.items())
     body = f"SELECT {nulls} WHERE false"
     if paths:
+        mixed = bool(set(missing_columns))
         files = ", ".join(literal(file_pattern(path)) for path in paths)
-        by_name = "true" if mixed_versions else "false"
-        rows = f"read_parquet([{files}], hive_partitioning = false, union_by_name = {by_name})"
-        # The empty first half types every column, also one that no part has yet.
-        body = f"{body} UNION ALL BY NAME FROM {rows}" if mixed_versions else f"FROM {rows} {_select(columns)}"
-    return f"CREATE VIEW {identifier(schema.name)} AS {body}"
+        rows = f"read_parquet([{files}], hive_partitioning = false, union_by_name = {'true' if mixed else 'false'})"
+        chosen = "SELECT " + ", ".join(identifier(name) for name in columns)
+        # The empty first half types every column, also one that no file has yet.
+        body = f"{body} UNION ALL BY NAME FROM {rows}" if mixed else f"FROM {rows} {chosen}"
+    connection.execute(f"CREATE OR REPLACE VIEW {identifier(schema.name)} AS {body}")
+
+
+def create_complaint(connection: "duckdb.DuckDBPyConnection", schema: TableSchema, message: str) -> None:
+    """Make a view that answers every query of the table with an error."""
+    text = literal(f"table {schema.name}: {message}")
+    columns = ", ".join(f"CAST(error({text}) AS {kind}) AS {identifier(name)}" for name, kind in _kinds(schema).items())
+    # In every column and in a WHERE: a query that leaves out the columns (a count) meets it too.
+    connection.execute(
+        f"CREATE OR REPLACE VIEW {identifier(schema.name)} AS SELECT {columns} WHERE CAST(error({text}) AS BOOLEAN)"
+    )
 
 
 def _kinds(schema: TableSchema) -> dict[str, str]:
     """Column → DuckDB's name of its type."""
     return {name: _TYPES[column.dtype.base_type()] for name, column in schema.columns.items()}
-
-
-def _select(columns: Mapping[str, str]) -> str:
-    return "SELECT " + ", ".join(identifier(name) for name in columns)

@@ -1,4 +1,4 @@
-"""The two kinds of path that a command takes, and the one rule between them: no output replaces an input.
+"""The kinds of path that a command takes, and the one rule between them: no output replaces an input.
 
 A command declares each path that it reads or adds to as :class:`InputPath` and each file that it replaces as
 :class:`OutputPath`. While click reads the arguments, every path is compared with those before it, so that a command
@@ -51,6 +51,16 @@ class InputPath(click.Path):
         if str(found) != "-":
             _compare("inputs", _Named(_name(param, ctx), Path(str(found)), self.tables), ctx)
         return found
+
+
+class StorePath(InputPath):
+    """A result store: a directory, or a URL (``s3://bucket/prefix``), which stays a text."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the directory's path, or the URL."""
+        if isinstance(value, str) and "://" in value:
+            return value
+        return super().convert(value, param, ctx)
 
 
 class OutputPath(click.Path):

@@ -1,7 +1,7 @@
 """Contracts of the judges and editors that installed packages bring through entry points.
 
     [project.entry-points."salon.judges"]
-    pixels = "salon_synthetic.pixel_judge.settings:kind"      a JudgeKind
+    pixels = "salon_synthetic.pixel_judge.kind:kind"      a JudgeKind
     [project.entry-points."salon.editors"]
     draw = "salon_synthetic.draw_editor.editor:kind"          an EditorKind
 
@@ -9,9 +9,9 @@ The name of the entry point is the word before the colon on a command line: ``--
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar, runtime_checkable
 
@@ -153,8 +153,14 @@ def installed(group: str) -> list[str]:
     return sorted({entry.name for entry in entry_points(group=group)})
 
 
-def plugin(group: str, name: str, expected: type[_Kind]) -> _Kind:
+def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[str] = ()) -> _Kind:
     """Import the object that an entry point names.
+
+    Args:
+        group: of entry points.
+        name: of the entry point.
+        expected: the type or the runtime-checkable protocol of the object.
+        members: of a protocol, to name those that the object lacks.
 
     Raises:
         InputError: no package brings the name, two packages bring different objects, the import fails, or the object is of
@@ -169,19 +175,36 @@ def plugin(group: str, name: str, expected: type[_Kind]) -> _Kind:
     """
     found = {entry.value: entry for entry in entry_points(group=group) if entry.name == name}
     if not found:
-        raise InputError("no installed package brings", source=group, value=name, allowed=installed(group))
+        hint = "Packages that are installed appear at once: pip install PACKAGE."
+        raise InputError("no installed package brings", source=group, value=name, allowed=installed(group), hint=hint)
     if len(found) > 1:
-        raise InputError(
-            "several packages bring this name:", source=group, value=name, allowed=sorted(found), hint="Uninstall one."
-        )
-    [(value, entry)] = found.items()
+        packages = sorted(map(package_of, found.values()))
+        raise InputError("several packages bring this name:", source=group, value=name, allowed=packages, hint="Uninstall one.")
+    [entry] = found.values()
+    source = f"{group}, {package_of(entry)}, {entry.value}"
     try:
         loaded = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"cannot be imported ({type(error).__name__}: {error})", source=f"{group}, {value}", value=name
-        ) from error
+    except Exception as error:  # code of another package: importing it may raise anything
+        problem = f"cannot be imported ({type(error).__name__}: {error})"
+        raise InputError(problem, source=source, value=name, hint=_hint(entry, error)) from error
     if not isinstance(loaded, expected):
-        problem = f"must be of type {expected.__name__}, not {type(loaded).__name__}"
-        raise InputError(problem, source=f"{group}, {value}", value=name)
+        lacking = [member for member in members if not hasattr(loaded, member)]
+        what = f"is no {expected.__name__}; it lacks" if lacking else f"must be of type {expected.__name__}, not"
+        raise InputError(what, source=source, value=lacking or type(loaded).__name__)
     return loaded
+
+
+def package_of(entry: EntryPoint) -> str:
+    """Return the distribution that brings an entry point, with its version.
+
+    Example:
+        >>> package_of(EntryPoint("mine", "module:name", JUDGES))
+        'an unnamed package'
+    """
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unnamed package"
+
+
+def _hint(entry: EntryPoint, error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name and not entry.module.startswith(error.name):
+        return f"It needs the module {error.name!r}, which is not installed; see what {package_of(entry)} offers as extras."
+    return "Update or uninstall the package that brings it; the others still work."

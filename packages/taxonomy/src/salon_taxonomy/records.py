@@ -1,12 +1,13 @@
 """One row of each result table, as a frozen pydantic model.
 
-The result store (``salon_store.schemas``) declares the same columns as polars types; a test holds the two together.
+The result store derives its tables from these records (``salon_store.schemas``): columns, limits, keys and rules.
 Everywhere: ``None`` means *not known or not applicable*, never zero; NaN and infinities are refused; times are in UTC;
 keys are content hashes made by ``digest.py`` unless the caller has keys of their own.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
@@ -85,14 +86,55 @@ class RunEventKind(StrEnum):
     FINISHED = "finished"
 
 
+@dataclass(frozen=True, slots=True)
+class RowRule:
+    """A rule between columns of one row, for single records and, as an expression, for whole frames.
+
+    Kinds: ``exactly_one`` of two columns is set; two columns ``differ``; the first column is ``not_before`` the second; the
+    first column is ``between`` the second and the third, both included. A row with a null in a column that is compared passes.
+    ``problem`` is the message; the first column is the one that an error names.
+    """
+
+    kind: Literal["exactly_one", "differ", "not_before", "between"]
+    columns: tuple[str, ...]
+    problem: str
+
+    def holds(self, values: tuple[Any, ...]) -> bool:
+        """Return whether the values of ``columns`` keep the rule."""
+        if self.kind == "exactly_one":
+            return (values[0] is None) != (values[1] is None)
+        if None in values:
+            return True
+        if self.kind == "differ":
+            return bool(values[0] != values[1])
+        return bool(values[0] >= values[1] and (self.kind == "not_before" or values[0] <= values[2]))
+
+
+_SCORED_OR_NOT = RowRule("exactly_one", ("value", "unscored_reason"), "exactly one of value and unscored_reason must be set")
+
+
 class Record(BaseModel):
-    """The base of every row: frozen, no unknown columns, no NaN."""
+    """The base of every row: frozen, no unknown columns, no NaN.
+
+    ``key`` names the columns whose values are unique in the table (nulls count as equal), ``rules`` the rules between columns.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    key: ClassVar[tuple[str, ...]] = ()
+    rules: ClassVar[tuple[RowRule, ...]] = ()
+
+    @model_validator(mode="after")
+    def _keeps_the_rules(self) -> Self:
+        for rule in self.rules:
+            if not rule.holds(tuple(getattr(self, name) for name in rule.columns)):
+                raise ValueError(rule.problem)
+        return self
 
 
 class Run(Record):
     """One execution of a suite against one subject model by one judge, or one import of results made elsewhere."""
+
+    key = ("run_id",)
 
     run_id: Key
     suite: Name
@@ -110,6 +152,8 @@ class Run(Record):
 class RunEvent(Record):
     """One moment in the life of a run: a run is finished when the latest of its events says so."""
 
+    key = ("event_id",)
+
     event_id: Key
     run_id: Key
     kind: RunEventKind
@@ -124,6 +168,8 @@ class RunEvent(Record):
 class Prompt(Record):
     """A text that generators were given; the key is suite, the suite's own id, and the digest of the content."""
 
+    key = ("suite", "prompt_id", "prompt_key")
+
     prompt_id: Key
     suite: Name
     text: str = Field(min_length=1)
@@ -136,6 +182,8 @@ class Prompt(Record):
 class RunPrompt(Record):
     """The reference from a run to the content of one of its prompts."""
 
+    key = ("run_id", "prompt_id")
+
     run_id: Key
     prompt_id: Key
     prompt_key: Key
@@ -143,6 +191,8 @@ class RunPrompt(Record):
 
 class Generation(Record):
     """One image or video made by a model. The media stay where they are; the row points to them."""
+
+    key = ("generation_id",)
 
     generation_id: Key
     prompt_id: Key
@@ -159,6 +209,8 @@ class Generation(Record):
 
 class JudgeCall(Record):
     """One request to a judge, whatever came of it. Never holds a secret: the request is kept as its hash."""
+
+    key = ("call_id", "attempt")
 
     call_id: Key
     run_id: Key
@@ -185,6 +237,8 @@ class JudgeCall(Record):
 class Assessment(Record):
     """One label that a judge or a person gave to one generation (or withheld from it)."""
 
+    key = ("assessment_id",)
+
     assessment_id: Key
     run_id: Key
     generation_id: Key
@@ -202,6 +256,9 @@ class Score(Record):
     Exactly one of ``value`` and ``unscored_reason`` is set.
     """
 
+    key = ("run_id", "suite", "task", "subject_model", "prompt_id", "generation_id", "dimension", "judge", "judge_version")
+    rules = (_SCORED_OR_NOT,)
+
     run_id: Key
     suite: Name
     task: Name
@@ -214,15 +271,15 @@ class Score(Record):
     judge: Name
     judge_version: Name | None = None
 
-    @model_validator(mode="after")
-    def _scored_or_not(self) -> Self:
-        if (self.value is None) == (self.unscored_reason is None):
-            raise ValueError("exactly one of value and unscored_reason must be set")
-        return self
-
 
 class Battle(Record):
     """One pairwise comparison of two models."""
+
+    key = ("battle_id",)
+    rules = (
+        RowRule("differ", ("model_b", "model_a"), "model_a and model_b must differ"),
+        RowRule("not_before", ("answered_at", "started_at"), "answered_at must not lie before started_at"),
+    )
 
     battle_id: Key
     suite: Name | None = Field(default=None, description="the benchmark or arena that the battle belongs to")
@@ -250,21 +307,12 @@ class Battle(Record):
         description="the stream that it was planned in, from the votes of the other one; None: a plan of one stream",
     )
 
-    @model_validator(mode="after")
-    def _two_models(self) -> Self:
-        if self.model_a == self.model_b:
-            raise ValueError("model_a and model_b must differ")
-        return self
-
-    @model_validator(mode="after")
-    def _in_time(self) -> Self:
-        if self.started_at is not None and self.answered_at is not None and self.answered_at < self.started_at:
-            raise ValueError("answered_at must not lie before started_at")
-        return self
-
 
 class Rating(Record):
     """One mean-opinion-score vote on one generation."""
+
+    key = ("rating_id",)
+    rules = (RowRule("between", ("value", "scale_min", "scale_max"), "value must lie between scale_min and scale_max"),)
 
     rating_id: Key
     prompt_id: Key
@@ -277,15 +325,11 @@ class Rating(Record):
     rater_id: Name
     answered_at: AwareDatetime | None = None
 
-    @model_validator(mode="after")
-    def _on_scale(self) -> Self:
-        if not self.scale_min <= self.value <= self.scale_max:
-            raise ValueError("value must lie between scale_min and scale_max")
-        return self
-
 
 class LeaderboardRow(Record):
     """One model's line on one leaderboard, with how it was made."""
+
+    key = ("leaderboard_id", "board", "group", "model")
 
     leaderboard_id: Key
     board: Name
@@ -319,6 +363,8 @@ class RaterFlag(Record):
     A report that flags nobody has no rows.
     """
 
+    key = ("report_id", "rater_id", "reason")
+
     report_id: Key
     rater_id: Name
     reason: Name = Field(description="the check: missed_anchors, too_fast, …")
@@ -333,6 +379,9 @@ class RaterFlag(Record):
 class Reward(Record):
     """One reward paid for one completion of one policy; ``value`` is None when the reward abstained."""
 
+    key = ("run_id", "step", "completion_id", "reward")
+    rules = (_SCORED_OR_NOT,)
+
     run_id: Key
     step: Count
     completion_id: Key
@@ -341,12 +390,6 @@ class Reward(Record):
     value: Finite | None = None
     unscored_reason: Name | None = None
     weight: Finite = 1.0
-
-    @model_validator(mode="after")
-    def _scored_or_not(self) -> Self:
-        if (self.value is None) == (self.unscored_reason is None):
-            raise ValueError("exactly one of value and unscored_reason must be set")
-        return self
 
 
 TABLES: dict[str, type[Record]] = {

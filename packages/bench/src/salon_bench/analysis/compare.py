@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from salon_bench.analysis.comparison import Change, Comparison, Gap, Move, Side
-from salon_bench.runs.status import RunState, RunStatus
+from salon_bench.runs.status import RunState, RunStatus, run_status
 from salon_bench.runs.view import RunView
 from salon_ranking.agreement import paired_bootstrap
 from salon_taxonomy.errors import InputError
@@ -59,7 +59,7 @@ def compare(
     """
     if replicates < 0 or biggest < 0:
         raise InputError("must be 0 or more", key="replicates" if replicates < 0 else "biggest", value=min(replicates, biggest))
-    view_a, view_b = RunView(store, run_a), RunView(store, run_b)
+    view_a, view_b = (RunView(store, run_status(store, each)) for each in (run_a, run_b))
     (side_a, rows_a), (side_b, rows_b) = _side(view_a, subject_a), _side(view_b, subject_b)
     _refuse(side_a, side_b, across_versions=across_versions)
     texts = _same_texts(view_a.prompts, view_b.prompts)
@@ -127,7 +127,9 @@ def _same_texts(of_a: Mapping[str, str], of_b: Mapping[str, str]) -> dict[str, s
 
 
 def _paired(rows_a: pl.DataFrame, rows_b: pl.DataFrame) -> pl.DataFrame:
-    """One row per dimension, task and prompt of either side: ``a``, ``b`` (means over samples; null where nothing is scored),
+    """Join the rows of both sides by dimension, task and prompt.
+
+    Columns: ``a``, ``b`` (means over samples; null where nothing is scored),
     ``n_a``, ``n_b`` (rows; null where a side has none), ``scored_a``, ``scored_b``, ``generations_a``, ``generations_b``.
     """
     sides = [

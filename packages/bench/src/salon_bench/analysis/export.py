@@ -1,4 +1,4 @@
-"""The verdicts of runs as one table, for other programs: a row for each score, or a row for each picture.
+"""Export the verdicts of runs as one table: a row per score, or a row per picture.
 
 long    one row per score            wide    one row per picture and task, a column for each dimension
 """
@@ -31,8 +31,8 @@ def exported(store: Path, run_ids: Sequence[str], *, wide: bool = False) -> pl.D
 
     Returns:
         Columns of the table ``scores``, then ``prompt`` (null where the store has no text of this suite), ``sample``, ``uri``
-        and ``sha256`` of the picture (null where there is none), and ``labels``: those that were given, in order. Wide: every
-        dimension is a column with its value, and ``<dimension>_unscored`` holds the reason where there is none; dimensions
+        and ``sha256`` of the picture (null for a missing picture), and ``labels``: those that were given, in order. Wide: every
+        dimension is a column with its value, and ``<dimension>_unscored`` holds the reason of a missing value; dimensions
         that bear the name of another column get the ending ``_score``. Rows are sorted by their keys.
 
     Raises:

@@ -89,7 +89,7 @@ class SuiteBoard:
 
 
 def number(entry: Entry, metric: str, column: str, group: str | None = None) -> Any:
-    """One cell of an entry's numbers; None where there is none."""
+    """Return one cell of an entry's numbers; None for a missing one."""
     for row in _rows(entry):
         if row["metric"] == metric and row.get("group") == group:
             return row.get(column)

@@ -31,8 +31,9 @@ _LABEL = ("generation_id", "taxonomy", "label")
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel's run, and how far its members agree: a dict for every task and dimension, with a ``sentence`` for people; and
-    Cohen's κ for every label.
+    """The run of a panel and the agreement of its members.
+
+    ``agreement``: a dict for every task and dimension, with a ``sentence`` for people. ``labels``: Cohen's κ of every label.
     """
 
     run_id: str
@@ -60,7 +61,7 @@ def combined_scores(members: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def combined_labels(members: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFrame, int]:
-    """The labels that more members gave than withheld, or withheld than gave; and how many were tied, which have no row.
+    """Return the labels by majority, and the number of tied labels, which have no row.
 
     A member that labelled the generation, but says nothing of the label, withheld it.
     """
@@ -77,8 +78,9 @@ def combined_labels(members: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFrame, 
 
 
 def agreement(members: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
-    """For every task and dimension: over all pairs of members, how often two that both scored an item gave the same value,
-    their mean absolute difference, and Krippendorff's α of all members.
+    """Return the agreement of all pairs of members, for every task and dimension.
+
+    It has the share of equal values where both scored an item, the mean absolute difference, and Krippendorff's α.
     """
     alphas = {(each.task, each.dimension): each.alpha for each in score_agreement(members)}
     found: dict[tuple[str, str], list[tuple[int, int, float]]] = {}

@@ -77,8 +77,9 @@ def score_agreement(members: Mapping[str, pl.DataFrame]) -> list[ScoreAgreement]
 
 
 def label_agreement(members: Mapping[str, pl.DataFrame]) -> list[LabelAgreement]:
-    """κ of every pair of members and every label that one of the two gave; a label that a member does not mention about a
-    generation that it labelled is withheld.
+    """Return Cohen's κ of every pair of members, for every label that one of the two gave.
+
+    A label that a member does not mention about a generation that it labelled counts as withheld.
 
     Args:
         members: each member's rows of ``assessments``, by its name.

@@ -1,13 +1,12 @@
 """``salon bench artifact-bench``: look at rows and confusions. Parse, one library call, print."""
 
-import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.output import print_json, print_table
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.file_options import InputPath
 
@@ -44,10 +43,10 @@ def rows_(rows: tuple[Path, ...], videos: Path | None, form: str) -> None:
     if form == "json":
         by_task = {task.value: {level.value: counts[task, level] for level in Level} for task in Task}
         problems = [str(each.error) for each in found.left_out]
-        click.echo(json.dumps({"questions": by_task, "missing_videos": missing, "left_out": problems}, indent=2))
+        print_json({"questions": by_task, "missing_videos": missing, "left_out": problems})
     else:
         lines = [[task.value, *(str(counts[task, level]) for level in Level)] for task in Task]
-        _table(["task", *(level.value for level in Level)], lines)
+        print_table(["task", *(level.value for level in Level)], lines)
         click.echo(f"{len(found)} questions")
     if found.left_out:
         click.echo("\n".join(found.remarks()), err=True)
@@ -78,17 +77,9 @@ def confusion_(run_id: str, top: int, store: Path, form: str) -> None:
     found = diagnoses(view.scores, INVALID)
     pairs = confusion(found).head(top)
     if form == "json":
-        click.echo(json.dumps(pairs.to_dicts(), indent=2))
+        print_json(pairs.to_dicts())
         return
-    _table(pairs.columns, [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in pairs.rows()])
+    print_table(
+        pairs.columns, [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in pairs.rows()]
+    )
     click.echo(f"{len(found)} questions, {sum(each.chosen is None for each in found)} of them without an answer")
-
-
-def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    import sys
-
-    from rich.console import Console
-
-    from salon_bench.cli.reporting import table_of
-
-    (Console() if sys.stdout.isatty() else Console(width=160)).print(table_of(header, lines))

@@ -1,13 +1,14 @@
 """``salon bench assessor``: how good an assessor's answers are, and how often each label occurs. Parse, one call, print."""
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import bootstrap_option, confidence_option, seed_option
+from salon_taxonomy.cli.output import number_text, print_json, print_table
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.visible_text import visible
 
@@ -44,11 +45,9 @@ def assessor() -> None:
     help="What an answer that cannot be read counts as: one that gives no label, or (as in the released script) no image.",
 )
 @click.option("--level", type=click.Choice(["main", "all"]), default="main", show_default=True, help="all: L3 labels too.")
-@click.option("--bootstrap", "replicates", type=click.IntRange(min=0), default=1000, show_default=True, help="0: no intervals.")
-@click.option(
-    "--confidence", type=click.FloatRange(0, 1, True, True), default=0.95, show_default=True, help="Of the intervals."
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the bootstrap.")
+@bootstrap_option("0: no intervals.")
+@confidence_option()
+@seed_option("Of the bootstrap.")
 @_FORMAT
 def evaluate(
     truth: Path,
@@ -119,7 +118,7 @@ def show_evaluation(result: "Evaluation", level: str, form: str) -> None:
     rows = [row for row in result.table.to_dicts() if level == "all" or row["level"] != "L3"]
     if form == "json":
         about = {name: getattr(result, name) for name in ("images", "valid", "invalid", "replicates", "confidence", "seed")}
-        _print_json({**about, "reasons": dict(result.reasons), "rows": rows})
+        print_json({**about, "reasons": dict(result.reasons), "rows": rows})
         return
     click.echo(result.header)
     header = ["label", "precision", "recall", "F1", "support", "flagged"]
@@ -131,14 +130,14 @@ def show_evaluation(result: "Evaluation", level: str, form: str) -> None:
         ]
         for row in rows
     ]
-    _print_table(header, lines, right=header[1:])
+    print_table(header, lines, right=header[1:])
 
 
 def _show_comparison(result: "AssessorComparison", level: str, form: str) -> None:
     rows = [row for row in result.table.to_dicts() if level == "all" or row["level"] != "L3"]
     if form == "json":
         about = {name: getattr(result, name) for name in ("images", "replicates", "confidence", "seed")}
-        _print_json({**about, "rows": rows})
+        print_json({**about, "rows": rows})
         return
     click.echo(
         f"{result.images:,} images, the same for both. {100 * result.confidence:.4g} % intervals of the difference: "
@@ -149,20 +148,20 @@ def _show_comparison(result: "AssessorComparison", level: str, form: str) -> Non
         [
             _named(row),
             row["metric"],
-            *(_number(row[name]) for name in ("first", "second")),
-            f"{_number(row['difference'], '+')} [{_number(row['ci_low'], '+')}, {_number(row['ci_high'], '+')}]",
+            *(number_text(row[name]) for name in ("first", "second")),
+            f"{number_text(row['difference'], '+')} [{number_text(row['ci_low'], '+')}, {number_text(row['ci_high'], '+')}]",
             "yes" if row["significant"] else "",
         ]
         for row in rows
         if row["difference"] is not None
     ]
-    _print_table(header, lines, right=header[2:5])
+    print_table(header, lines, right=header[2:5])
 
 
 def _show_statistics(result: "Statistics", form: str) -> None:
     if form == "json":
         about = {"unreadable": result.unreadable, "artifacts_without_label": result.artifacts_without_label}
-        _print_json({"rows": result.table.to_dicts(), **about})
+        print_json({"rows": result.table.to_dicts(), **about})
     else:
         splits = result.table.columns[3:]
         header = ["label", "total", "% of artifacts", *splits]
@@ -171,7 +170,7 @@ def _show_statistics(result: "Statistics", form: str) -> None:
             + [_whole(row[split]) for split in splits]
             for row in result.table.to_dicts()
         ]
-        _print_table(header, lines, right=header[1:])
+        print_table(header, lines, right=header[1:])
         if result.artifacts_without_label:
             click.echo(f"{result.artifacts_without_label} images are not normal and have no label.")
     if result.unreadable:
@@ -187,33 +186,10 @@ def _named(row: Mapping[str, str]) -> str:
 
 
 def _with_interval(row: Mapping[str, float | None], metric: str) -> str:
-    text = _number(row[metric])
+    text = number_text(row[metric])
     low, high = row[f"{metric}_low"], row[f"{metric}_high"]
-    return text if low is None else f"{text} [{_number(low)}, {_number(high)}]"
-
-
-def _number(value: float | None, sign: str = "") -> str:
-    return "–" if value is None else f"{value:{sign}.4f}"
+    return text if low is None else f"{text} [{number_text(low)}, {number_text(high)}]"
 
 
 def _whole(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
-
-
-def _print_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
-
-
-def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in header:
-        drawn.add_column(Text(name), justify="right" if name in right else "left", overflow="fold", no_wrap=name in right)
-    for row in rows:
-        drawn.add_row(*map(Text, row))
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
-    console.print(drawn)

@@ -1,4 +1,4 @@
-"""What the options of work (``options.py``) mean: the judge to open, the limits and the pace of a run, whoever watches it.
+"""Turn the options of ``options.py`` into judges, limits, pace and watchers of a run.
 
 For command lines only: a bar is drawn on a terminal's standard error.
 """

@@ -1,12 +1,12 @@
-"""``salon bench cache`` and ``salon bench batch``: what lies in a folder of replies, and the way through a vendor's batches."""
+"""``salon bench cache`` and ``salon bench batch``: a folder of replies, and runs through a vendor's batch files."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 
@@ -43,7 +43,7 @@ def show(folder: Path, form: str) -> None:
 
     size = ResponseCache(folder).size()
     if form == "json":
-        _json({"entries": size.entries, "bytes": size.size_bytes})
+        print_json({"entries": size.entries, "bytes": size.size_bytes})
     else:
         click.echo(f"{size.entries} replies, {size.size_bytes / _MILLION:.1f} MB")
 
@@ -63,7 +63,7 @@ def prune(folder: Path, most_mb: int, form: str) -> None:
 
     size = ResponseCache(folder).prune(most_mb * _MILLION)
     if form == "json":
-        _json({"deleted": size.entries, "bytes": size.size_bytes})
+        print_json({"deleted": size.entries, "bytes": size.size_bytes})
     else:
         click.echo(f"{size.entries} replies deleted, {size.size_bytes / _MILLION:.1f} MB")
 
@@ -103,7 +103,7 @@ def write(run_id: str, folder: Path, store: Path, form: str) -> None:
 
     done = asyncio.run(write_open_questions(run_id, store, folder, fold=fold_apart))
     if form == "json":
-        _json({"run_id": run_id, "complete": done.complete, "open": done.open, "files": list(map(str, done.files))})
+        print_json({"run_id": run_id, "complete": done.complete, "open": done.open, "files": list(map(str, done.files))})
         return
     for path in done.files:
         click.echo(path)
@@ -116,7 +116,7 @@ def write(run_id: str, folder: Path, store: Path, form: str) -> None:
 @click.argument("files", nargs=-1, required=True, type=InputPath(dir_okay=False))
 @FORMAT
 def ingest(folder: Path, files: tuple[Path, ...], form: str) -> None:
-    """Take a vendor's output files and files of errors into FOLDER, in any order; what was taken in before is left out.
+    """Take a vendor's output and error files into FOLDER, in any order; repeated replies are left out.
 
     Exits with 2 when not a single line is about a request of FOLDER.
 
@@ -154,7 +154,7 @@ def status(folder: Path, form: str) -> None:
     finally:
         opened.close()
     if form == "json":
-        _json({**{name: counts[name] for name in ("waiting", "answered", "failed")}, "waiting_files": files})
+        print_json({**{name: counts[name] for name in ("waiting", "answered", "failed")}, "waiting_files": files})
         return
     click.echo(f"{counts['waiting']} requests wait, {counts['answered']} were answered, {counts['failed']} failed")
     for name in files:
@@ -164,13 +164,9 @@ def status(folder: Path, form: str) -> None:
 def _show(found: "Ingested", form: str) -> None:
     counted: dict[str, Any] = {name: getattr(found, name) for name in type(found).__slots__}
     if form == "json":
-        _json(counted)
+        print_json(counted)
         return
     left_out = f"{found.repeated} repeated, {found.unknown} unknown, {found.malformed} malformed"
     click.echo(f"{found.replies} replies, {found.failures} failures; {found.waiting} requests wait. Left out: {left_out}.")
     for problem in found.problems:
         click.echo(problem, err=True)
-
-
-def _json(content: object) -> None:
-    click.echo(json.dumps(content, indent=2, ensure_ascii=False))

@@ -1,11 +1,11 @@
 """``salon bench magic-bench-377``: look at a prompt file's labels, draw battles, have people check test points."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_taxonomy.cli.output import print_json, print_table
 from salon_taxonomy.file_options import InputPath, OutputPath
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def coverage(prompts: Path, language: str | None, form: str) -> None:
     found = covered(announced(read_prompts(prompts, language)))
     if form == "json":
         fields = {name: getattr(found, name) for name in ("prompts", "chi_square", "p_value", "labels_per_prompt", "languages")}
-        click.echo(json.dumps({**fields, "labels": found.table.to_dicts()}, indent=2, ensure_ascii=False))
+        print_json({**fields, "labels": found.table.to_dicts()})
     elif form == "csv":
         click.echo(found.table.write_csv(), nl=False)
     else:
@@ -195,13 +195,10 @@ def _loaded(
 
 
 def _show(found: "Coverage") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*found.table.columns, box=None)
+    lines = []
     for kind, label, prompts, share, target, difference, change in found.table.iter_rows():
         numbers = ("–", "–", "–") if target is None else (f"{target} %", f"{difference:+.1f}", f"{change:+d}" if change else "")
-        table.add_row(kind, label, str(prompts), f"{share:.1f} %", *numbers)
-    Console(width=100).print(table)
+        lines.append([kind, label, str(prompts), f"{share:.1f} %", *numbers])
+    print_table(found.table.columns, lines)
     for note in found.notes:
         click.echo(note)

@@ -1,28 +1,9 @@
 """Options that several commands of ``salon bench`` have in common."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import rich_click as click
-
-from salon_taxonomy.file_options import InputPath
-
-STORE = click.option(
-    "--store",
-    type=InputPath(file_okay=False),
-    default=Path("results"),
-    show_default=True,
-    help="The directory of results.",
-)
-FORMAT = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="For people, or for programs.",
-)
 
 
 def work_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,6 +1,5 @@
 """``salon bench prism``: check text, compare languages and judges. Parse, one library call, print."""
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.suites.prism.tracks import Language
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.file_options import InputPath, OutputPath
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def bilingual(english: str, chinese: str, fidelity: str, store: Path, bootstrap:
 def ocr(
     prompts: Path, generations: Path, subject: str, language: str, output: Path, bootstrap: int, seed: int, form: str
 ) -> None:
-    """Read the text in pictures of the text rendering track and compare it with what the prompt asks for in quotation marks.
+    """Compare the text in pictures of the text rendering track with the quoted text of the prompt.
 
     The scores have dimensions of their own, ocr (characters) and ocr-words, and never count as alignment. Needs the extra ocr.
 
@@ -163,7 +163,7 @@ def ocr(
 
 def _show(table: "pl.DataFrame", notes: Iterable[str], form: str) -> None:
     if form == "json":
-        click.echo(json.dumps({"rows": table.to_dicts(), "notes": list(notes)}, indent=2, ensure_ascii=False))
+        print_json({"rows": table.to_dicts(), "notes": list(notes)})
         return
     lines = [table.columns, *([_cell(value) for value in row] for row in table.iter_rows())]
     widths = [max(len(line[place]) for line in lines) for place in range(table.width)]

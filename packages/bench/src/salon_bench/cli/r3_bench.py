@@ -1,7 +1,6 @@
 """``salon bench r3-bench``: the four stages of R³-Bench. Parse, one library call each, print."""
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Mapping
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE, work_options
+from salon_bench.cli.options import work_options
+from salon_taxonomy.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.output import cells, print_json, print_table
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath
 
@@ -56,7 +57,7 @@ _JUDGE = click.option(
 
 @click.group("r3-bench")
 def r3_bench() -> None:
-    """R³-Bench: can a model say what is wrong with a picture, and does what it tells an editor set it right?
+    """R³-Bench: a model says what is wrong with a picture, and an editor follows its instruction.
 
     \b
     Example:
@@ -215,11 +216,11 @@ def run(
 
     chain = _Chain(store, work)
     model, settings = chain.opened(policy)
-    steps = open_editor(editor, os.environ)
+    opened_editor = open_editor(editor, os.environ)
     judges = {stage: chain.opened(each) for stage, each in (("explanations", explanation_judge or judge), ("images", judge))}
     space = _begun(rows, images, limit, model, folder)
     chain.stage(space, "reflect", model, settings, fidelity)
-    chain.edit(space, steps, seed)
+    chain.edit(space, opened_editor, seed)
     for stage, (opened, judge_settings) in judges.items():
         chain.stage(space, stage, opened, judge_settings)
     _show(space, store, form)
@@ -288,7 +289,7 @@ class _Chain:
         for words in remarks_of(judge):
             click.echo(words, err=True)
         if outcome is None:
-            click.echo(f"{stage}: finished before (run {space.run_of(stage)}); nobody is asked.", err=True)
+            click.echo(f"{stage}: finished before (run {space.run_of(stage)}); no judge is asked.", err=True)
             return
         self._ended(stage, "cases", outcome.progress, outcome.stopped)
 
@@ -358,9 +359,6 @@ def _stop_on_signals(session: "RunSession") -> None:
 
 
 def _show(space: "Workspace", store: Path, form: str) -> None:
-    from rich.console import Console
-
-    from salon_bench.cli.reporting import cells, table_of
     from salon_bench.suites.r3_bench.stages import stage_summaries
 
     found = stage_summaries(space, store)
@@ -370,12 +368,12 @@ def _show(space: "Workspace", store: Path, form: str) -> None:
             for stage, summary in found.items()
         }
         left_out = list(space.left_out)
-        click.echo(json.dumps({"policy": space.policy, "left_out": left_out, "stages": document}, indent=2, ensure_ascii=False))
+        print_json({"policy": space.policy, "left_out": left_out, "stages": document})
         return
     for stage, summary in found.items():
         click.echo(f"\n{space.policy}, {stage} (run {space.runs[stage]})")
         lines = cells(summary.table.to_dicts())
-        (Console() if sys.stdout.isatty() else Console(width=180)).print(table_of(summary.table.columns, lines))
+        print_table(summary.table.columns, lines)
         for note in summary.notes:
             click.echo(note)
     if space.left_out:

@@ -1,7 +1,6 @@
 """``salon refine``: a judge and an editor make pictures better. Parse, one library call, print."""
 
 import asyncio
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE, limit_options, watch_options
+from salon_bench.cli.options import limit_options, watch_options
+from salon_taxonomy.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 
@@ -174,7 +175,7 @@ def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bo
 def _refuse_deaf(editor: str, method: str) -> None:
     """The draw editor carries out instructions; a method that tells it whole prompts would get no picture at all."""
     if editor.rstrip(":") == "draw" and method in ("resubmit", "best-of-n"):
-        hint = "Give --editor draw:anew: it draws a new picture where it is told a prompt."
+        hint = "Give --editor draw:anew: it draws a new picture from a prompt."
         raise InputError(
             "this editor carries out instructions and draws no prompts", source="--editor", value=editor, hint=hint
         )
@@ -229,13 +230,13 @@ def _show(refined: "Refined", page: Path, form: str) -> None:
         "page": str(page),
     }
     if form == "json":
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        print_json(document)
         return
     click.echo(f"Run {refined.run_id}: {document['items']} items, {document['edits']} edits, {refined.calls} calls")
     for name, count in sorted(ends.items()):
         click.echo(f"  {count} {name}")
     if reasons:
-        click.echo(f"Not to be had: {', '.join(f'{count} {name}' for name, count in sorted(reasons.items()))}")
+        click.echo(f"Missing: {', '.join(f'{count} {name}' for name, count in sorted(reasons.items()))}")
     if document["illusory"]:
         click.echo(f"{document['illusory']} instructions rewrite the prompt instead of the picture")
     if both:

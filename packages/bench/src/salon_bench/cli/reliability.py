@@ -1,7 +1,5 @@
 """``salon bench reliability``: how far the scores of runs can be trusted. Parse, a library call for each part, print."""
 
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.options import FORMAT, STORE, confidence_option, seed_option
+from salon_taxonomy.cli.output import cells, number_text, print_json, print_table
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 
@@ -35,14 +34,8 @@ if TYPE_CHECKING:
 @click.option("--sizes", help="Items per subsample: 200,400. Default: a quarter, a half and three quarters of all.")
 @click.option("--rounds", type=click.IntRange(1), default=500, show_default=True, help="Subsamples per size.")
 @click.option("--replicates", type=click.IntRange(1), default=1000, show_default=True, help="Of the bootstrap.")
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="Of intervals.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=42, show_default=True, help="Of every draw.")
+@confidence_option("Of intervals.")
+@seed_option("Of every draw.", 42)
 @click.option("--ratings", type=InputPath(), help="What people said: a file of ratings, or a store.")
 @click.option("--ratings-dimension", help="Which ratings. Default: the same name as --dimension.")
 @STORE
@@ -88,7 +81,7 @@ def reliability(
         metrics = {table.judge: table.means for table in tables}
         human = validate_all(metrics, Ratings.read(ratings).scored, ratings_dimension or dimension)
     if form == "json":
-        click.echo(json.dumps(_document(compared, swap, human), indent=2, ensure_ascii=False))
+        print_json(_document(compared, swap, human))
         return
     for table, comparison in compared:
         _show(table, comparison)
@@ -140,7 +133,9 @@ def _show(table: "ScoreTable", comparison: "Comparison") -> None:
     share = f", {table.left_out} left out because a subject has no verdict on them" if table.left_out else ""
     click.echo(f"{table.dimension} by {table.judge}: {len(table.items)} items{share}")
     header = ["rank", "with ties", "subject", "mean", "unscored"]
-    _table(header, [[e.rank, e.rank_with_ties, e.subject, e.value, table.unscored[e.subject]] for e in comparison.standings])
+    _show_rows(
+        header, [[e.rank, e.rank_with_ties, e.subject, e.value, table.unscored[e.subject]] for e in comparison.standings]
+    )
     first = comparison.differences[0]
     click.echo(
         f"\nDifferences: paired bootstrap, {first.replicates} replicates, {first.confidence:.0%} intervals, seed {first.seed}"
@@ -148,14 +143,14 @@ def _show(table: "ScoreTable", comparison: "Comparison") -> None:
     lines = [
         [e.first, e.second, e.value, e.ci_low, e.ci_high, "yes" if e.significant else "no"] for e in comparison.differences
     ]
-    _table(["better", "worse", "difference", "low", "high", "significant"], lines)
+    _show_rows(["better", "worse", "difference", "low", "high", "significant"], lines)
     found = comparison.stability
     if found is None:
         click.echo("\nNo ranking to be stable: all subjects have the same mean.")
         return
     click.echo(f"\nRank stability: {found.rounds} stratified subsamples of each size ({found.strata} strata)")
     names = ["items", "tau", "tau_low", "tau_high", "exact", "tau_significant", "exact_significant"]
-    _table(
+    _show_rows(
         names, [[e.size, e.tau, e.tau_low, e.tau_high, e.exact, e.tau_significant, e.exact_significant] for e in found.sizes]
     )
 
@@ -167,7 +162,7 @@ def _show_swap(swap: "Swap") -> None:
         [name, *(cell for judge in swap.judges for cell in (swap.scores[judge][name], swap.ranks[judge][name]))]
         for name in swap.subjects
     ]
-    _table(header, lines)
+    _show_rows(header, lines)
     for each in swap.agreements:
         click.echo(
             f"{each.first} and {each.second}: Spearman {_number(each.spearman)}, Kendall {_number(each.kendall)}, "
@@ -184,7 +179,7 @@ def _show_human(human: "_People") -> None:
     click.echo(f"\nPeople on {first.dimension}: {first.ratings} ratings by {first.raters} raters")
     opinion = {name: value for each in found.values() for name, value in each.opinion.items()}
     order = sorted(opinion, key=lambda name: (-opinion[name], name))
-    _table(
+    _show_rows(
         ["subject", "people", *(f"by {judge}" for judge in found)],
         [[name, opinion[name], *(each.metric.get(name) for each in found.values())] for name in order],
     )
@@ -200,13 +195,8 @@ def _show_human(human: "_People") -> None:
 
 
 def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.4f}"
+    return "none" if value is None else number_text(value)
 
 
-def _table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
-    from rich.console import Console
-
-    from salon_bench.cli.reporting import cells, table_of
-
-    shown = table_of(header, cells([dict(zip(header, line, strict=True)) for line in lines]))
-    (Console() if sys.stdout.isatty() else Console(width=180)).print(shown)
+def _show_rows(header: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
+    print_table(header, cells([dict(zip(header, line, strict=True)) for line in lines]))

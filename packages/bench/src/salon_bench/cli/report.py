@@ -1,15 +1,14 @@
 """``salon bench compare``, ``leaderboard``, ``export`` and ``report``: parse, make one library call, print."""
 
-import json
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_bench.cli.options import STORE
+from salon_taxonomy.cli.options import STORE, bootstrap_option, confidence_option, format_option, seed_option
+from salon_taxonomy.cli.output import as_json, print_table
 from salon_taxonomy.file_options import OutputPath
 
 if TYPE_CHECKING:
@@ -19,14 +18,6 @@ if TYPE_CHECKING:
 _HELP = {"help_option_names": ["-h", "--help"]}
 _PAGE_HELP = "Write here instead of to the screen; a page needs it."
 _WIDE = 200
-
-
-def _format(
-    *forms: str, default: str | None = "table", help_: str = "For people, or for programs."
-) -> "Callable[[Callable[..., None]], Callable[..., None]]":
-    return click.option(
-        "--format", "form", type=click.Choice(forms), default=default, show_default=default is not None, help=help_
-    )
 
 
 _OUTPUT = click.option("--output", type=OutputPath(), help=_PAGE_HELP)
@@ -47,20 +38,12 @@ _SIDE = click.option(
 @click.option("--subject-a", metavar="NAME", help="Whose rows of RUN_A; needed where it has several subjects.")
 @click.option("--subject-b", metavar="NAME", help="Whose rows of RUN_B.")
 @click.option("--across-versions", is_flag=True, help="Compare although judge, suite or rule of asking have other versions.")
-@click.option(
-    "--bootstrap", "replicates", type=click.IntRange(0), default=1000, show_default=True, help="Resamples; 0: no intervals."
-)
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="Of the intervals.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the resampling.")
+@bootstrap_option()
+@confidence_option()
+@seed_option("Of the resampling.")
 @click.option("--biggest", type=click.IntRange(0), default=12, show_default=True, help="How many changes to list.")
 @_SIDE
-@_format("table", "json", "html")
+@format_option("table", "json", "html")
 @_OUTPUT
 def compare(
     run_a: str,
@@ -108,7 +91,7 @@ def compare(
 
         _give(comparison_page(store, found, side=side), output)
     elif form == "json":
-        _give(_json({**asdict(found), "across_versions": found.across_versions}), output)
+        _give(as_json({**asdict(found), "across_versions": found.across_versions}), output)
     else:
         _show_comparison(found)
 
@@ -118,7 +101,7 @@ def compare(
 @STORE
 @click.option("--metric", metavar="NAME", help="What ranks. Default: overall, average, or the suite's first number.")
 @click.option("--all-versions", is_flag=True, help="Older judge versions too, each on a board of its own.")
-@_format("table", "json", "csv", "html")
+@format_option("table", "json", "csv", "html")
 @_OUTPUT
 def leaderboard(suite_name: str, store: Path, metric: str | None, all_versions: bool, form: str, output: Path | None) -> None:
     """Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.
@@ -145,7 +128,7 @@ def leaderboard(suite_name: str, store: Path, metric: str | None, all_versions: 
 
         _give(concat([each.table() for each in boards]).write_csv(), output)
     elif form == "json":
-        _give(_json([_board_fields(each) for each in boards]), output)
+        _give(as_json([_board_fields(each) for each in boards]), output)
     else:
         _show_boards(boards)
 
@@ -154,7 +137,7 @@ def leaderboard(suite_name: str, store: Path, metric: str | None, all_versions: 
 @click.argument("run_ids", metavar="RUN...", nargs=-1, required=True)
 @STORE
 @click.option("--wide", is_flag=True, help="One row per picture, a column for each dimension; default: one row per score.")
-@_format("csv", "jsonl", "parquet", default=None, help_="Default: by --output, or csv.")
+@format_option("csv", "jsonl", "parquet", default=None, help_="Default: by --output, or csv.")
 @click.option("--output", type=OutputPath(), help="Write here instead of to the screen.")
 def export(run_ids: tuple[str, ...], store: Path, wide: bool, form: str | None, output: Path | None) -> None:
     """Write the verdicts of runs as one table, with prompts, pictures and labels.
@@ -238,10 +221,6 @@ def _give(text: str, output: Path | None) -> None:
     click.echo(f"{len(content) / 1e6:,.1f} MB in {output}", err=True)
 
 
-def _json(content: object) -> str:
-    return json.dumps(content, indent=2, ensure_ascii=False, default=str)
-
-
 def _board_fields(board: "SuiteBoard") -> dict[str, object]:
     from salon_bench.report.board_page import suite_notes
 
@@ -256,7 +235,7 @@ def _show_comparison(found: "Comparison") -> None:
     for mark, side in (("A", found.a), ("B", found.b)):
         click.echo(f"{mark}  {plain(str(side))}  (run {side.run_id})")
     click.echo(f"{found.prompts} prompts, {found.changed} with a difference\n")
-    _table(gap_header(), [gap_cells(gap) for gap in found.gaps])
+    print_table(gap_header(), [gap_cells(gap) for gap in found.gaps])
     if found.changes:
         click.echo("\nBiggest changes")
         moves = [
@@ -267,7 +246,7 @@ def _show_comparison(found: "Comparison") -> None:
             [plain(each.prompt_id), plain(", ".join(each.categories)), said]
             for each, said in zip(found.changes, moves, strict=True)
         ]
-        _table(["prompt", "of", "A | B"], lines)
+        print_table(["prompt", "of", "A | B"], lines)
     click.echo()
     for note in found.notes:
         click.echo(plain(note))
@@ -279,14 +258,6 @@ def _show_boards(boards: "Sequence[SuiteBoard]") -> None:
 
     for number, board in enumerate(boards):
         click.echo("\n" * (number > 0) + plain(f"{board.suite}, judged by {board.judge}, version {board.judge_version}\n"))
-        _table(*main_cells(board))
+        print_table(*main_cells(board))
         for note in (*board.notes, *suite_notes(board)):
             click.echo(plain(note))
-
-
-def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console
-
-    from salon_bench.cli.reporting import table_of
-
-    (Console() if sys.stdout.isatty() else Console(width=_WIDE)).print(table_of(header, lines))

@@ -1,7 +1,5 @@
-"""``salon bench``: judge the pictures of a model with a suite, look at runs, go on with them, read their replies again."""
+"""``salon bench``: judge pictures with a suite; list, resume and rescore runs."""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -9,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE, work_options
+from salon_bench.cli.options import work_options
+from salon_taxonomy.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.output import cells, print_json, print_table
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
@@ -64,7 +64,7 @@ _COMMANDS = {
     ),
     "r3-bench": LazyCommand(
         "salon_bench.cli.r3_bench:r3_bench",
-        "R³-Bench: can a model say what is wrong with a picture, and does what it tells an editor set it right?",
+        "R³-Bench: a model says what is wrong with a picture, and an editor follows its instruction.",
     ),
     "reliability": LazyCommand(
         "salon_bench.cli.reliability:reliability",
@@ -86,7 +86,7 @@ _COMMANDS = {
     "status": LazyCommand("salon_bench.cli.runs:status", "Say how far a RUN is, or all that are not finished."),
     "suites": LazyCommand("salon_bench.cli.runs:suites_", "List the suites of all installed packages."),
 }
-"""Commands that stand in a file of their own; imported when they are called."""
+"""Commands in files of their own; imported when they are called."""
 
 
 @click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings=_HELP)
@@ -164,7 +164,7 @@ def run(
 ) -> None:
     """Judge the pictures of a model with SUITE; every reply is on the disk before it counts.
 
-    The same command means the same run: what is finished is shown, what was begun goes on with --resume. With several
+    The same command means the same run: a finished run is shown, a started one continues with --resume. With several
     --judge each is a run of its own, and a further run holds what the panel says.
 
     Each draw of --repeat is a run of its own, too: the first is the run without it, the others ask the same questions with
@@ -249,7 +249,7 @@ def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
 @STORE
 @FORMAT
 def rescore_(run_id: str, store: Path, form: str) -> None:
-    """Read the stored replies of a RUN again with the suite as it is installed now; nobody is asked.
+    """Read the stored replies of a RUN again with the suite as it is installed now; no judge is asked.
 
     Writes a run of its own, RUN+rescore-VERSION, and says what changed. Questions that the suite now asks differently have
     no reply: they are unscored and counted.
@@ -341,7 +341,7 @@ def _judged(
         try:
             outcome = asyncio.run(job)
         except FinishedError:
-            click.echo(f"Run {planned.plan.run_id} is finished; nobody is asked.", err=True)
+            click.echo(f"Run {planned.plan.run_id} is finished; no judge is asked.", err=True)
             outcome = None
         except asyncio.CancelledError:
             raise IncompleteError(
@@ -366,16 +366,16 @@ def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str,
 
 
 def _show(reports: list[dict[str, Any]], form: str) -> None:
-    from salon_bench.cli.reporting import cells, remark
+    from salon_bench.cli.reporting import remark
 
     if form == "json":
-        _json(reports)
+        print_json(reports)
         return
     for report in reports:
         click.echo(f"Run {report['run_id']}")
         for each in report["subjects"]:
             click.echo(f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored")
-            _table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
+            print_table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
             for note in each["notes"]:
                 click.echo(note)
         for line in report.get("agreement", ()):
@@ -397,15 +397,3 @@ def _exit(reports: list[dict[str, Any]], store: Path, *, allowed: bool) -> None:
                 click.echo(f"Work is left: {left}. {hint}", err=True)
             else:
                 raise IncompleteError(f"work is left: {left}\n{hint}")
-
-
-def _json(content: object) -> None:
-    click.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
-
-
-def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console
-
-    from salon_bench.cli.reporting import table_of
-
-    (Console() if sys.stdout.isatty() else Console(width=180)).print(table_of(header, lines))

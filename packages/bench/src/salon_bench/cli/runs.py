@@ -1,14 +1,13 @@
 """``salon bench suites``, ``runs`` and ``status``: parse, ask the store, print."""
 
 import json
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.options import FORMAT, STORE
+from salon_taxonomy.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from salon_bench.runs.status import RunStatus
@@ -30,9 +29,9 @@ def suites_(form: str) -> None:
 
     found = suites()
     if form == "json":
-        _json([{name: getattr(each, name) for name in type(each).__slots__} for each in found])
+        print_json([{name: getattr(each, name) for name in type(each).__slots__} for each in found])
         return
-    _table(["suite", "package", "what it is"], [[each.name, each.package, each.problem or each.summary] for each in found])
+    print_table(["suite", "package", "what it is"], [[each.name, each.package, each.problem or each.summary] for each in found])
 
 
 @click.command("runs", context_settings=_HELP)
@@ -50,9 +49,9 @@ def runs(store: Path, form: str) -> None:
 
     found = run_statuses(store)
     if form == "json":
-        _json([_fields(each) for each in found])
+        print_json([_fields(each) for each in found])
         return
-    _table(["run", "suite", "subject", "judge", "version", "state", "cases"], [_line(each) for each in found])
+    print_table(["run", "suite", "subject", "judge", "version", "state", "cases"], [_line(each) for each in found])
 
 
 @click.command("status", context_settings=_HELP)
@@ -76,7 +75,7 @@ def status(run_id: str | None, store: Path, form: str) -> None:
     )
     found = open_ if run_id is None else [run_status(store, run_id)]
     if form == "json":
-        _json([_fields(each) for each in found])
+        print_json([_fields(each) for each in found])
         return
     if not found:
         click.echo("Every run is finished.", err=True)
@@ -110,15 +109,3 @@ def _line(each: "RunStatus") -> list[str]:
         each.state.value,
         cases,
     ]
-
-
-def _json(content: object) -> None:
-    click.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
-
-
-def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console
-
-    from salon_bench.cli.reporting import table_of
-
-    (Console() if sys.stdout.isatty() else Console(width=180)).print(table_of(header, lines))

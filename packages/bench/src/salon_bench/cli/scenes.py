@@ -2,13 +2,13 @@
 
 import asyncio
 import itertools
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
 
 import rich_click as click
 
+from salon_taxonomy.cli.output import print_json, print_table
 from salon_taxonomy.file_options import OutputPath
 
 _CATEGORIES = click.Choice(["color", "shape", "texture", "spatial", "non-spatial", "numeracy", "object", "complex"])
@@ -93,17 +93,20 @@ def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str
 
     rows = asyncio.run(measure())
     if form == "json":
-        click.echo(json.dumps([asdict(row) for row in rows], indent=2))
+        print_json([asdict(row) for row in rows])
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("category", "items", "verdicts right", "explained", "answers right", "unread")
-    for row in rows:
-        explained = f"{row.explained} of {row.misaligned}"
-        answers = f"{row.answers} of {row.questions}"
-        table.add_row(row.category.value, str(row.items), str(row.verdicts), explained, answers, str(row.unread))
-    Console().print(table)
+    lines = [
+        [
+            row.category.value,
+            str(row.items),
+            str(row.verdicts),
+            f"{row.explained} of {row.misaligned}",
+            f"{row.answers} of {row.questions}",
+            str(row.unread),
+        ]
+        for row in rows
+    ]
+    print_table(["category", "items", "verdicts right", "explained", "answers right", "unread"], lines)
 
 
 def _warn_of_aligned_alone(per_category: int, misaligned: float) -> None:

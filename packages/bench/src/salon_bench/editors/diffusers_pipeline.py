@@ -22,7 +22,7 @@ _INSTALL: Final = "Install it: pip install 'salon-bench[diffusers]'."
 
 
 class DiffusersEditor(Closing):
-    """Loads a pipeline when it is first used, and runs one edit at a time in a thread of its own.
+    """Load a pipeline at first use, and run one edit at a time in a thread.
 
     The pipeline is whatever ``DiffusionPipeline.from_pretrained`` makes of the folder or name (InstructPix2Pix, FLUX Kontext,
     Qwen-Image-Edit, …); it is called with ``image``, ``prompt`` and, where a seed is given, ``generator``.
@@ -54,7 +54,7 @@ class DiffusersEditor(Closing):
 
     @cached_property
     def version(self) -> str:
-        """A digest of the folder's weights, the same wherever they lie, or of the hub's name, and of dtype and options.
+        """Return a digest of weights (or hub name), dtype and options, independent of the folder's place.
 
         A folder is read to its end, once (some seconds for tens of gigabytes). The hub may change what a name means: name a
         folder where that matters.

@@ -120,7 +120,7 @@ class OpenAICompatibleEditor(Closing):
 
 
 def read_picture(body: bytes) -> Completion | NoCompletion:
-    """Read the body of a reply with status 200; the text of what is found is the first picture in base64.
+    """Read the body of a reply with status 200 and return its first picture in base64.
 
     Example:
         >>> read_picture(b'{"data": [{"b64_json": "AAAA"}]}').text

@@ -39,7 +39,7 @@ class ReplayEditor(Closing):
         self.version = digest("editor", {"kind": "replay", "edits": file_sha256(self._folder / EDITS_FILE)})
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
-        """The recorded edit; ``REJECTED`` where there is none, ``UNREACHABLE`` where its picture is not what was recorded."""
+        """Return the recorded edit; ``REJECTED`` for a missing one, ``UNREACHABLE`` where its picture has changed."""
         row = self._rows.get(edit_key(image, instruction, seed))
         if row is None:
             return Edit(None, CallStatus.REJECTED, self.version, error="no such edit was recorded")

@@ -5,8 +5,8 @@
     CachedJudge, RecordingJudge, RoutedJudge, CollectingJudge       around other judges
     ReplayFileJudge, TransformersJudge, OpenAICompatibleJudge       judges of their own
 
-``OpenAICompatibleJudge`` speaks to any OpenAI-compatible server; ``ChatSettings`` is everything it is told but for its
-secrets. The contract itself (``Judge``, ``Question``, ``Reply``) stands in ``salon_taxonomy.protocols``.
+``OpenAICompatibleJudge`` speaks to any OpenAI-compatible server; ``ChatSettings`` are its settings without
+secrets. The contract (``Judge``, ``Question``, ``Reply``) is in ``salon_taxonomy.protocols``.
 
 Nothing is imported before it is asked for (PEP 562): settings can be read without the HTTP client.
 """

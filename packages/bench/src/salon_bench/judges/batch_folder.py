@@ -2,7 +2,7 @@
 
     calls/
       requests-001.jsonl    to be submitted, at most 50,000 requests and 200 MB each
-      calls.jsonl           which requests stand in which file, and what came back for them
+      calls.jsonl           the requests of each file, and the replies
 
 ``calls.jsonl`` only grows and is held by one process at a time. A request is *open* until it was written, *waiting* until
 something came back for it, then *settled*; one that failed may be written again.
@@ -53,7 +53,7 @@ _ENTRIES: TypeAdapter[_Written | _Settled] = TypeAdapter(Annotated[_Written | _S
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The request stands in a file; nothing came back yet."""
+    """The request was written to a file and has no reply yet."""
 
     file: str
 
@@ -79,7 +79,7 @@ class Ingested:
         failures: requests that failed; they are open again.
         repeated: lines about a request that had been settled, left out.
         unknown: lines about a request that was never written here, left out.
-        malformed: lines that are none.
+        malformed: lines that cannot be parsed.
         problems: of the first twenty of these, with file and line.
         waiting: requests for which nothing came back yet.
     """
@@ -106,13 +106,13 @@ class BatchFolder:
     """The folder, held by this process. Close it.
 
     Args:
-        path: made when there is none.
-        create: whether it may be made; else a folder that is none is an error.
+        path: created when it is missing.
+        create: whether it may be created; otherwise a missing one is an error.
         most_rows: of one request file.
         most_bytes: of one request file.
 
     Raises:
-        InputError: when another process holds the folder, its log is damaged (names the line), or it is none.
+        InputError: another process holds the folder, its log is damaged (names the line), or it is missing.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class BatchFolder:
         return [each.path for each in done]
 
     def ingest(self, files: Iterable[str | Path]) -> Ingested:
-        """Take in output files and files of errors, in any order and as often as one likes: a request is settled once.
+        """Read output and error files, in any order and any number of times; a request is settled once.
 
         Raises:
             InputError: for a file that cannot be read.

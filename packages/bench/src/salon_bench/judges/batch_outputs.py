@@ -1,4 +1,4 @@
-"""One line of what a vendor gives back for a batch: of its output file, or of its file of errors.
+"""Read one line of a vendor's output or error file of a batch.
 
 {"custom_id": "…", "response": {"status_code": 200, "body": {a chat completion}}, "error": null}
 {"custom_id": "…", "response": null, "error": {"code": "batch_expired", "message": "…"}}
@@ -27,13 +27,13 @@ class BatchReply:
 
 @dataclass(frozen=True, slots=True)
 class NoBatchReply:
-    """A line that is none; ``problem`` is for people."""
+    """A line that cannot be parsed; ``problem`` is for people."""
 
     problem: str
 
 
 def read_batch_line(line: bytes) -> BatchReply | NoBatchReply:
-    """Read one line; nothing that may stand in it raises.
+    """Read one line; no content raises.
 
     Example:
         >>> read_batch_line(b'{"custom_id": "7", "response": null, "error": {"code": "batch_expired", "message": "late"}}')

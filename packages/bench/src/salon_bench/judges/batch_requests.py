@@ -1,4 +1,4 @@
-"""Request files of a batch, no larger than vendors take them; each appears under its name only when it is whole."""
+"""Write request files of a batch within vendors' limits; a file gets its name when it is complete."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Replies on the disk, found by what was asked of whom: the folder behind :class:`~salon_bench.judges.cached.CachedJudge`.
+"""Replies on disk by judge version and question: the folder behind :class:`~salon_bench.judges.cached.CachedJudge`.
 
     replies/
       3f/3fa9…c1.reply        "salon-reply-1 <sha256 of the rest>\n" and the reply as JSON
@@ -74,7 +74,7 @@ class ResponseCache:
     """A folder of replies.
 
     Args:
-        folder: made when there is none.
+        folder: created when it is missing.
 
     Attributes:
         counts: see :class:`Counts`.
@@ -100,7 +100,7 @@ class ResponseCache:
             raise InputError(f"the folder of the cache cannot be made ({error.strerror})", source=folder) from error
 
     def find(self, version: str, request_sha256: str) -> Reply | None:
-        """The reply of a judge of this version to this question, ``cached`` and at no cost; None when there is none."""
+        """Return the stored reply of a judge version to a question, ``cached`` and at no cost; None if missing."""
         path = self._path(version, request_sha256)
         try:
             with path.open("rb") as file:

@@ -43,7 +43,7 @@ class Calls:
         self._calls = 0
 
     async def reply(self, pieces: Sequence[bytes], most_tokens: int = 0) -> Reply:
-        """Send a body until there is a reply or no sense in going on; ``most_tokens`` are reserved where tokens are paced.
+        """Send a body, with retries; ``most_tokens`` are reserved where tokens are paced.
 
         Raises nothing but a cancellation.
         """

@@ -1,4 +1,4 @@
-"""What stands in a chat completion; nothing that a server may send raises."""
+"""Read a chat completion; no content of a reply raises."""
 
 import json
 import math
@@ -26,14 +26,14 @@ _LONGEST_MESSAGE = 300
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A completion that was had.
+    """A model's completion.
 
     Attributes:
         text: what the model wrote; its reasoning, where the server sends it apart, first and in ``<think>``.
         finish: why it ended; ``FILTERED`` for a refusal.
         prompt_tokens: None where the server does not say.
         completion_tokens: None where the server does not say.
-        tokens: log-probabilities, when asked for and to be had.
+        tokens: log-probabilities, when they were requested and sent.
     """
 
     text: str
@@ -45,12 +45,12 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class NoCompletion:
-    """A body that is no completion.
+    """The error in a body that holds no completion.
 
     Attributes:
-        problem: from the server's own error message where it has one; as long as the server wrote it. Hide secrets in it
+        problem: the server's own error message, else the body; as long as the server wrote it. Hide secrets in it
             first, then shorten it with :func:`one_line`.
-        code: the code of the server's error as a text; empty where there is none.
+        code: the code of the server's error as a text; empty without one.
     """
 
     problem: str
@@ -90,7 +90,7 @@ def read_completion(body: bytes) -> Completion | NoCompletion:
 
 
 def read_error(body: bytes) -> NoCompletion:
-    """What the body of an HTTP reply with another status says.
+    """Read the error in the body of an HTTP reply with another status.
 
     Example:
         >>> read_error(b'{"error": {"message": "no such model", "code": "model_not_found"}}')
@@ -100,7 +100,7 @@ def read_error(body: bytes) -> NoCompletion:
 
 
 def one_line(text: str) -> str:
-    """Return a server's message as one line of at most 300 characters that a terminal cannot act on, without opaque runs."""
+    """Return a server's message as one safe line of at most 300 characters, without long opaque words."""
     line = visible(" ".join(without_opaque(text)[: 2 * _LONGEST_MESSAGE].split()))
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 

@@ -38,7 +38,7 @@ class ChatRequests:
         self._tails: dict[tuple[Decoding, int | None], tuple[bytes, Any]] = {}
 
     async def write(self, question: Question) -> list[bytes]:
-        """The pieces of the body, in order; a picture is a piece of its own, everything between two pictures is one.
+        """Yield the pieces of the body in order; each picture is a piece of its own.
 
         A video becomes the pieces of its frames, or one of its own (``ChatSettings.videos``).
 

@@ -1,4 +1,4 @@
-"""A judge that asks through batch files: what has come back it answers, everything else it writes down to be submitted.
+"""A judge that answers from a batch folder and writes all other questions to request files.
 
 salon bench run … --judge batch:calls=openai:MODEL      → calls/requests-001.jsonl; work is left
 (submit the file, fetch what comes back)
@@ -24,7 +24,7 @@ _ID_DIGITS = 64
 class CollectingJudge(Closing):
     """Passes for the judge behind the server: same name, same version, same bodies of requests; it needs no key.
 
-    A question whose reply has not come back gets an empty reply with status ``cancelled`` (nobody was asked): the run
+    A question whose reply has not come back gets an empty reply with status ``cancelled`` (no judge was asked): the run
     keeps its case open. A request that failed is written again, up to ``limits.attempts`` times; then the failure is the
     reply. Equal questions make one request; the reply's cost is counted for the first of them.
 

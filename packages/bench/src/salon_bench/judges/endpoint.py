@@ -26,7 +26,7 @@ _DNS_CACHE_S = 300
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of one request.
+    """The result of one request.
 
     Attributes:
         reply: as the caller gets it if this is the last attempt.
@@ -49,11 +49,11 @@ class Endpoint:
     Args:
         settings: the judge's.
         secrets: the headers with keys.
-        version: stands in every reply.
+        version: written to every reply.
         clock: for ``Retry-After`` dates.
         path: behind the base URL.
         content_type: of the bodies that are sent.
-        read: what stands in the body of a reply with status 200.
+        read: reads the body of a reply with status 200.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Whether a restated reply says only what the reply said.
 
 A second model (``--extractor``) may put a reply into the form that a suite asks for. It must not answer the question
-itself: every label, number and yes or no of the answer has to stand in the reply. The test goes by words and is strict: what
+itself: every label, number and yes or no of the answer must occur in the reply. The test goes by words and is strict: what
 the reply says in other words is not taken over, and stays unread.
 """
 
@@ -59,7 +59,7 @@ def faithful(parse: Callable[[str], Outcome[A]], reply: str) -> Callable[[str], 
 def invention(answer: object, restated: str, reply: str) -> str | None:
     """The first thing of an answer that the reply does not say, shortened; None when it says all of it.
 
-    A bare yes or no ("nothing is wrong") is the easiest to invent: then every word of the restatement has to stand in the
+    A bare yes or no ("nothing is wrong") is the easiest to invent: then every word of the restatement must occur in the
     reply, and the reply must not hold the other word too.
 
     Args:
@@ -95,7 +95,7 @@ class _Said:
         return bool(self.words & _TRUE) and bool(self.words & _FALSE)
 
     def holds(self, leaf: object) -> bool:
-        """Whether the reply says a truth value, a number, a label, or two thirds of the words of a longer text."""
+        """Whether the reply contains a value, or two thirds of the words of a longer text."""
         if isinstance(leaf, bool):
             return bool(self.words & (_TRUE if leaf else _FALSE))
         if isinstance(leaf, int | float):

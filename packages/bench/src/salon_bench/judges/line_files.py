@@ -28,7 +28,7 @@ class LineFile:
     """A file that this process alone appends lines to. Close it.
 
     Args:
-        path: made when there is none, with its folders.
+        path: created with its folders when it is missing.
 
     Raises:
         InputError: when another process holds the file, or it cannot be written.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _LONGEST_ERROR = 300
 _BREAK = "\u200b"
-"""Put into special tokens that stand in a text, so that they are words."""
+"""Put into special tokens of a text, so that they are plain words."""
 _LOADING = threading.Lock()
 _FAILURES = (RuntimeError, ValueError, LookupError, TypeError, TemplateError)
 """What processors, chat templates and models raise for a question that does not suit them."""

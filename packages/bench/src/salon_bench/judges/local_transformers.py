@@ -1,7 +1,7 @@
 """A judge that runs on this machine: any model that ``AutoModelForImageTextToText`` loads, by name or from a folder.
 
 Needs the extra: ``pip install 'salon-bench[transformers]'``. The model is loaded at the first question; questions that are
-asked at the same time are answered in one batch, in a thread of its own. What touches torch stands in
+asked at the same time are answered in one batch, in a thread of its own. The code that uses torch is in
 ``local_generation.py``.
 """
 

@@ -1,4 +1,4 @@
-"""What makes a local model the model it is: the bytes of its files, or the commit on the hub that they came from."""
+"""Digests of local models: of the bytes of their files, or of their commit on the hub."""
 
 import json
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def weights_digest(model: str, revision: str | None = None) -> str:
 
 
 def pipeline_digest(folder: Path) -> str:
-    """A digest of the files of a diffusers pipeline: its index, and the folder of each part that the index names.
+    """Return a digest of a diffusers pipeline: its index and the folders that the index names.
 
     Raises:
         InputError: for a folder without ``model_index.json``, a damaged one, or parts without any weights.

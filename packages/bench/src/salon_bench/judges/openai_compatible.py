@@ -78,13 +78,13 @@ class OpenAICompatibleJudge(Closing):
         return f"OpenAICompatibleJudge({self.name!r} at {self.settings.base_url}, version {self._version})"
 
     def __reduce__(self) -> tuple[type[Self], tuple[ChatSettings]]:
-        """By its settings, with connections of its own; one with a key is not pickled, as the key would stand in the file.
+        """Pickle by settings; a judge with a key is refused, because the file would contain the key.
 
         Raises:
             InputError: for a judge with secrets.
         """
         if self._secrets.headers:
-            hint = "Open it anew where it is needed: open_judge(…, environment)."
+            hint = "Open it again where it is needed: open_judge(…, environment)."
             raise InputError("a judge with a key cannot be pickled", value=self.name, hint=hint)
         return type(self), (self.settings,)
 

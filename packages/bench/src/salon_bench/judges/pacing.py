@@ -1,4 +1,4 @@
-"""How fast a server is asked: so many requests at once, so many requests and tokens per minute, and rest when it says so.
+"""Pace requests to a server: concurrency, requests and tokens per minute, and pauses that it asks for.
 
 The number at once adapts as TCP does: halved when the server answers 429, 503 or 529, once for all requests that were under
 way at that moment, and raised again by a thirty-second of its ceiling for every round of answered requests.
@@ -91,7 +91,7 @@ class AdaptiveLimit:
 class Rate:
     """So much per minute, with one second's worth at once.
 
-    Whoever comes reserves the next moment that is free and sleeps until then, so nobody polls, and the order of arrival is
+    A request reserves the next free moment and sleeps until then, so there is no polling, and the order of arrival is
     the order of service. What an amount really was can be settled afterwards.
 
     Args:
@@ -173,7 +173,7 @@ class Pacing:
         self._rest_until: float | None = None
 
     async def acquire(self, most_tokens: int) -> Permit:
-        """Wait for everything; ``most_tokens`` is reserved while nobody knows what requests usually take."""
+        """Wait for everything; ``most_tokens`` is reserved while the usual number is unknown."""
         ticket = await self.places.acquire()
         if self._rest_until is None and self._requests is None and self._tokens is None:
             return Permit(ticket, 0.0)

@@ -1,4 +1,4 @@
-"""Pictures as they stand in a request: base64 in a data URL, computed once and kept while there is room."""
+"""Encode pictures for requests: base64 in a data URL, computed once and cached."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""Live replies are written down, to be replayed: one line of JSON for each call, in the order in which replies came."""
+"""Record live replies for replay: one JSON line per call, in the order of the replies."""
 
 from pathlib import Path
 

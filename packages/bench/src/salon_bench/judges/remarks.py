@@ -1,4 +1,4 @@
-"""What judges around a judge have to say once a run is over: damaged entries, files to be submitted, replies that lack."""
+"""Remarks of wrapping judges after a run: damaged entries, files to submit, missing replies."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A judge that gives the replies of a recording and asks nobody: for tests, demonstrations, and runs of others.
+"""A judge that gives the replies of a recording: for tests, demonstrations and repeated runs.
 
 It passes for the judge that was recorded: same name, same version, so the rows of a replayed run compare with live ones.
 """
@@ -89,7 +89,7 @@ class Recording:
         return found
 
     def reply(self, request_sha256: str, number: int) -> Reply | None:
-        """The reply to the ``number``-th asking of a question, from 0; the last one for all that follow; None: never asked.
+        """Return the reply to the ``number``-th asking of a question, from 0, or the last; None if never asked.
 
         Raises:
             InputError: when the file is no longer what it was.
@@ -113,7 +113,7 @@ class ReplayFileJudge(Closing):
     """Answers from a recording. A question that was recorded several times gets its replies in their order, then the last
     one again: equal questions may share one answer.
 
-    A question that was not recorded gets an empty reply with status ``cancelled`` (nobody was asked), so it is unscored
+    A question that was not recorded gets an empty reply with status ``cancelled`` (no judge was asked), so it is unscored
     as ``abstained``, and a run can be gone on with once the recording has it.
 
     Args:
@@ -160,5 +160,5 @@ class ReplayFileJudge(Closing):
         return Reply("", CallStatus.CANCELLED, self.version, error=error)
 
     async def close(self) -> None:
-        """Begin every question's replies anew."""
+        """Restart every question's replies."""
         self._asked.clear()

@@ -56,7 +56,7 @@ class Backoff:
 
 
 def retry_after_s(headers: Mapping[str, str], wall_s: float) -> float | None:
-    """How long the server asks to be left alone, in seconds; None when it does not say so in a way that can be read.
+    """Return the server's requested pause in seconds; None without a readable one.
 
     Args:
         headers: of the reply, whose names are looked up without regard to case.

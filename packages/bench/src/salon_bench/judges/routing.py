@@ -1,4 +1,4 @@
-"""Several judges that share the steps of a suite: one says whether the subject is there, another one what is wrong with it.
+"""A judge per step of a suite: one finds the subject, another one its artifacts.
 
     salon bench run magicbench … --judge subject=openai:gpt-4o --judge assessment=vllm:assessor@localhost:8000
 
@@ -27,7 +27,7 @@ class Routing(Protocol):
     """A judge that leaves each step to another one."""
 
     def judge_of(self, step: str) -> Judge:
-        """Whom to ask at a step."""
+        """Return the judge of a step."""
 
 
 class RoutedSettings(JudgeSettings):
@@ -35,7 +35,7 @@ class RoutedSettings(JudgeSettings):
 
     Attributes:
         kind: ``routed``.
-        routes: step → settings of its judge; ``*`` stands for all other steps.
+        routes: step → settings of its judge; ``*`` is all other steps.
     """
 
     routes: dict[str, SerializeAsAny[JudgeSettings]] = Field(min_length=1)
@@ -60,7 +60,7 @@ class RoutedJudge(Closing):
 
     Attributes:
         settings: of the route with the most room for requests at once, to be paced by; None when none has any.
-        unused: steps with a route of their own at which nobody was asked so far: misspelled, perhaps.
+        unused: steps with a route of their own that were not asked so far; perhaps misspelled.
 
     Raises:
         InputError: without a route.
@@ -95,7 +95,7 @@ class RoutedJudge(Closing):
         return self._version
 
     def judge_of(self, step: str) -> Judge:
-        """Whom to ask at a step.
+        """Return the judge of a step.
 
         Raises:
             InputError: for a step that has no route.
@@ -123,7 +123,7 @@ class RoutedJudge(Closing):
 
 
 def judge_for(judge: Judge, step: str) -> Judge:
-    """Whom to ask at a step of a suite: the judge itself, unless it leaves steps to others."""
+    """Return the judge of a step: the judge itself, unless it routes steps to others."""
     return judge.judge_of(step) if isinstance(judge, Routing) else judge
 
 

@@ -1,4 +1,4 @@
-"""Everything that a judge behind an OpenAI-compatible server is told, but for its secrets: those are named, never held."""
+"""Settings of a judge behind an OpenAI-compatible server; secrets are named, never contained."""
 
 import re
 import unicodedata

@@ -76,7 +76,7 @@ def restore_settings(document: Mapping[str, Any]) -> JudgeSettings:
     """The settings from their own ``model_dump(mode="json")``, as runs keep them.
 
     Raises:
-        InputError: when they are none.
+        InputError: they are not settings of a judge.
     """
     return _validated(_kind(document.get("kind"), None, None), dict(document), source="stored settings of a judge")
 

@@ -1,4 +1,4 @@
-"""Videos as they stand in a request: frames in their order, each with its time, or the file itself as a ``video_url``."""
+"""Encode videos for requests: timed frames in order, or the file as a ``video_url``."""
 
 import asyncio
 import base64
@@ -36,7 +36,7 @@ async def video_parts(media: Media, settings: VideoInput, pictures: PictureParts
 
 
 def as_frames(media: Media, settings: VideoInput) -> list[str | Media]:
-    """A video as texts and pictures: how long it is, then each frame, with its time before it where that is wanted.
+    """Return a video as texts and pictures: its length, then each frame, with its time if wanted.
 
     Args:
         media: as :func:`video_parts` takes it.

@@ -1,7 +1,7 @@
 """Judges around a judge: what a cache, a recording and a batch folder have in common.
 
 Each is named ``KIND:PATH=JUDGE`` (``cache:replies=vllm:qwen@localhost:8000``) and passes for the judge within: same name,
-same version, because none of them changes what is said.
+same version, because none of them changes a reply.
 """
 
 from pathlib import Path

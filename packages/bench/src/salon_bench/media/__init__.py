@@ -1,4 +1,4 @@
-"""Pictures and videos on their way to a judge: opened with care, turned upright, resized by the suite's rule, encoded once."""
+"""Prepare pictures and videos for a judge: decode, turn upright, resize, encode once."""
 
 from salon_bench.media.picture_cache import PictureCache
 from salon_bench.media.policy import Encoding, PicturePolicy, SourceLimits

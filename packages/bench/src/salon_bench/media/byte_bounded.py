@@ -1,4 +1,4 @@
-"""A cache that holds so many bytes and no more; whoever was used least lately goes first."""
+"""A cache of at most so many bytes; the least recently used value is dropped first."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

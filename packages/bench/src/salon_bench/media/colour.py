@@ -97,7 +97,7 @@ def _flattened(image: "Image") -> "Image | None":
 
 
 def _managed(image: "Image", profile: bytes | None) -> "tuple[Image | None, str | None]":
-    """The picture in sRGB by its profile; None when it is there already, or when the profile is of no use."""
+    """Convert the picture to sRGB by its profile; None when it is sRGB or the profile is unusable."""
     from PIL import ImageCms
 
     target = ImageCms.createProfile("sRGB")

@@ -1,4 +1,4 @@
-"""A video as one picture: its frames in rows, each with its second; for reports, and to look at what a judge was shown."""
+"""Draw a video as one picture: its frames in rows, each with its second."""
 
 import math
 from io import BytesIO

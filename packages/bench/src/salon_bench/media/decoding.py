@@ -1,4 +1,4 @@
-"""From bytes that somebody else wrote to a picture: whole, upright, opaque, in sRGB; or the reason why it is none."""
+"""Decode untrusted bytes to a whole, upright, opaque sRGB picture, or return the reason against it."""
 
 import zlib
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ _TURNS: Final = {
 """What undoes each value of EXIF's orientation but 1 (EXIF 2.3, tag 0x0112)."""
 _SIDEWAYS: Final = (5, 6, 7, 8)
 _PNG_HEAD: Final = 8
-_PNG_DEPTH: Final = 24  # where the bit depth stands in a PNG file
+_PNG_DEPTH: Final = 24  # the place of the bit depth in a PNG file
 _SIXTEEN_BITS: Final = 16
 
 
@@ -115,7 +115,7 @@ def _upright(opened: "ImageFile", kind: PictureFormat, size: tuple[int, int], fr
 
 
 def _orientation(image: "Image") -> int:
-    """The value of EXIF's tag; 1, upright, where there is none or it cannot be read: viewers leave it aside as well."""
+    """Return EXIF's orientation; 1 (upright) when it is missing or unreadable, as in viewers."""
     try:
         asked = image.getexif().get(_ORIENTATION)
     except picture_failures():

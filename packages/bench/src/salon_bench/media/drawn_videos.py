@@ -102,7 +102,7 @@ def encode(
         size: in pixels, both even.
         rate: pictures per second.
         stamps: when each picture is shown, in thousandths of a second, for a varying rate; None: evenly.
-        rotation: in degrees, a multiple of 90: what players are told to turn the picture by.
+        rotation: in degrees, a multiple of 90: by which players turn the picture.
         container_options: of FFmpeg's writer (``movflags``).
 
     Raises:

@@ -1,4 +1,4 @@
-"""How a suite wants pictures to reach the judge, their size and their encoding, and how large a file may be at all."""
+"""Size and encoding of a suite's pictures, and limits of the files."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -54,7 +54,7 @@ class PicturePolicy:
             raise InputError("must lie between 1 and 100", column="quality", value=self.quality)
 
     def fitting(self, width: int, height: int) -> tuple[int, int]:
-        """The size at which a picture is shown: never larger, its shape kept to the pixel, each side at least 1."""
+        """Return the size at which a picture is shown: never larger, same shape, each side at least 1."""
         scale = 1.0
         if self.longest_side is not None:
             scale = min(scale, self.longest_side / max(width, height))
@@ -82,4 +82,4 @@ class SourceLimits:
 
 
 DEFAULT_LIMITS = SourceLimits()
-"""What is refused when nobody says otherwise."""
+"""The default limits."""

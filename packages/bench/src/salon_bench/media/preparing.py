@@ -30,7 +30,7 @@ class Prepared:
         original_width: of the file's picture, upright, in pixels.
         original_height: of the file's picture, upright, in pixels.
         notes: what was done to it, a clause each: "turned upright", "made smaller". Empty: sent byte for byte as it is, or
-            only encoded anew.
+            only encoded again.
     """
 
     media: Media
@@ -50,7 +50,7 @@ def prepare_picture(
     Args:
         path: the file.
         policy: the suite's wish.
-        root: the folder that the file must lie in, whatever links or ``..`` stand in ``path``.
+        root: the folder that the file must lie in, whatever links or ``..`` the path contains.
         limits: larger files and pictures are refused.
 
     Returns:

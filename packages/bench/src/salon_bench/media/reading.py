@@ -1,4 +1,4 @@
-"""Read a file whose name came from somewhere else: never one outside its folder, never a pipe or a device, never too large."""
+"""Read a file of an untrusted name: inside its folder, regular, and not too large."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""The head of a video file: which container it is, by its first bytes, and what its packets say, without decoding a picture.
+"""Read the container and the packets of a video file without decoding a picture.
 
 FFmpeg guesses formats, and some of them (playlists, concatenations) are lists of other files and addresses. So the name and
 the guess decide nothing: only three containers are ever opened, each with its own reader and from memory.
@@ -174,7 +174,7 @@ def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLi
 
 
 def _declared_s(container: "InputContainer") -> float | None:
-    """Where the last picture or sound ends, by the head of the file, in seconds on the clock of its packets."""
+    """Return the end of the last picture or sound in seconds, by the head of the file."""
     if container.duration is None or container.duration <= 0:
         return None
     return (container.duration + max(0, container.start_time or 0)) / 1_000_000

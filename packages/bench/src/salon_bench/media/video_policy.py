@@ -1,4 +1,4 @@
-"""How a suite wants videos to reach the judge, what a judge can take of that, and how large a video may be at all."""
+"""Sampling of a suite's videos, the limits of a judge, and limits of the files."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -68,4 +68,4 @@ class VideoLimits:
 
 
 DEFAULT_VIDEO_LIMITS = VideoLimits()
-"""What is refused when nobody says otherwise: over 256 MiB, 36 megapixels (8K), ten minutes or 72,000 frames."""
+"""The default limits: refused is over 256 MiB, 36 megapixels (8K), ten minutes or 72,000 frames."""

@@ -1,4 +1,4 @@
-"""From the bytes of a video to the frames that a judge is shown: what a player would show at each moment of an exact rate."""
+"""Sample the frames of a video at an exact rate, as a player would show them."""
 
 import hashlib
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def prepare_video(
     Args:
         path: the file.
         policy: the suite's wish, within the judge's limits.
-        root: the folder that the file must lie in, whatever links or ``..`` stand in ``path``.
+        root: the folder that the file must lie in, whatever links or ``..`` the path contains.
         limits: larger files are refused.
 
     Returns:
@@ -76,7 +76,7 @@ def prepare_video(
 def prepare_video_bytes(
     data: bytes, policy: VideoPolicy, *, uri: str, limits: VideoLimits = DEFAULT_VIDEO_LIMITS, sha256: str | None = None
 ) -> Prepared | Unscored:
-    """The same for a file that was read already; ``uri`` is where it stands, ``sha256`` its hash where the caller knows it."""
+    """Prepare a video whose bytes were read already; ``sha256`` is its hash where it is known."""
     sampled = sample_video(data, policy, limits=limits)
     if isinstance(sampled, Unscored):
         return sampled

@@ -20,7 +20,7 @@ def times_at(frames_per_second: float, duration_s: float) -> list[float]:
 
 
 def thinned(items: Sequence[T], most: int | None) -> list[T]:
-    """At most so many of the items, evenly spread, the first and the last among them; the middle one where only one may stay.
+    """Return at most so many items, evenly spread, with the first and the last; for one, the middle.
 
     Example:
         >>> thinned(range(11), 3), thinned(range(10), 4), thinned(range(5), 1), thinned(range(3), None)

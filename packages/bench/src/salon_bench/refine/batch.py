@@ -1,4 +1,4 @@
-"""Refines many pictures at once, as one run of the store; a second start goes on where the first one ended.
+"""Refine many pictures at once, as one run of the store; a second start continues it.
 
 items ──► method (loop.py) with hands (workshop.py) ──► traces ──► rounds.jsonl, and the page of traces
 """
@@ -35,7 +35,7 @@ class Refined:
         run_id: the run in the store.
         subject: what tables call the method with its crew.
         traces: one for each item that was worked on to its end, in their order; all of them where nothing stopped the run.
-        open: items for which a call failed, or that were left when the run was stopped; a later start goes on with them.
+        open: items for which a call failed, or that were left when the run was stopped; a later start continues them.
         calls: questions and edits that were sent now.
         stopped: why the run ended early, a limit or Ctrl-C; None when it did not.
         progress: the last of its moments.
@@ -71,7 +71,7 @@ async def refine_all(
     Args:
         items: what is to be refined.
         crew: who takes part; those that are asynchronous context managers are entered and left here.
-        folder: for the pictures; made when there is none.
+        folder: for the pictures; created when it is missing.
         store: the results' directory.
         method: how.
         effort: how far; default: two rounds.

@@ -1,4 +1,4 @@
-"""What is to be refined: a prompt and the picture that was made for it, one or a file of them."""
+"""The pictures to refine, each with its prompt: one, or a file of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class RefineItem:
 
 
 def read_refine_items(path: Path, images: Path | None = None) -> Rows[RefineItem]:
-    """Read the usable rows of a file: ``prompt, image`` and, if wanted, ``id``; or rows of R³-Bench as they were released.
+    """Read a file with ``prompt, image`` and maybe ``id``, or released rows of R³-Bench.
 
     Args:
         path: ``.csv``, ``.json``, ``.jsonl`` or ``.parquet``.

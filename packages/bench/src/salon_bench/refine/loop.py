@@ -1,8 +1,8 @@
-"""The reason–reflect–rectify loop, and what it is compared with; each is a few lines over three things that hands can do.
+"""The reason–reflect–rectify loop and its baselines, as functions over three steps.
 
     refine      judge ──► matches? stop : editor carries out its instruction ──► judge …   at most ``most_rounds`` edits
     verifier    the same with a judge that was not trained for it
-    resubmit    the editor is told the prompt itself, ``most_rounds`` times; nobody looks
+    resubmit    the editor receives the prompt itself, ``most_rounds`` times; no judge is asked
     best_of_n   ``candidates`` edits with other seeds; an external scorer chooses, the first picture among them
 
 Paper 002, section 3.1 (the loop, at most two rounds), Table 5 (best of N) and Table 7 (prompt resubmission, pretrained
@@ -48,7 +48,7 @@ class Stopped(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One picture and what came of it.
+    """One picture with its verdict, score and edit.
 
     Attributes:
         number: 0 is the picture that was given.
@@ -56,7 +56,7 @@ class Round:
         verdict: what the judge said about it; None when it was not asked.
         score: what the scorer said about it, 0 to 1; None when it was not asked.
         instruction: what the editor was then told; None when it was not.
-        edit: the next picture, or why there is none; None when the editor was not told anything.
+        edit: the next picture, or the reason against it; None without an instruction.
     """
 
     number: int
@@ -97,7 +97,7 @@ class Trace:
 
     @property
     def why(self) -> str | None:
-        """Why the first thing that could not be had was not: a reason; None when nothing was missing."""
+        """The reason of the first missing verdict, score or picture; None when nothing is missing."""
         asked = (one for each in self.rounds for one in (each.verdict, each.score, each.edit))
         return next((str(one.reason) for one in asked if isinstance(one, Unscored)), None)
 

@@ -1,4 +1,4 @@
-"""The hands of a refinement: a judge, an editor and a scorer, with everything that they say kept in one run."""
+"""The steps of a refinement: asks judge, editor and scorer, and keeps every reply in one run."""
 
 import asyncio
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class RefineModels:
 
     Attributes:
         editor: changes pictures.
-        judge: says what to change; None for methods that ask nobody.
+        judge: says what to change; None for methods without a judge.
         scorer: answers yes/no questions about pictures; None: nothing is scored or checked.
         re_asks: how often a reply that cannot be read is asked for again.
     """
@@ -144,7 +144,7 @@ class ModelSteps:
     ) -> Verdict[Any]:
         """One question about one picture; its rows are written down, and a failed call is remembered as such."""
         if case_runner is None:
-            return Unscored(Reason.ABSTAINED, "nobody takes part who could be asked")
+            return Unscored(Reason.ABSTAINED, "no model was given for this question")
         case_id = digest("case", {"item": item.item_id, "subject": self._subject, "ask": ask, "task": task})
         shown = () if picture is None else (Generated(item.item_id, self._model(number), number, picture, self._folder),)
         whole = {"ask": ask, "task": task, **facts}

@@ -1,4 +1,4 @@
-"""What is asked about a picture while it is refined, as a small suite of one question each: the fact ``ask`` says which.
+"""The questions of a refinement as a small suite; the fact ``ask`` chooses the question.
 
     reflect     does it match, what differs, what should the editor do?   rows: scores ``matches`` and ``illusory``, assessment
     check       yes or no to the prompt's questions                       row: score ``v``, the share answered rightly

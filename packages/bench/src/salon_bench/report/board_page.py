@@ -10,7 +10,7 @@ from salon_ranking.report.page import Block, Section, Table, render_page
 
 _LEAD = (
     "The suite's own numbers for every subject that was judged. Verdicts of different judge versions are never on one board. A "
-    "verdict that could not be had is no score: it is counted as unscored."
+    "missing verdict is no score: it is counted as unscored."
 )
 
 

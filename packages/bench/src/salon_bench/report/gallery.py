@@ -19,7 +19,7 @@ _HERE: Final = "salon_bench.report"
 
 
 def plain(text: str) -> str:
-    """Return the text as a page shows it, for values that a script of the page compares with what is shown."""
+    """Return the text as a page shows it; a script of the page compares it."""
     return visible(text, prose=True)
 
 
@@ -137,7 +137,7 @@ def _reply(reply: Reply) -> dict[str, Any]:
     return {
         "about": plain(" · ".join(filter(None, said))),
         "text": plain(reply.text) if reply.text else "",
-        "cut": f"… {reply.cut:,} more characters stand in the store." if reply.cut else "",
+        "cut": f"… {reply.cut:,} more characters are in the store." if reply.cut else "",
     }
 
 

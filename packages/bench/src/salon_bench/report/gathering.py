@@ -1,4 +1,4 @@
-"""What a page about runs shows, read from the store: prompt by prompt, what every subject made and what was said about it."""
+"""Read what a page about runs shows: every picture of every subject, with its verdicts, by prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, 
 from salon_bench.runs.status import RunStatus, run_status
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.registry import suite_named
-from salon_bench.suites.contract.suite import whole_case_id
+from salon_bench.suites.contract.suite import Suite, whole_case_id
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
 
@@ -24,7 +24,7 @@ _SEVERAL: Final = NoThumbnail("about several pictures at once")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One attempt of one question: what came, and what became of it. ``cut``: characters of the text that are left out."""
+    """One attempt of one question, with its reply and status. ``cut``: characters of the text that are left out."""
 
     step: str
     attempt: int
@@ -37,7 +37,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A row of ``scores`` about a picture: a value, or the reason why there is none."""
+    """A row of ``scores`` about a picture: a value, or the reason why it is missing."""
 
     task: str
     dimension: str
@@ -55,7 +55,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One picture (or the lack of one, or several that were judged together) of one column, with all that was said about it.
+    """One picture of a column (or none, or several judged together) with its verdicts.
 
     ``names`` are those of several pictures, in the same order; empty for one.
     """
@@ -101,7 +101,7 @@ class SuiteGallery:
         columns: subjects in runs, in the order in which the runs were named.
         prompts: by id.
         left_out: pictures beyond the number that was asked for.
-        elsewhere: replies that stand on no card, because nobody says what they are about.
+        elsewhere: replies on no card, because they name no picture.
     """
 
     suite: str
@@ -207,7 +207,8 @@ class _About:
         suite: str,
     ) -> None:
         self._suite = suite
-        self._names: tuple[str, ...] = _of_suite(suite, "picture_names")
+        known = _installed(suite)
+        self._names: tuple[str, ...] = tuple(known.picture_names) if known else ()
         wanted = pl.concat([cards["generation_id"].drop_nulls(), self._whole_cases(cards)]).unique().implode()
         whole = pl.col("prompt_id").is_in(cards["prompt_id"].unique().implode()) if self._names else pl.lit(False)
         generations = runs[0].read("generations").filter(pl.col("generation_id").is_in(wanted) | whole).collect()
@@ -223,7 +224,7 @@ class _About:
         self.elsewhere = alone.filter(~pl.col("case_id").is_in(self._whole_cases(every).implode())).height
         calls = calls.with_columns(generation_id=pl.coalesce("generation_id", "case_id"))
         self._calls = _by_card(calls.sort("step", "attempt", nulls_last=True), wanted)
-        self._steps = {step: place for place, step in enumerate(_of_suite(suite, "steps"))}
+        self._steps = {step: place for place, step in enumerate(known.steps if known else ())}
 
     def _whole_cases(self, cards: pl.DataFrame) -> pl.Series:
         """The cases about everything that a subject has for a prompt, where the suite has such cases."""
@@ -291,7 +292,7 @@ class _Whole:
     def pictures(self, card: Mapping[str, Any]) -> tuple[Thumbnail | NoThumbnail, ...]:
         """One for each sample; nothing where none is known.
 
-        Those of the run's own folder count, whoever made them (a picture before an edit is not the subject's), else those of
+        Those of the run's own folder count, by any model (a picture before an edit is not the subject's), else those of
         the subject; of several files under one number, one that can be shown.
         """
         found: dict[int, Thumbnail | NoThumbnail] = {}
@@ -315,12 +316,12 @@ def _names(given: Sequence[str], count: int) -> tuple[str, ...]:
     return tuple(given[place] if place < len(given) else str(place + 1) for place in range(count)) if count > 1 else ()
 
 
-def _of_suite(suite: str, announced: str) -> tuple[str, ...]:
-    """What a suite announces (the steps that it asks, in order; what its pictures are called); nothing where it does not."""
+def _installed(suite: str) -> Suite | None:
+    """Return a suite by name; None where no installed package brings it."""
     try:
-        return tuple(getattr(suite_named(suite), announced, ()))
+        return suite_named(suite)
     except InputError:
-        return ()
+        return None
 
 
 def _source(generation: Mapping[str, Any]) -> Source:

@@ -1,4 +1,4 @@
-"""The page of one or several runs: their numbers, how two subjects differ, and a gallery of everything that was judged."""
+"""The page of runs: numbers, differences of two subjects, and a gallery of the pictures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from salon_ranking.report.page import Block, Section, Table, render_page
 from salon_taxonomy.errors import InputError
 
 _LEAD = (
-    "What was judged, picture by picture, with the judges' own words. A verdict that could not be had is no score: it is "
+    "What was judged, picture by picture, with the judges' own words. A missing verdict is no score: it is "
     "counted as unscored, with its reason."
 )
 

@@ -19,7 +19,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
 
 SIDE: Final = 320
-"""Longest side of a small copy in pixels, when nobody says otherwise."""
+"""Default longest side of a small copy in pixels."""
 _QUALITY: Final = 80
 _THREADS: Final = 4
 _SHEET_FRAMES: Final = 9
@@ -55,7 +55,7 @@ def thumbnails(
     """A small copy of every picture; each different picture is encoded once.
 
     A file whose bytes are no longer those that were judged is not shown, so a page shows what the verdicts are about, and a
-    store made by somebody else cannot put files of this machine on a page.
+    store from elsewhere cannot put files of this machine on a page.
 
     Args:
         sources: the files; equal ones count once.

@@ -1,4 +1,4 @@
-"""The page of a refinement: for each item its pictures side by side, what the judge saw and what the editor was told.
+"""The page of a refinement: per item its pictures, the verdicts and the instructions.
 
 One self-contained file: pictures are embedded small, nothing is fetched, all text is escaped.
 """
@@ -21,7 +21,7 @@ _THUMBNAIL: Final = PicturePolicy(longest_side=360, encoding=Encoding.JPEG, qual
 _ENDED: Final = {
     Stopped.MATCHES: "the judge sees nothing left to change",
     Stopped.MAX_ROUNDS: "all rounds were used",
-    Stopped.NO_VERDICT: "no verdict could be had",
+    Stopped.NO_VERDICT: "the verdict is missing",
     Stopped.NO_EDIT: "the editor gave no picture",
     Stopped.CHOSEN: "the scorer chose",
 }

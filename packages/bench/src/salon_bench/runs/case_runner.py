@@ -5,7 +5,6 @@ suite.examine ── Inquiry ──► stored reply? ── no ──► judge.a
      └──────────── Scored | Unscored ◄──────────────────────────────────────┘ extractor ("step#extract"), then Unscored
 """
 
-import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +14,10 @@ from salon_bench.judges.extraction_check import RULE as FAITHFUL
 from salon_bench.judges.extraction_check import faithful
 from salon_bench.judges.routing import judge_for
 from salon_bench.runs.session import RunSession
+from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RunContext
 from salon_bench.suites.contract.templates import foreign
+from salon_rewards.judge_batching import parse_reply
 from salon_taxonomy.answers.outcome import Parsed, Unparsed
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -40,21 +41,19 @@ N = TypeVar("N", int, float)
 _MOST: Final = 2**53
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _OK_HTTP: Final = range(100, 600)
-_LONG: Final = 1 << 15
-"""Replies of more characters are parsed in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskPolicy:
-    """How persistently a run asks.
+    """How often a run asks, and which judge.
 
     Attributes:
-        judge: whom.
+        judge: the judge.
         judging: under whose name rows are written.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read; None does without. A restatement that says
             what the reply does not is not taken (``judges/faithful.py``).
-        replay_of: asks nobody: the run whose stored replies are read again. None asks.
+        replay_of: the run whose stored replies are read instead of asking; None asks.
         decoding_seed: sent with every question in place of its own seed, for an independent draw; None keeps its own.
     """
 
@@ -83,7 +82,7 @@ class AskPolicy:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of a case: its rows, and the questions that got no reply at all (they are asked again on resume)."""
+    """The rows of a case, and its questions without a reply, which a resume asks again."""
 
     case: Case
     records: Sequence[Record]
@@ -120,28 +119,19 @@ class CaseRunner:
             StoreError: when replies cannot be written down.
         """
         case = replace(case, context=self._policy.context)
-        examination = self._suite.examine(case)
-        steps: set[str] = set()
         lost: list[Unscored] = []
         verdicts: list[Verdict[Any]] = []
-        try:
-            inquiry = next(examination)
-            while True:
-                if inquiry.step in steps:
-                    raise InputError(
-                        "a suite gave two questions of one case the same name", source=case.suite, value=inquiry.step
-                    )
-                steps.add(inquiry.step)
-                verdict = case.problem if case.problem is not None else await self._verdict(case, inquiry, lost)
-                verdicts.append(verdict)
-                inquiry = examination.send(verdict)
-        except StopIteration as end:
-            return CaseResult(case, tuple(end.value or ()), tuple(lost), tuple(verdicts))
-        finally:
-            examination.close()
+
+        async def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
+            verdict = case.problem if case.problem is not None else await self._verdict(case, inquiry, lost)
+            verdicts.append(verdict)
+            return verdict
+
+        records = await drive_async(self._suite.examine(case), answer)
+        return CaseResult(case, records, tuple(lost), tuple(verdicts))
 
     async def _verdict(self, case: Case, inquiry: Inquiry[Any], lost: list[Unscored]) -> Verdict[Any]:
-        question, unread = inquiry.question, Unparsed(Reason.ABSTAINED, "nobody was asked")
+        question, unread = inquiry.question, Unparsed(Reason.ABSTAINED, "no judge was asked")
         reply = Reply("")
         judge = judge_for(self._policy.judge, inquiry.step)
         for ask in range(1, self._policy.re_asks + 2):
@@ -174,7 +164,7 @@ class CaseRunner:
     async def _ask(
         self, judge: Judge, case: Case, step: str, ask: int, question: Question, inquiry: Inquiry[Any]
     ) -> tuple[Reply, Parsed[Any] | Unparsed | Unscored]:
-        """The reply to one question, stored or new, and what it says; a new one is written down before it counts."""
+        """Return the stored or new reply to a question, parsed; a new one is written before it counts."""
         if (seed := self._policy.decoding_seed) is not None:
             question = replace(question, decoding=replace(question.decoding, seed=seed))
         request = question.request_sha256()
@@ -246,17 +236,13 @@ class CaseRunner:
 
 
 async def _read(reply: Reply, inquiry: Inquiry[Any]) -> Parsed[Any] | Unparsed | Unscored:
-    """What a reply says; a long one is read in a thread, so that other questions go on meanwhile."""
+    """Return the parsed reply, or why there is none."""
     problem = reply.problem()
-    if problem is not None:
-        return problem
-    if len(reply.text) > _LONG:
-        return await asyncio.to_thread(inquiry.parse, reply.text)
-    return inquiry.parse(reply.text)
+    return await parse_reply(inquiry.parse, reply.text) if problem is None else problem
 
 
 def _plain(reply: Reply) -> Reply:
-    """The reply as it can be stored, so that a stored reply reads as the live one did: no lone surrogates, no absurd counts."""
+    """Return the reply as it can be stored: without lone surrogates and impossible counts."""
     if reply.earlier:
         reply = replace(reply, earlier=tuple(_plain(each) for each in reply.earlier))
     if not reply.text.isascii() and _SURROGATES.search(reply.text):

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from salon_store.errors import StoreError
 from salon_store.journal import Journal, LockedFile
-from salon_store.layout import Layout
+from salon_store.places import Layout
 from salon_store.recording import open_journal
-from salon_store.stems import file_stem
+from salon_store.run_names import file_stem, may_hold
 from salon_taxonomy.protocols import Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish, Record
 
@@ -42,7 +42,7 @@ _POLL_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """What is known of one question: how many attempts were made, the reply if there is one, else the last failure."""
+    """The stored state of one question: its attempts, and the reply or the last failure."""
 
     attempts: int
     reply: Reply
@@ -125,7 +125,7 @@ class Checkpoint:
         """Let go of the run and fold what was recorded. A second call does nothing.
 
         Raises:
-            StoreError: when folding failed; the rows are kept and folded by whoever opens the store next.
+            StoreError: when folding failed; the rows are kept and folded when the store is opened next.
         """
         if self._control.closed:
             return
@@ -160,7 +160,7 @@ class Checkpoint:
 
 
 def stored_replies(store: Path, run_id: str) -> dict[str, StoredReply]:
-    """Every question of a run that stands in the store's parts, by ``call_id``.
+    """Return every question of a run in the store, by ``call_id``.
 
     Nothing is loaded to find out that a new run has none.
     """
@@ -170,10 +170,9 @@ def stored_replies(store: Path, run_id: str) -> dict[str, StoredReply]:
 
 
 def may_have_parts(store: Path, table: str, run_id: str) -> bool:
-    """Whether a table has parts that may hold rows of the run, by their names: its own, or merged ones."""
+    """Whether a table has files that may hold rows of the run, by their names: its own, or merged ones."""
     directory = Layout(store.absolute()).table(table)
-    stem = file_stem(run_id)
-    return directory.is_dir() and any(path.name.startswith((stem, "+")) for path in directory.glob("*.parquet"))
+    return directory.is_dir() and any(may_hold(path.name, run_id) for path in directory.glob("*.parquet"))
 
 
 def _last_attempts(store: Path, run_id: str) -> "pl.DataFrame":

@@ -1,4 +1,4 @@
-"""Has pictures changed by an editor: each new picture is a file and a row, each attempt a row of ``judge_calls``.
+"""Run edits: each new picture is a file and a row, each attempt a row of ``judge_calls``.
 
 picture + instruction ──► known and the file is there? ── no ──► editor.edit ──► checked, written, noted ──► Made
                                     └─ yes ────────────────────────────────────────────────────────────────►
@@ -40,11 +40,11 @@ class Task:
     Attributes:
         prompt: what the first picture was made for.
         source: the picture to be changed.
-        instruction: what the editor is told.
+        instruction: for the editor.
         target: the file to write, without its extension.
         root: the folder in which source and target lie.
         step: what the task is called among those of its prompt: "edit", "round-2".
-        model: under whose name the new picture stands in ``generations``.
+        model: of the new picture in ``generations``.
         sample: its number among the pictures of that model for this prompt.
         seed: for editors that take one.
     """
@@ -72,7 +72,7 @@ class EditRunner:
     """Makes pictures for one run; may be at work on many at once.
 
     Args:
-        editor: whom to tell.
+        editor: carries out the instructions.
         judging: under whose name calls are written; ``judge`` is the editor's name.
         session: the run.
         concurrency: edits in flight.
@@ -89,9 +89,9 @@ class EditRunner:
         """Make one picture, unless an earlier start of the run has.
 
         Returns:
-            The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``ABSTAINED`` where the editor could not be told,
+            The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``ABSTAINED`` where the editor could not be asked,
             ``BAD_MEDIA`` for a source or a result that is no picture, else how the editor failed. A later start makes calls
-            that failed again, but tells nobody again what was refused.
+            that failed again, but does not repeat refused ones.
 
         Raises:
             StopAskingError: when a limit of the run was reached.
@@ -133,7 +133,7 @@ class EditRunner:
     async def _asked(self, source: Media, task: Task) -> Edit:
         try:
             return await self._editor.edit(source, task.instruction, seed=task.seed)
-        except InputError as error:  # nobody was told: a picture that cannot be sent, a model that cannot be loaded
+        except InputError as error:  # the editor was not asked: a picture that cannot be sent, a model that cannot be loaded
             return Edit(None, CallStatus.CANCELLED, self._editor.version, error=str(error)[:_LONGEST_DETAIL])
 
     async def _written(self, edit: Edit, task: Task) -> Path | Unscored:
@@ -161,7 +161,7 @@ class EditRunner:
     def _row(
         self, call_id: str, request: str, task: Task, edit: Edit, result: Path | Unscored, attempt: int, seconds: float
     ) -> JudgeCall:
-        """The row of an attempt; ``response_text`` is the SHA-256 of the picture, empty when what came is none."""
+        """Return the row of an attempt; ``response_text`` is the picture's SHA-256, empty without one."""
         made = "" if isinstance(result, Unscored) else _sha256(result)
         return JudgeCall(
             call_id=call_id,
@@ -187,7 +187,7 @@ class EditRunner:
 
 
 def _kept(target: Path, sha256: str) -> Path | None:
-    """The file of that content that was written for a target; None when there is none any more."""
+    """Return the file of that content that was written for a target; None if missing."""
     for path in sorted(target.parent.glob(f"{_literal(target.name)}.*")):
         with suppress(OSError):
             if _sha256(path) == sha256:
@@ -196,7 +196,7 @@ def _kept(target: Path, sha256: str) -> Path | None:
 
 
 def _write(data: bytes, target: Path) -> Path:
-    """Write a picture under the extension of its format, whole or not at all; an older one of another format goes.
+    """Write a picture under the extension of its format, and remove one of another format.
 
     Raises:
         InputError: when the file cannot be written.

@@ -23,7 +23,7 @@ class Limits:
         cost_usd: US dollars for all judges' replies since this start of the run.
         tokens: tokens read and written, since this start.
         calls: questions asked, since this start (a judge's own retries are not counted).
-        seconds: from the start to the last question, on a clock that nobody can set.
+        seconds: from the start to the last question, on a monotonic clock.
 
     Raises:
         InputError: for a limit that is not above 0.

@@ -73,7 +73,7 @@ def _row(picture: Generated, prepared: Prepared) -> Generation:
 
 
 def _uri(picture: Generated) -> str:
-    """The path, as far as the column takes it: from the root of the disk, else below the folder, else the file's name."""
+    """Return the longest form of the path that the column takes: absolute, relative, or the name."""
     below = picture.path.relative_to(picture.root) if picture.path.is_relative_to(picture.root) else picture.path
     for text in (str(picture.path.absolute()), str(below), picture.path.name):
         if len(text) <= _LONGEST_URI:

@@ -1,4 +1,4 @@
-"""Everything that makes a run the run it is: its name, and what a later start needs to go on with it.
+"""The plan of a run: everything that can change a row, and its id.
 
 The same plan has the same ``run_id`` on every machine, so a command that is given twice means one run. Whatever could
 change a row is part of the name: suite and judge with their versions, subjects and their files, prompts, seed, limit.
@@ -15,8 +15,8 @@ from typing import Any, Self
 from salon_bench.judges.routing import ELSE
 from salon_bench.runs.case_runner import AskPolicy
 from salon_bench.runs.session import run_row
-from salon_bench.suites.contract.generations import Generations, read_generations
-from salon_bench.suites.contract.suite import NamesItsFiles, RunContext, Suite, SuitePrompt
+from salon_bench.suites.contract.generations import Generations
+from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
 from salon_bench.suites.contract.table_rows import Rows
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -45,7 +45,7 @@ class RunPlan:
         suite_version: of its prompts, parsers and rules.
         subjects: the models under test.
         judge: the judge's name.
-        judge_settings: everything it is told, as JSON values; never a secret.
+        judge_settings: its settings as JSON values; never a secret.
         judge_version: of judge, suite and asking together, as rows bear it.
         judge_alone: the judge's own version.
         prompts: the user's copy of the prompts; None takes the suite's own.
@@ -78,7 +78,7 @@ class RunPlan:
 
     @property
     def run_id(self) -> str:
-        """``<suite>-<subject>-<judge>-<8 hex digits>``; the digits stand for everything that could change a row."""
+        """``<suite>-<subject>-<judge>-<8 hex digits>``; the digits are of everything that could change a row."""
         whole: dict[str, Digestible] = {
             "suite": [self.suite, self.suite_version],
             "subjects": [subject.name for subject in self.subjects],
@@ -168,7 +168,7 @@ def planned(
     Args:
         suite: what is asked.
         subjects: whose pictures, and where they lie.
-        judge: whom.
+        judge: the judge.
         judge_settings: what a later start needs to open the judge again; without them it must be given.
         prompts: the user's copy of the prompts; None takes the suite's own.
         seed: of the draw that a limit makes, and of the decoding seeds of further draws.
@@ -196,7 +196,7 @@ def planned(
     usable = suite.prompts(prompts)
     kept = drawn(usable, limit, seed)
     ids = [item.prompt.prompt_id for item in kept]
-    found = [_files_of(suite, subject, kept) for subject in subjects]
+    found = [suite.generations(subject.generations, subject.name, kept) for subject in subjects]
     files = [file for one in found for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
     generations = Generations(files, left_out=[path for one in found for path in one.left_out])
     suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
@@ -223,7 +223,7 @@ def planned(
 
 def _check_routes(suite: Suite, judge: Judge) -> None:
     """Refuse routes that do not fit the steps which the suite declares (``steps``), before anybody is paid."""
-    routes, steps = getattr(judge, "routes", None), getattr(suite, "steps", None)
+    routes, steps = getattr(judge, "routes", None), suite.steps
     if not routes or not steps:
         return
     for step in sorted(set(routes) - {ELSE}):
@@ -263,13 +263,6 @@ def drawn(prompts: Sequence[SuitePrompt], limit: int | None, seed: int) -> Seque
         return prompts
     chosen = random.Random(f"salon/{seed}").sample(range(len(prompts)), limit)  # noqa: S311  (no secret)
     return [prompts[place] for place in sorted(chosen)]
-
-
-def _files_of(suite: Suite, subject: Subject, prompts: Sequence[SuitePrompt]) -> Generations:
-    """The subject's files: as the prompts themselves name them, for a suite that knows how, else by name or table."""
-    if isinstance(suite, NamesItsFiles):
-        return suite.generations(subject.generations, subject.name, prompts)
-    return read_generations(subject.generations, subject.name, [item.prompt.prompt_id for item in prompts])
 
 
 def _facts(item: SuitePrompt) -> Mapping[str, Digestible]:

@@ -182,7 +182,7 @@ def run_session(
     repeat: bool = False,
     replies_of: str | None = None,
 ) -> Iterator[RunSession]:
-    """Lock a run for this process and write its row; at the end write its last event and fold its rows into the store.
+    """Lock a run and write its row; at the end write its last event and fold its rows.
 
     Args:
         store: the results' directory, created when it is missing.

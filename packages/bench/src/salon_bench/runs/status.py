@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from salon_bench.runs.checkpoint import may_have_parts
 from salon_store.journal import LockedFile, journal_path, read_journal
-from salon_store.layout import Layout
-from salon_store.stems import file_stem
+from salon_store.places import Layout
+from salon_store.run_names import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record, RunEventKind
 
@@ -39,8 +39,8 @@ class RunState(StrEnum):
 class RunStatus:
     """One run of a store. Cases are those of its latest event, calls and cost the sums over all its starts.
 
-    ``finished``: its latest event says so, whoever is at work on it now. ``waiting``: questions with a reply that stands in a
-    journal which nobody has folded yet; of a run that is running or was killed, they are in none of the other numbers.
+    ``finished``: by its latest event, also while a process works on it. ``waiting``: questions with a reply in a journal that
+    is not folded yet; of a run that is running or was killed, they are in none of the other numbers.
     """
 
     run_id: str
@@ -62,7 +62,7 @@ class RunStatus:
 
 
 def run_statuses(store: Path) -> list[RunStatus]:
-    """All runs of a store, oldest first, those in journals that nobody has folded yet included.
+    """Return all runs of a store, oldest first, including those in unfolded journals.
 
     Raises:
         SalonError: for a directory that is no store.

@@ -1,4 +1,4 @@
-"""Run a suite: many cases at once, every reply on disk before it counts, memory that does not grow with their number.
+"""Run a suite: many cases at once, every reply on disk before it counts, in bounded memory.
 
 The cases come from an iterator and are dropped once they are judged; pictures are prepared in threads for a few more cases
 than are being asked about. One case is judged in ``case_runner.py``; the run around them is ``session.py``.
@@ -70,7 +70,7 @@ async def execute(
     on_start: Callable[[RunSession], None] | None = None,
     on_result: Callable[[CaseResult], None] | None = None,
 ) -> Outcome:
-    """Run a plan to its end, or to the first limit; every reply is in the store when this returns or raises.
+    """Run a plan to its end or first limit; every reply is in the store afterwards.
 
     Args:
         planned: what to run (``plan.planned``).

@@ -96,7 +96,7 @@ class RunView:
 
     @cached_property
     def prompts(self) -> Mapping[str, str]:
-        """The text of every prompt of the run, by id; an imported run has those that the store holds of its suite."""
+        """The text of every prompt of the run, by id; for an imported run, those of its suite."""
         import polars as pl
 
         stored = self.read("prompts").select("suite", "prompt_id", "prompt_key", "text")

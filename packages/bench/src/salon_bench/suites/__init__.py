@@ -1,9 +1,10 @@
 """Suites: what the field's benchmarks ask about a picture, and how the answers become numbers.
 
-``suites()`` lists those of all installed packages (entry points ``salon.suites``); the contract is in ``suite.py``, one
-folder holds one suite: its prompts (``*.jinja``), rules, README and tests beside it. ``dry_run`` tries one without a judge.
+``suites()`` lists those of all installed packages (entry points ``salon.suites``); ``contract`` contains what they share. A
+folder is one suite: its prompts (``*.jinja``), rules and README. ``dry_run`` tries a suite without a judge.
 """
 
+from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.dry_run import DryRun, dry_run, shape
 from salon_bench.suites.contract.generations import Generated, Generations, read_generations
 from salon_bench.suites.contract.registry import SuiteListing, suite_named, suite_names, suites
@@ -28,6 +29,7 @@ __all__ = [
     "Inquiry",
     "RunContext",
     "Suite",
+    "SuiteBase",
     "SuiteListing",
     "SuitePrompt",
     "Summary",

@@ -18,9 +18,8 @@ from salon_ranking import _core
 from salon_ranking.agreement._numbers import Floats, numbers
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.errors import OptionError
-from salon_ranking.intervals import percentile_interval
-from salon_ranking.options import checked
-from salon_ranking.ranking import workers
+from salon_ranking.options import checked, workers
+from salon_ranking.uncertainty.quantiles import percentile_interval
 
 Unscored: TypeAlias = Literal["refuse", "pairwise"]
 """What NaN among scores does: it is an error, or leaves the item out of the pairs of that system."""

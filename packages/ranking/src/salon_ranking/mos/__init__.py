@@ -26,8 +26,8 @@ from salon_ranking.mos.significance import paired_comparisons
 from salon_ranking.mos.stability import self_comparison
 from salon_ranking.mos.summary import MosSummary, summarise
 from salon_ranking.mos.weights import Weights, dimension_weights
-from salon_ranking.multiple_testing import holm
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.multiple_testing import holm
+from salon_ranking.uncertainty.proportions import wilson_interval
 
 __all__ = [
     "CheckError",

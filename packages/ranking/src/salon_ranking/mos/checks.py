@@ -15,7 +15,7 @@ from salon_ranking.files import Frame, as_lazy
 from salon_ranking.mos.errors import CheckError
 from salon_ranking.mos.tables import Table, read_table
 from salon_ranking.options import checked
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
 
 _SPELLINGS = {
     "model": ("model", "subject_model"),

@@ -216,7 +216,7 @@ def test_points(checks: Path, task: str | None, confidence: float, output: Path 
 
 
 def _check(output: Path | None) -> None:
-    from salon_ranking.output import check_ending
+    from salon_ranking.leaderboard.output import check_ending
 
     if output is not None:
         check_ending(output)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from salon_ranking.mos.errors import CollinearityError, SeparationError, TooFewBattlesError
 from salon_ranking.options import shaped
-from salon_ranking.sandwich import correction
+from salon_ranking.uncertainty.sandwich import correction
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,7 +43,7 @@ def fit_logistic(
 ) -> LogisticFit:
     """Maximise the weighted likelihood; the covariance is a sandwich, by rows or by clusters.
 
-    Small samples are corrected for as everywhere (:func:`salon_ranking.sandwich.correction`).
+    Small samples are corrected for as everywhere (:func:`salon_ranking.uncertainty.sandwich.correction`).
 
     Args:
         x: shape (rows, terms).

@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 
 from salon_ranking.extras import drawing
+from salon_ranking.leaderboard.output import check_ending
 from salon_ranking.mos.checks import Checks
 from salon_ranking.mos.summary import MosSummary
 from salon_ranking.mos.weights import Weights
-from salon_ranking.output import check_ending
 from salon_ranking.table_files import replacing, write_frame
 
 

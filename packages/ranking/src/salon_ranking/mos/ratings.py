@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from salon_ranking.files import Frame, as_lazy
-from salon_ranking.leaderboard import NOT_GIVEN
+from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.mos.errors import RatingError
 from salon_ranking.mos.tables import Table, absent_values, read_table
 

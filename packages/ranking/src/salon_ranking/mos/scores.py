@@ -22,8 +22,8 @@ import polars as pl
 from salon_ranking.errors import OptionError
 from salon_ranking.mos.ratings import Ratings
 from salon_ranking.options import checked
-from salon_ranking.sandwich import degrees_of_freedom
-from salon_ranking.spread import Spread, stretched
+from salon_ranking.uncertainty.sandwich import degrees_of_freedom
+from salon_ranking.uncertainty.uncertainty import Uncertainty, stretched
 
 Unit: TypeAlias = Literal["generation", "rating"]
 """What counts as one evaluation: a generation (mean over its raters), or every single rating."""
@@ -195,6 +195,6 @@ def _over_prompts(
     count, estimate = len(marks), np.array([float(marks.to_numpy().mean()), 0.0])  # the last is the 0 to measure from
     drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1.0 / count), replicates) @ marks.to_numpy() / count
     replicated = stretched(np.column_stack([drawn, np.zeros(replicates)]), estimate, count)
-    spread = Spread(np.arange(2), 1, estimate, replicates=replicated, degrees=degrees_of_freedom((count,)), units=count)
+    spread = Uncertainty(np.arange(2), 1, estimate, replicates=replicated, degrees=degrees_of_freedom((count,)), units=count)
     low, high = (None if np.isnan(end[0]) else float(end[0]) for end in spread.interval(confidence)[:2])
     return float(spread.errors()[0]), low, high

@@ -22,8 +22,8 @@ from salon_ranking.errors import OptionError
 from salon_ranking.extras import analysis
 from salon_ranking.mos.ratings import Ratings
 from salon_ranking.mos.scores import Unit, cells
-from salon_ranking.multiple_testing import holm
 from salon_ranking.options import checked
+from salon_ranking.uncertainty.multiple_testing import holm
 
 Floats = NDArray[np.float64]
 Test: TypeAlias = Literal["t", "wilcoxon", "within-prompts"]

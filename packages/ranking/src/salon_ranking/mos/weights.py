@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from salon_ranking._index import reading, weight_of
 from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.leaderboard import NOT_GIVEN
+from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.mos.design import Level, Marks, Terms, standardized_marks
 from salon_ranking.mos.errors import WeightsError
 from salon_ranking.mos.logistic import Integers, LogisticFit, fit_logistic, win_probability
 from salon_ranking.mos.ratings import Ratings
 from salon_ranking.options import takes_battles
-from salon_ranking.sandwich import degrees_of_freedom
-from salon_ranking.student import two_sided_quantile
+from salon_ranking.uncertainty.sandwich import degrees_of_freedom
+from salon_ranking.uncertainty.student import two_sided_quantile
 
 Floats = NDArray[np.float64]
 Ties: TypeAlias = Literal["half", "drop"]

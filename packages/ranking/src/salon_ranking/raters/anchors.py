@@ -9,7 +9,7 @@ import polars as pl
 from salon_ranking.raters.check import Check, Outcome, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
 
 NAME = RaterReason.MISSED_ANCHORS
 

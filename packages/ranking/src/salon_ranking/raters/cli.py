@@ -86,7 +86,7 @@ def raters(
       salon raters votes.parquet --reference exam.csv --audit again.csv --audit-share 0.25
     """
     from salon_ranking.files import scan
-    from salon_ranking.output import check_ending
+    from salon_ranking.leaderboard.output import check_ending
     from salon_ranking.raters.output import check_audit, to_csv, to_json, write, write_audit
     from salon_ranking.raters.policy import RaterPolicy
     from salon_ranking.raters.rater_report import check_raters

@@ -11,11 +11,11 @@ Anchors are left out. Flagged: even the upper end of the Wilson interval of the 
 
 import polars as pl
 
-from salon_ranking.bradley_terry import fit
+from salon_ranking.models.ratings import fit
 from salon_ranking.raters.check import Check, Outcome, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes, oriented, pair_columns
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
 
 NAME = RaterReason.AGAINST_CONSENSUS
 PRIOR_TIES = 1.0

@@ -8,7 +8,7 @@ import polars as pl
 
 from salon_ranking.errors import OptionError
 from salon_ranking.extras import drawing
-from salon_ranking.output import check_ending
+from salon_ranking.leaderboard.output import check_ending
 from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.table_files import replacing
 

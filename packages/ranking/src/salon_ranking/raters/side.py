@@ -7,11 +7,11 @@ from one half (with thousands of answers a harmless leaning is significant too).
 
 import polars as pl
 
-from salon_ranking.multiple_testing import holm
 from salon_ranking.raters.check import Check, Outcome, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes, option
-from salon_ranking.shares import sign_test
+from salon_ranking.uncertainty.multiple_testing import holm
+from salon_ranking.uncertainty.proportions import sign_test
 from salon_taxonomy.records import Side
 
 NAME = RaterReason.ONE_SIDED

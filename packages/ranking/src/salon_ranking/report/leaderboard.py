@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from salon_ranking.battles import Battles
-from salon_ranking.further import Further
-from salon_ranking.leaderboard import Leaderboard
-from salon_ranking.ranking import rank
+from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.leaderboard.further import Further
+from salon_ranking.leaderboard.ranking import ranked_like
 from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.report import numbers
 from salon_ranking.report.charts import interval_plot
@@ -18,6 +18,7 @@ from salon_ranking.report.sections import (
     compared_groups,
     interval_convergence,
     listing_status,
+    parameters,
     rank_intervals,
     rater_quality,
     win_rates,
@@ -35,7 +36,7 @@ def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
     ties = f"{board.prior_ties:g} drawn battle{plural} per model against a mean opponent" if board.prior_ties else "none"
     facts = [
         ("Battles", f"{board.battles:,} between {counted(board.table.height, 'model')}, from {board.source}"),
-        ("Model", f"Bradley–Terry {board.estimated}, a tie is half a win, 400·log10 scale"),
+        ("Model", board.model),
         ("Prior", ties),
         ("Baseline", f"{' and '.join(board.baselines[:3])} fixed at {board.baseline_rating:g}"),
     ]
@@ -43,6 +44,8 @@ def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
         drawn = f"{board.replicates:,} replicates, seed {board.seed}, {board.degenerate:,} degenerate"
         how = f"{board.ci_method}; {drawn}" if board.replicates else board.ci_method
         facts.append((f"{100 * board.confidence:.4g} % interval", how))
+    if board.controlled:
+        facts.append(("Covariates", board.controlled))
     if board.weight is not None:
         facts.append(("Weights", board.weight))
     if board.components > 1:
@@ -90,6 +93,7 @@ def leaderboard_page(
         True
     """
     sections = [Section(board.group or "Leaderboard", _board(board, alone=len(boards) == 1)) for board in boards]
+    sections += parameters(boards)
     sections += _beneath(boards, battles)
     sections += beside(boards, further) if further else []
     sections += rater_quality(raters, boards[0].excluded)
@@ -106,7 +110,7 @@ def _beneath(boards: Sequence[Leaderboard], battles: Battles | None) -> list[Sec
         whole = boards[0]
     else:
         one = boards[0]
-        whole = rank(battles, replicates=0, prior_ties=one.prior_ties, components="separate", confidence=one.confidence)
+        whole = ranked_like(one, battles)
         whole = replace(whole, cluster=one.cluster, seed=one.seed)
     return [*sections, *win_rates(battles, whole), *interval_convergence(battles, whole)]
 

@@ -6,16 +6,15 @@ from pathlib import Path
 import polars as pl
 
 from salon_ranking.battles import Battles
-from salon_ranking.convergence import MOST_MODELS, convergence
+from salon_ranking.diagnostics.convergence import MOST_MODELS, convergence
+from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.excluded import ExcludedRaters
-from salon_ranking.further import Further
-from salon_ranking.head_to_head import head_to_head
-from salon_ranking.leaderboard import Leaderboard
-from salon_ranking.listing_rule import MOST_EFFECT, MOST_WIDTH
+from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.leaderboard.excluded import ExcludedRaters
+from salon_ranking.leaderboard.further import Diagnosis, Further
+from salon_ranking.leaderboard.listing import MOST_EFFECT, MOST_WIDTH
+from salon_ranking.leaderboard.ranking import ranked_like
 from salon_ranking.mos.tables import read_table
-from salon_ranking.pairwise.choice import ModelResult
-from salon_ranking.ranking import rank
 from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.report import numbers
 from salon_ranking.report.curves import width_curve
@@ -54,7 +53,7 @@ def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> l
         return []
     overall = boards[0]
     if battles is not None:
-        overall = rank(battles, replicates=0, prior_ties=boards[0].prior_ties, components="separate")
+        overall = ranked_like(boards[0], battles)
     whole = dict(overall.table.select("model", "rank").iter_rows())
     groups = [board.group or "all" for board in boards]
     ranks = pl.concat(
@@ -76,6 +75,23 @@ def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> l
     caption = f"Ranks by group; colour says how many places a model gains or loses against {first.lower()}."
     table = Table(columns, rows, frozenset(columns[1:]), "Ranks by group, with places gained or lost")
     return [Section("Groups compared", (Figure(rank_map(ranks, order=order, groups=groups), caption, table),))]
+
+
+def parameters(boards: Sequence[Leaderboard]) -> list[Section]:
+    """The tie parameter or the coefficients of each board, and position bias; nothing for plain Bradley-Terry."""
+    sections = []
+    for board in boards:
+        of = "" if board.group is None else f": {board.group}"
+        tables = (("Parameters", board.parameters), ("Position bias", board.position_bias))
+        blocks = tuple(_plain_table(name, table) for name, table in tables if table.height)
+        sections += [Section(f"Parameters{of}", blocks)] if blocks else []
+    return sections
+
+
+def _plain_table(name: str, table: pl.DataFrame) -> Table:
+    heads = tuple(column.replace("_", " ").capitalize() for column in table.columns)
+    numeric = frozenset(head for head, dtype in zip(heads, table.dtypes, strict=True) if dtype.is_numeric())
+    return Table(heads, [tuple(_cell(value) for value in row) for row in table.iter_rows()], numeric, name)
 
 
 def win_rates(battles: Battles, board: Leaderboard) -> list[Section]:
@@ -114,12 +130,15 @@ def interval_convergence(battles: Battles, board: Leaderboard) -> list[Section]:
 def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
     if board.components > 1 or board.table.height < 2:
         return ()
+    if board.covariates:
+        return ("Not drawn for ratings with covariates.",)
     if board.table.height > MOST_MODELS:
         return (f"Not drawn for more than {MOST_MODELS:,} models.",)
     try:
         curve = convergence(
             battles,
             baseline=board.baselines[0],
+            ties=board.ties,
             confidence=board.confidence,
             by_cluster=board.cluster is not None,
             prior_ties=board.prior_ties,
@@ -200,16 +219,11 @@ def _acceptability(found: pl.DataFrame, confidence: float) -> tuple[Block, ...]:
     return said, Table(columns, rows, frozenset(columns) - {"Model"}, "Acceptability")
 
 
-def _fitness(found: ModelResult) -> tuple[Block, ...]:
+def _fitness(found: Diagnosis) -> tuple[Block, ...]:
     values = [(name.replace("_", " ").capitalize(), _cell(value)) for name, value in found.numbers.items()]
-    blocks: list[Block] = [found.header] if found.header else []
+    blocks: list[Block] = [found.note] if found.note else []
     blocks.append(Table(("What", "Value"), values, frozenset({"Value"}), "Goodness of fit"))
-    for name, table in found.further.items():
-        heads = tuple(column.replace("_", " ").capitalize() for column in table.columns)
-        numeric = frozenset(head for head, dtype in zip(heads, table.dtypes, strict=True) if dtype.is_numeric())
-        rows = [tuple(_cell(value) for value in row) for row in table.iter_rows()]
-        if rows:
-            blocks.append(Table(heads, rows, numeric, name.replace("_", " ").capitalize()))
+    blocks += [_plain_table(name.replace("_", " ").capitalize(), table) for name, table in found.tables.items() if table.height]
     return tuple(blocks)
 
 

@@ -7,7 +7,7 @@ import polars as pl
 from rich.markup import escape
 from rich.table import Table
 
-from salon_ranking.leaderboard import Leaderboard
+from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.report import numbers
 from salon_taxonomy.visible_text import visible
 

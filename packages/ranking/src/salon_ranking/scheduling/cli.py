@@ -226,7 +226,7 @@ def plan(
 def _fitted(battles: Path, votes: Mapping[str, Any]) -> "NDArray[np.float64]":
     """Ratings of the models that have battles."""
     from salon_ranking.battles import Battles
-    from salon_ranking.bradley_terry import fit
+    from salon_ranking.models.ratings import fit
 
     return fit(Battles.read(battles, **votes), prior_ties=1.0).ratings
 

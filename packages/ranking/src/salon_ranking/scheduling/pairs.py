@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_ranking import _core, reference_scheduling
-from salon_ranking.bradley_terry import Solver
+from salon_ranking import _core
 from salon_ranking.errors import OptionError
 from salon_ranking.options import checked
 from salon_ranking.scheduling.state import ScheduleState
@@ -35,7 +34,6 @@ def next_pairs(
     rule: Rule = "proportional",
     seed: int = 0,
     streams: int | None = None,
-    solver: Solver = "rust",
 ) -> pl.DataFrame:
     """Plan the next ``n`` battles.
 
@@ -63,7 +61,6 @@ def next_pairs(
         seed: from 0 to 2⁶³-1; the same state and seed give the same plan.
         streams: 1 or 2; by default 2 for ``"proportional"`` and 1 for the others. The stream with fewer votes so far gets more
             of the battles.
-        solver: ``"reference"`` is the NumPy twin: the same plan, slowly.
 
     Returns:
         One row per battle, in the order planned: ``prompt_id`` (null without a shelf), ``model_a``, ``model_b``,
@@ -80,18 +77,18 @@ def next_pairs(
         >>> sorted(sorted(pair) for pair in plan.select("model_a", "model_b").rows())
         [['x', 'y'], ['x', 'z'], ['y', 'z']]
     """
-    _check(n, rule, seed, solver)
+    _check(n, rule, seed)
     streams = streams if streams is not None else 2 if rule in CROSSED else 1
     if streams not in (1, 2):
         raise OptionError("streams must be 1 or 2, not", value=streams)
     shelf = state.shelf
     if streams == 1:
-        columns, stream = _scheduled(state, n, rule, seed, solver), pl.Series([None], dtype=pl.Int64).new_from_index(0, n)
+        columns, stream = _scheduled(state, n, rule, seed), pl.Series([None], dtype=pl.Int64).new_from_index(0, n)
     else:
         share = _share(n, *(half.battles for half in state.halves))
         # Each stream from the votes of the other.
         parts = [
-            _scheduled(half, count, rule, int(seed) + number * _SECOND_SEED, solver)
+            _scheduled(half, count, rule, int(seed) + number * _SECOND_SEED)
             for number, (half, count) in enumerate(zip(state.halves[::-1], (share, n - share), strict=True))
         ]
         order = np.argsort(np.concatenate([(np.arange(len(part[0])) + 0.5) / len(part[0]) for part in parts]), kind="stable")
@@ -126,10 +123,9 @@ def next_pairs(
     )
 
 
-def _scheduled(state: ScheduleState, n: int, rule: Rule, seed: int, solver: Solver) -> Sequence[NDArray[np.uint32]]:
-    schedule = _core.schedule if solver == "rust" else reference_scheduling.schedule
+def _scheduled(state: ScheduleState, n: int, rule: Rule, seed: int) -> Sequence[NDArray[np.uint32]]:
     shelf = state.shelf
-    return schedule(
+    return _core.schedule(
         state.log_strengths,
         state.matches,
         rule,
@@ -151,10 +147,9 @@ def _small(numbers: NDArray[np.uint32]) -> pl.Series:
     return pl.Series(numbers.astype(np.int64))
 
 
-def _check(n: int, rule: str, seed: int, solver: str) -> None:
-    for name, given, known in (("rule", rule, RULES), ("solver", solver, get_args(Solver))):
-        if given not in known:
-            raise OptionError(f"unknown {name}", value=given, allowed=known)
+def _check(n: int, rule: str, seed: int) -> None:
+    if rule not in RULES:
+        raise OptionError("unknown rule", value=rule, allowed=RULES)
     if not 0 <= n <= _MOST_PLANNED:
         raise OptionError(f"the number of battles must lie between 0 and {_MOST_PLANNED:,}, not", value=n)
     if not 0 <= seed < 1 << 63:

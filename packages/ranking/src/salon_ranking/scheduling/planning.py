@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_ranking.bradley_terry import POINTS_PER_UNIT
 from salon_ranking.errors import OptionError
+from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.options import checked, shaped
 from salon_ranking.scheduling.pairs import RULES, Rule
 from salon_ranking.scheduling.simulation import Arena, Checkpoint, Goals, Voting

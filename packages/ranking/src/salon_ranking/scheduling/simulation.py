@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking import _core
-from salon_ranking.bradley_terry import POINTS_PER_UNIT
-from salon_ranking.convergence import bread_of, interval_widths, laplacian
-from salon_ranking.sandwich import prior_curvature
+from salon_ranking.diagnostics.convergence import bread_of, interval_widths, laplacian
+from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.scheduling.pairs import CROSSED, Rule
 from salon_ranking.scheduling.state import bernoulli_variance
+from salon_ranking.uncertainty.sandwich import prior_curvature
 
 Floats = NDArray[np.float64]
 

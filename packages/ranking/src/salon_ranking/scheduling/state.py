@@ -10,8 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles
-from salon_ranking.bradley_terry import check_options, fit
 from salon_ranking.errors import BattleError, OptionError
+from salon_ranking.models.options import check_numbers
+from salon_ranking.models.ratings import fit
 from salon_ranking.options import checked
 from salon_ranking.repeated_ids import ID
 from salon_ranking.scheduling.shelf import Shelf
@@ -72,7 +73,7 @@ class ScheduleState:
             >>> state.matches.sum(), state.log_strengths.tolist()
             (np.float64(0.0), [0.0, 0.0, 0.0])
         """
-        check_options(prior_ties=prior_ties)
+        check_numbers(prior_ties=prior_ties)
         if prior_ties == 0.0:
             raise OptionError("a plan needs a prior: prior_ties must be positive, not", value=prior_ties)
         known = battles.models if battles is not None else ()

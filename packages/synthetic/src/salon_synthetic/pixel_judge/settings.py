@@ -1,14 +1,13 @@
 """How the pixel judge is named: ``pixels:``, ``pixels:blur=2``, ``pixels:width=64,colour_blind``."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from salon_synthetic.pixel_judge.eyes import Eyes
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.plugins import JudgeKind, JudgeSettings, ManagedJudge
+from salon_taxonomy.plugins import JudgeSettings
 
 RULES = "pixels-1"
 """Raised when the same eyes come to see otherwise, or to answer otherwise from what they see."""
@@ -69,13 +68,3 @@ def eyes_from_text(text: str) -> dict[str, Any]:
         except ValueError as error:
             raise InputError("must be a number", key=name, value=value, hint=_HINT) from error
     return found
-
-
-def _open(settings: PixelSettings, environment: Mapping[str, str]) -> ManagedJudge:
-    from salon_synthetic.pixel_judge.judge import PixelJudge
-
-    return PixelJudge(settings)
-
-
-kind: Final = JudgeKind("pixels", PixelSettings, dict, eyes_from_text, _open)
-"""The entry point ``pixels`` of the group ``salon.judges``."""

@@ -29,14 +29,14 @@ from salon_train.configuration.schema import (
 
 
 class RowsSection(Section):
-    """What is learned from.
+    """Training rows.
 
     Attributes:
         file: rows in R³-Bench's form (JSON, JSON Lines, Parquet), as ``salon bench scenes generate`` draws them; relative to
             the configuration.
         pictures: the folder that the rows' pictures are in; None: the file's own.
         limit: so many rows, the first ones; None: all.
-        held_out: rows that are never learned from, in the same form, for evaluation (``[evaluation]``); None: no evaluation.
+        held_out: rows for evaluation (``[evaluation]``), in the same form and outside training; None: no evaluation.
     """
 
     file: Annotated[Text, NEAR]
@@ -46,11 +46,11 @@ class RowsSection(Section):
 
 
 class EditorSection(Section):
-    """Who carries out instructions, frozen.
+    """The frozen editor that executes instructions.
 
     Attributes:
         name: ``draw``, ``KIND:MODEL@URL`` or a TOML file, as ``salon refine --editor`` takes it.
-        timeout_s: for one edit, in seconds; what takes longer is a failure, and its group abstains.
+        timeout_s: for one edit, in seconds; a longer edit fails, and its group abstains.
         concurrency: edits side by side.
     """
 
@@ -84,7 +84,7 @@ class RefinementSettings(Section):
         weight_decay, beta1, beta2: AdamW's.
         stage_one: α₁, of the verdict and the form; 0 leaves the reward out.
         stage_two: α₂, of the edited picture; 0 leaves the reward out, and no editor is needed.
-        judged_by: who looks at the edited picture: the policy itself (``policy``, Equation 5), or ``questions`` that another
+        judged_by: the judge of the edited picture: the policy itself (``policy``, Equation 5), or ``questions`` that another
             judge answers (Table 4).
         judge: that other judge, as ``salon refine --judge`` takes it.
         refusal: what an instruction earns that the editor refuses: its group abstains (``abstain``); 0 (``nothing``), for
@@ -172,11 +172,10 @@ class RefinerConfiguration(StageConfiguration):
     """One run; the model is the policy: any vision-language model, whole or with adapters.
 
     Attributes:
-        rows: what it learns from.
-        editor: who carries out what it says; needed unless ``refine.stage_two`` is 0.
-        refine: how it learns.
-        sft: how the policy learns a teacher's replies first (:func:`~salon_train.refiner.stage.train_warm_up`); None: it does
-            not.
+        rows: the training rows.
+        editor: executes the policy's instructions; needed unless ``refine.stage_two`` is 0.
+        refine: the training's settings.
+        sft: the SFT warm-up on a teacher's replies (:func:`~salon_train.refiner.stage.train_warm_up`); None: no warm-up.
     """
 
     preset: ClassVar[str] = "r3-refiner-7b"

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from salon_bench.judges.local_generation import LocalModel, opened
 from salon_bench.suites.r3_bench.questions import check, reflect
+from salon_rewards.judge_batching import parse_reply
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Judge, Media
@@ -151,7 +152,7 @@ class QuestionVerifier:
         problem = reply.problem()
         if problem is not None:
             return problem
-        heard = asked.parse(reply.text)
+        heard = await parse_reply(asked.parse, reply.text)
         if not isinstance(heard, Parsed):
             return Unscored(Reason.MALFORMED, heard.detail)
         return sum(one is other for one, other in zip(heard.answer, answers, strict=True)) / len(answers)

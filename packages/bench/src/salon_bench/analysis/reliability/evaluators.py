@@ -13,7 +13,7 @@ from salon_taxonomy.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How alike two judges rank; a coefficient is None where it does not exist (a judge that tells nobody apart)."""
+    """Agreement of two judges' rankings; a coefficient is None where a judge gives all subjects one score."""
 
     first: str
     second: str

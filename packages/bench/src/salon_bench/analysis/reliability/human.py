@@ -54,7 +54,7 @@ def validate(metric: Mapping[str, float], ratings: "pl.DataFrame", dimension: st
         dimension: which of them.
 
     Raises:
-        InputError: nobody rated that dimension, or fewer than two subjects have both a metric and ratings.
+        InputError: there is no rating of that dimension, or fewer than two subjects have both a metric and ratings.
 
     Example:
         >>> import polars as pl
@@ -69,7 +69,7 @@ def validate(metric: Mapping[str, float], ratings: "pl.DataFrame", dimension: st
     mine = ratings.filter((pl.col("dimension") == dimension) & pl.col("value").is_not_null())
     if mine.is_empty():
         allowed = sorted(ratings["dimension"].unique())
-        raise InputError("nobody rated this dimension", column="dimension", value=dimension, allowed=allowed)
+        raise InputError("there is no rating of this dimension", column="dimension", value=dimension, allowed=allowed)
     both = mine.filter(pl.col("model").is_in(list(metric)))
     means = dict(both.group_by("model").agg(pl.col("value").mean()).sort("model").iter_rows())
     if len(means) < 2:

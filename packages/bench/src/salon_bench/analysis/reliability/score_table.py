@@ -56,7 +56,7 @@ def score_tables(scores: "pl.DataFrame", dimension: str, *, missing: Missing = "
     Args:
         scores: rows with the columns of ``records.Score``.
         dimension: which of them.
-        missing: what becomes of items on which a subject has no verdict.
+        missing: leave out items on which a subject has no verdict, or count them 0.
 
     Raises:
         InputError: no row has that dimension; two versions of a judge are mixed; fewer than two subjects or items are left.

@@ -1,4 +1,4 @@
-"""Artifact-Bench: can a multimodal model see that a video was generated, and what is wrong with it? Three tasks, three levels.
+"""Artifact-Bench: three tasks about artifacts of generated videos, at three levels.
 
 * :data:`suite` (``artifact-bench``) reads replies by the paper's rules, :data:`released` (``artifact-bench-released``) by the
   authors' script; :data:`both_orders` (``artifact-bench-both-orders``) asks about pairs in both orders.

@@ -7,12 +7,13 @@ from typing import TypeAlias
 import numpy as np
 
 from salon_bench.suites.artifact_bench.rows import Level, Task
-from salon_ranking.shares import wilson_interval
+from salon_bench.suites.contract.metrics import share_with_wilson
+from salon_ranking.uncertainty.proportions import wilson_interval
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What came of the questions of one task and level.
+    """Counts of the questions of one task and level.
 
     Attributes:
         right: answered rightly.
@@ -42,11 +43,11 @@ class Tally:
 
 
 Tallies: TypeAlias = Mapping[tuple[Task, Level], Tally]
-"""What came of every task and level that has questions."""
+"""Counts of every task and level that has questions."""
 
 
 def average(tallies: Tallies, task: Task) -> float | None:
-    """``Avg`` of a task: the mean of its levels' accuracies in percent; None when a level that has questions has none counted.
+    """Return ``Avg`` of a task, the mean of its levels' accuracies in percent; None if a level has none.
 
     Example:
         >>> tallies = {(Task.AID, Level.L1): Tally(1, 2), (Task.AID, Level.L2): Tally(0, 4)}
@@ -64,7 +65,7 @@ def total(tallies: Tallies) -> float | None:
 
 
 def falls_with_difficulty(tallies: Tallies, task: Task) -> bool | None:
-    """Whether the accuracy of a task never rises from one level to the next harder one; None unless all three have a value.
+    """Whether the accuracy falls from level to level; None unless all three have a value.
 
     Example:
         >>> levels = zip(Level, (Tally(9, 10), Tally(5, 10), Tally(6, 10)), strict=True)
@@ -78,15 +79,16 @@ def falls_with_difficulty(tallies: Tallies, task: Task) -> bool | None:
 
 def interval(tally: Tally) -> tuple[float | None, float | None]:
     """Wilson's 95 % interval of the accuracy, in percent."""
-    if not tally.counted:
-        return None, None
-    low, high = wilson_interval([tally.right], [tally.counted])
-    return round(100 * float(low[0]), 9), round(100 * float(high[0]), 9)
+    low, high = share_with_wilson(tally.right, tally.counted)[1]
+    return None if low is None else round(100 * low, 9), None if high is None else round(100 * high, 9)
 
 
 def average_interval(tallies: Tallies, task: Task) -> tuple[float | None, float | None]:
-    """95 % interval of ``Avg``, in percent: the levels' Wilson intervals, their distances to the value combined as
-    independent ones (the method of variance estimates recovery, Zou and Donner 2008, doi:10.1002/sim.3095)."""
+    """Return the 95 % interval of ``Avg``, in percent.
+
+    The distances of the levels' Wilson intervals to the value are combined as independent ones (the method of
+    variance estimates recovery, Zou and Donner 2008, doi:10.1002/sim.3095).
+    """
     value = average(tallies, task)
     levels = [tally for (each, _), tally in tallies.items() if each is task]
     if value is None:

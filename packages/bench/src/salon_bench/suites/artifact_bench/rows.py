@@ -28,6 +28,18 @@ LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What options are called, in order."""
 TAXONOMY: Final = "artifact-bench"
 """The label tree that options are leaves of."""
+CORRECT = "correct"
+"""Dimension: 1 for a right answer, 0 for a wrong one."""
+SAID_YES = "said_yes"
+"""Dimension of RVAC: 1 when the judge took the video for a generated one."""
+CHOSE_FIRST = "chose_first"
+"""Dimension of PVRC: 1 when the judge chose the video that it was shown first."""
+SWAPPED = "_swapped"
+"""Ending of a dimension of PVRC: the same with the videos in the other order."""
+PRESENT, ABSENT = "present: ", "absent: "
+"""Beginnings of dimensions of AID: 1 when the judge chose the option; by whether the label is there, with the label's id."""
+FRAMES, FRAMES_LEFT_OUT = "frames", "frames_left_out"
+"""Dimensions: how many frames of its videos the judge was shown, and how many of those at the wanted rate were thinned out."""
 _LONGEST_ID: Final = 180
 _FEWEST_OPTIONS: Final = 2
 _VIDEO: Final = re.compile(r"<?\s*(?:video\s*)?([ab])\s*>?", re.IGNORECASE)
@@ -172,7 +184,7 @@ def _sample_id(row: TableRow) -> str:
 
 
 def _list(row: TableRow, column: str) -> list[str]:
-    """A list of texts; one text stands for a list of one, and in a CSV file a JSON text for its list."""
+    """Return a list of texts; one text is a list of one, and CSV has JSON."""
     import json
 
     value: Any = row.cells.get(column)
@@ -188,7 +200,7 @@ def _list(row: TableRow, column: str) -> list[str]:
 
 
 def _path(row: TableRow, text: str) -> str:
-    """A path that stays below the folder of videos, as far as its words say; links are looked at when it is opened."""
+    """Return a path below the folder of videos; links are checked when it is opened."""
     path = PurePosixPath(text.replace("\\", "/"))
     if "://" in text or "\0" in text or path.is_absolute() or ".." in path.parts or not path.name:
         raise row.problem("must lie below the folder of videos, unlike", "video_path", value=text[:80])
@@ -227,3 +239,13 @@ def _answer(row: TableRow, task: Task, options: int) -> str:
 @cache
 def _tree() -> Taxonomy:
     return Taxonomy.load(TAXONOMY)
+
+
+def family_of(leaf: str) -> str:
+    """Return the id of a leaf's family (the placement is ours, see the taxonomy's file).
+
+    Example:
+        >>> family_of("oversmoothing")
+        'image-quality-and-texture'
+    """
+    return Taxonomy.load(TAXONOMY).ancestors(leaf)[0].id

@@ -1,9 +1,9 @@
-"""Artifact-Bench: does a judge see that a video was generated, which of two looks more real, and what is wrong with it?
+"""Artifact-Bench: is a video generated, which of two looks more real, and which artifacts does it have?
 
     row ── rvac | pvrc | aid ──► one question (pvrc in both orders: two) ──► right or wrong, and what was chosen
 
 Paper 001. Here the judge is what is under test: the *subject* of a run only names the videos (``--subject artifact-bench``),
-results are told apart by ``judge``.
+results differ by ``judge``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from salon_bench.media import PicturePolicy, VideoPolicy
-from salon_bench.suites.artifact_bench.rows import LETTERS, TAXONOMY, BenchRow, Task, read_rows
+from salon_bench.suites.artifact_bench.rows import (
+    ABSENT,
+    CHOSE_FIRST,
+    CORRECT,
+    FRAMES,
+    FRAMES_LEFT_OUT,
+    LETTERS,
+    PRESENT,
+    SAID_YES,
+    SWAPPED,
+    TAXONOMY,
+    BenchRow,
+    Task,
+    read_rows,
+)
+from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, whole_case_id
 from salon_bench.suites.contract.templates import Templates
@@ -40,21 +55,8 @@ _TEMPLATES = Templates(Path(__file__).with_name("prompts"))
 _DECODING = Decoding(max_tokens=2048)
 _NO_VIDEO = Media.from_bytes(b"")
 
-CORRECT = "correct"
-"""Dimension: 1 for a right answer, 0 for a wrong one."""
-SAID_YES = "said_yes"
-"""Dimension of RVAC: 1 when the judge took the video for a generated one."""
-CHOSE_FIRST = "chose_first"
-"""Dimension of PVRC: 1 when the judge chose the video that it was shown first."""
-SWAPPED = "_swapped"
-"""Ending of a dimension of PVRC: the same with the videos in the other order."""
-PRESENT, ABSENT = "present: ", "absent: "
-"""Beginnings of dimensions of AID: 1 when the judge chose the option; by whether the label is there, with the label's id."""
-FRAMES, FRAMES_LEFT_OUT = "frames", "frames_left_out"
-"""Dimensions: how many frames of its videos the judge was shown, and how many of those at the wanted rate were thinned out."""
 
-
-class ArtifactBench:
+class ArtifactBench(SuiteBase):
     """The suite. Installed as ``artifact-bench``, ``artifact-bench-released`` and ``artifact-bench-both-orders``.
 
     Args:
@@ -63,11 +65,14 @@ class ArtifactBench:
             stays that of the row's own order.
 
     Raises:
-        InputError: for a fidelity that is none.
+        InputError: the fidelity is unknown.
     """
 
-    picture_names = ("Video A", "Video B")
+    picture_names: Sequence[str] = ("Video A", "Video B")
     reward = RewardSpec(lambda row: row.value if row.dimension == CORRECT else None, answers=True)
+
+    pictures = PicturePolicy(video=VideoPolicy(frames_per_second=5.0))
+    """Videos at 5 frames per second (paper 001, section 4)."""
 
     def __init__(self, fidelity: Fidelity = "paper", *, both_orders: bool = False) -> None:
         if fidelity not in ("paper", "released"):
@@ -87,11 +92,6 @@ class ArtifactBench:
         shown: list[Digestible] = [video.frames_per_second, video.most_pixels, video.quality]
         whole: dict[str, Digestible] = {"templates": _TEMPLATES.version, "fidelity": self.fidelity, "video": shown}
         return digest("artifact-bench", {**whole, "both_orders": self.both_orders, "rules": _RULES_VERSION})
-
-    @property
-    def pictures(self) -> PicturePolicy:
-        """Videos at 5 frames per second (paper 001, section 4)."""
-        return PicturePolicy(video=VideoPolicy(frames_per_second=5.0))
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
         """Read the questions of a file, or of a folder with the released ``task*_meta.jsonl``; none ships with Salon.
@@ -209,7 +209,7 @@ class ArtifactBench:
 
 
 def _video(case: Case, place: int) -> Media:
-    """One of the case's videos; an empty stand-in when they are missing, because then nobody will be asked."""
+    """Return one of the case's videos; an empty one when they are missing and no judge is asked."""
     return case.media[place] if place < len(case.media) else _NO_VIDEO
 
 
@@ -226,13 +226,3 @@ def _frames(case: Case) -> list[Record]:
     shown = sum(len(film.frames) for film in known)
     left_out = sum(film.at_rate for film in known) - shown
     return [_row(case, FRAMES, Scored(float(shown))), _row(case, FRAMES_LEFT_OUT, Scored(float(left_out)))]
-
-
-def family_of(leaf: str) -> str:
-    """The id of the family that a leaf stands in (the placement is ours, see the taxonomy's file).
-
-    Example:
-        >>> family_of("oversmoothing")
-        'image-quality-and-texture'
-    """
-    return Taxonomy.load(TAXONOMY).ancestors(leaf)[0].id

@@ -14,10 +14,10 @@ from salon_bench.suites.artifact_bench.accuracy import (
 )
 from salon_bench.suites.artifact_bench.diagnosis import confusion, diagnoses, lines
 from salon_bench.suites.artifact_bench.human_baseline import HUMAN_BASELINE, HUMAN_TOTAL
-from salon_bench.suites.artifact_bench.rows import Level, Task
-from salon_bench.suites.artifact_bench.suite import CHOSE_FIRST, CORRECT, FRAMES_LEFT_OUT, SAID_YES, SWAPPED
+from salon_bench.suites.artifact_bench.rows import CHOSE_FIRST, CORRECT, FRAMES_LEFT_OUT, SAID_YES, SWAPPED, Level, Task
 from salon_bench.suites.contract.suite import Summary
-from salon_ranking.shares import sign_test
+from salon_bench.suites.contract.tables import line, summary_of
+from salon_ranking.uncertainty.proportions import sign_test
 from salon_taxonomy.verdict import Reason
 
 if TYPE_CHECKING:
@@ -42,22 +42,19 @@ def summarize(scores: "pl.DataFrame") -> Summary:
         replies with an answer (for precision the times that a label was chosen, for recall the times that it was there),
         ``unscored`` the others: those without an answer count as wrong.
     """
-    import polars as pl
 
     tallies = tallies_of(scores)
     rows = [*_accuracies(tallies), *_choices(scores)]
     found = diagnoses(scores, INVALID)
     unanswered = sum(each.chosen is None for each in found)
     for metric, group, value, size in lines(found):
-        rows.append(_line(metric, group, value, scored=size, unscored=unanswered))
+        rows.append(line(metric, group, value, scored=size, unscored=unanswered))
     rows += _humans(tallies)
-    schema = {"metric": pl.String, "group": pl.String, **dict.fromkeys(("value", "ci_low", "ci_high"), pl.Float64)}
-    schema |= dict.fromkeys(("scored", "unscored"), pl.Int64)
-    return Summary(pl.DataFrame(rows, schema=schema), tuple(_notes(scores, tallies, confusion(found))))
+    return summary_of(rows, _notes(scores, tallies, confusion(found)))
 
 
 def tallies_of(scores: "pl.DataFrame") -> Tallies:
-    """What came of every task and level that has questions, easiest level first."""
+    """Return the counts of every task and level that has questions, easiest level first."""
     import polars as pl
 
     answers = scores.filter(pl.col("dimension") == CORRECT)
@@ -106,10 +103,10 @@ def _choices(scores: "pl.DataFrame") -> Iterator[dict[str, Any]]:
 def _humans(tallies: Tallies) -> Iterator[dict[str, Any]]:
     for (task, level), (percent, questions) in HUMAN_BASELINE.items():
         if (task, level) in tallies:
-            yield _line("human accuracy", f"{task} {level}", percent, scored=questions, unscored=0)
+            yield line("human accuracy", f"{task} {level}", percent, scored=questions, unscored=0)
     if len(tallies) == len(HUMAN_BASELINE):
         questions = sum(count for _, count in HUMAN_BASELINE.values())
-        yield _line("human accuracy", "total", HUMAN_TOTAL, scored=questions, unscored=0)
+        yield line("human accuracy", "total", HUMAN_TOTAL, scored=questions, unscored=0)
 
 
 def _share(metric: str, group: str, values: "pl.Series") -> dict[str, Any]:
@@ -120,12 +117,7 @@ def _share(metric: str, group: str, values: "pl.Series") -> dict[str, Any]:
 def _of_tally(metric: str, group: str, tally: Tally) -> dict[str, Any]:
     low, high = interval(tally)
     unscored = tally.invalid + tally.left_out
-    return _line(metric, group, tally.percent, scored=tally.answered, unscored=unscored) | {"ci_low": low, "ci_high": high}
-
-
-def _line(metric: str, group: str, value: float | None, *, scored: int, unscored: int) -> dict[str, Any]:
-    counts = {"scored": scored, "unscored": unscored}
-    return {"metric": metric, "group": group, "value": value, "ci_low": None, "ci_high": None, **counts}
+    return line(metric, group, tally.percent, (low, high), scored=tally.answered, unscored=unscored)
 
 
 def _notes(scores: "pl.DataFrame", tallies: Tallies, confused: "pl.DataFrame") -> Iterator[str]:
@@ -156,7 +148,7 @@ def _notes(scores: "pl.DataFrame", tallies: Tallies, confused: "pl.DataFrame") -
 
 
 def _position(scores: "pl.DataFrame") -> Iterator[str]:
-    """Whether the place decides: the share of the first video, and how likely that is for a judge without a leaning."""
+    """Yield the share of first videos where the order decided, with its sign test."""
     import polars as pl
 
     dimensions = scores.filter(pl.col("dimension").is_in([CHOSE_FIRST, CHOSE_FIRST + SWAPPED]))

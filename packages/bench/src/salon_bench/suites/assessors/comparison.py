@@ -14,7 +14,7 @@ from salon_bench.suites.assessors.evaluation import (
     matrices_of,
     outcomes_by_pattern,
 )
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome
 from salon_taxonomy.errors import InputError
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from salon_bench.suites.assessors.label_counts import Averages, LabelCounts, macro, micro
 from salon_bench.suites.assessors.label_space import COLUMN, LABELS, MAIN_LABELS, Level, label_matrix
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Unparsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason
@@ -186,7 +186,7 @@ def label_counts(true: Bools, predicted: Bools, times: NDArray[np.int64]) -> lis
 
 
 def lines_of(counts: Sequence[LabelCounts]) -> list[tuple[Level, str, LabelCounts | Averages]]:
-    """Every row of the table: artifact or not, the main L2 labels, their averages, the other labels, the averages of L3."""
+    """Return every row of the table: artifact, L2 labels, L3 labels, and their averages."""
     main = [counts[COLUMN[name]] for name in MAIN_LABELS]
     others = [label for label in LABELS if label.level is Level.L2 and label.name not in MAIN_LABELS]
     cases = [label for label in LABELS if label.level is Level.L3]

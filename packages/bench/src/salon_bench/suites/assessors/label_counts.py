@@ -50,7 +50,7 @@ class LabelCounts:
 
     @property
     def f1(self) -> Floats:
-        """2 TP / (2 TP + FP + FN); NaN where no image has the label and none was given it."""
+        """F1, 2 TP / (2 TP + FP + FN); NaN where the label is neither true nor predicted."""
         return _ratio(2 * np.asarray(self.true_positives), np.asarray(self.flagged) + self.support)
 
 
@@ -92,7 +92,7 @@ def micro(labels: Sequence[LabelCounts]) -> Averages:
 
 
 def counts_behind(precision: float, recall: float, support: int) -> LabelCounts:
-    """The counts that a printed precision and recall stand for, given how many images have the label.
+    """Return the counts behind a printed precision and recall, given the label's support.
 
     With four printed digits and a few thousand images the number of true positives is exact; that of false positives is
     exact where precision is not small (for 0.1028 and 80 true positives it is sure to within one).

@@ -33,7 +33,7 @@ class LabelFile:
         source: the file.
         outcomes: by the image's id, in the file's order; an answer that cannot be read is ``Unparsed``.
         left_out: the rows that cannot be used, with their reasons.
-        unreadable: the images of such rows, where they can be told: no answer about them is a stranger's.
+        unreadable: the known images of such rows; answers about them are not unknown.
     """
 
     source: Path
@@ -100,7 +100,7 @@ def labels_in(cell: Any) -> Outcome[MagicMirrorAnswer]:
         <Reason.EMPTY: 'empty'>
     """
     if cell is None:
-        return Unparsed(Reason.EMPTY, "nothing stands in the cell")
+        return Unparsed(Reason.EMPTY, "the cell is empty")
     if isinstance(cell, dict):
         try:
             cell = json.dumps(cell)

@@ -118,7 +118,7 @@ def _read(row: TableRow, split: str | None) -> MagicDataRow | UnreadableRow:
 
 
 def _reasoning(row: TableRow, thought: str | None) -> str | None:
-    """What the reply itself thinks, else what stands in the column."""
+    """Return the reasoning of the reply, else that of the column."""
     if thought:
         return thought
     text = row.optional_text(_REASONING)

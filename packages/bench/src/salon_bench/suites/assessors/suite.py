@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from salon_bench.media import PicturePolicy
 from salon_bench.suites.assessors.evaluation import Evaluation, evaluate
 from salon_bench.suites.assessors.label_space import LABELS, label_names
 from salon_bench.suites.assessors.magicdata import UnreadableRow, magicdata_rows
-from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.contract.table_rows import BadRow, usable_rows
 from salon_bench.suites.magicbench import MagicBench
 from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, Outcome, Parsed, Unparsed, parse_magicmirror
@@ -27,13 +27,12 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.contract.generations import Generations
 
 _PRESENT, _ABSENT = "present", "absent"
 _NO_PROMPT = "(the prompt is not known)"
 
 
-class AssessorEvaluation:
+class AssessorEvaluation(SuiteBase):
     """The suite ``magicdata``; asks MagicBench's question about artifacts, with its templates.
 
     Args:
@@ -45,16 +44,12 @@ class AssessorEvaluation:
 
     def __init__(self, magicbench: MagicBench | None = None) -> None:
         self._magicbench = magicbench or MagicBench()
+        self.pictures = self._magicbench.pictures
 
     @property
     def version(self) -> str:
         """A digest that follows MagicBench's."""
         return digest("magicdata", {"magicbench": self._magicbench.version, "rules": 1})
-
-    @property
-    def pictures(self) -> PicturePolicy:
-        """As MagicBench shows them."""
-        return self._magicbench.pictures
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
         """The annotated images: the image's path is the prompt's id, the labels of people are the facts.
@@ -71,10 +66,6 @@ class AssessorEvaluation:
 
     reward = RewardSpec(lambda row: row.value if row.value is None or row.task == _PRESENT else 1 - row.value, answers=True)
 
-    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """One case per image and model."""
-        return one_picture_cases(self.name, prompts, generations)
-
     def examine(self, case: Case) -> Examination:
         """Ask once for the labels."""
         question = self._magicbench.questions.assessment(case.image, prompt=str(case.facts["prompt"]))
@@ -82,7 +73,7 @@ class AssessorEvaluation:
         return _rows(case, set(cast("tuple[str, ...]", case.facts["truth"])), given)
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """F1 of artifact or not, of the four main L2 labels, and their macro and micro averages, from 0 to 100.
+        """Return F1 of artifact or not, of the four main L2 labels, and their averages, 0 to 100.
 
         ``group`` is null for F1; rows of precision and recall follow with ``group`` set to their name.
         """

@@ -1,4 +1,4 @@
-"""Try a suite on one case without a judge: what it asks, and what it makes of the replies that it is given.
+"""Try a suite on one case without a judge, with given replies.
 
 For tests of suites and for looking at prompts; the runner (``salon_bench.runs``) asks real judges and stores what comes.
 """
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
+from salon_bench.suites.contract.drive import drive
 from salon_bench.suites.contract.suite import Case, Inquiry, RunContext, Suite
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.protocols import Question
@@ -21,7 +22,7 @@ Shape: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What came of one examination.
+    """The result of one examination.
 
     Attributes:
         inquiries: what the suite asked, in order.
@@ -35,33 +36,32 @@ class DryRun:
 
 
 def dry_run(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> DryRun:
-    """Examine a case with the given replies, one for each inquiry; when they run out, nobody answers any more.
+    """Examine a case with the given replies, one for each inquiry; missing replies are ``abstained``.
 
     Args:
         suite: the suite.
         case: the case; its pictures are not looked at. One with a ``problem`` is answered with that, as the runner does. Rows
             of a case that belongs to no run are written under the judge and run ``rehearsal``.
-        replies: raw texts as a judge would write them, or the reason why there is none. They are parsed by the suite once:
+        replies: raw texts as a judge would write them, or an ``Unscored``. They are parsed by the suite once:
             a reply that it cannot read is not asked for again, as the runner would.
     """
     waiting = iter(replies)
     if case.context == RunContext("", "", ""):
         case = replace(case, context=RunContext("rehearsal", "rehearsal", suite.version))
-    examination = suite.examine(case)
     inquiries: list[Inquiry[Any]] = []
     verdicts: list[Verdict[Any]] = []
-    try:
-        inquiry = next(examination)
-        while True:
-            inquiries.append(inquiry)
-            verdicts.append(case.problem or _verdict(inquiry, next(waiting, None)))
-            inquiry = examination.send(verdicts[-1])
-    except StopIteration as end:
-        return DryRun(tuple(inquiries), tuple(verdicts), tuple(end.value))
+
+    def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
+        inquiries.append(inquiry)
+        verdicts.append(case.problem or _verdict(inquiry, next(waiting, None)))
+        return verdicts[-1]
+
+    records = drive(suite.examine(case), answer)
+    return DryRun(tuple(inquiries), tuple(verdicts), records)
 
 
 def shape(question: Question) -> Shape:
-    """A question without what somebody else wrote into it: texts between data markers are cut out, pictures are only counted.
+    """Return a question without foreign texts: texts between data markers are cut out, pictures are counted.
 
     Two questions about different prompts have the same shape, whatever the prompts say; a test of a suite holds it to that.
 

@@ -4,7 +4,7 @@
     pictures/0001/0.png, pictures/0001/1.png    a folder for each prompt: <prompt_id>/<sample>.<extension>
     generations.csv|jsonl|parquet               a table: prompt_id, path, and if wanted model, sample
 
-No picture is opened here: a file that is none is found when its case is prepared (``salon_bench.media``).
+No picture is opened here: a damaged file is found when its case is prepared (``salon_bench.media``).
 """
 
 import os
@@ -78,11 +78,11 @@ class Generations:
                         f"two files for sample {one.sample} of one prompt by {one.model!r}, this and",
                         source=other.path,
                         value=str(one.path),
-                        hint="Several pictures for a prompt are told apart by their number: 0001.0.png, 0001.1.png.",
+                        hint="Several pictures for a prompt need a number: 0001.0.png, 0001.1.png.",
                     )
 
     def of(self, prompt_id: str, model: str) -> tuple[Generated, ...]:
-        """The files for one prompt, by sample; empty when there is none."""
+        """Return the files for one prompt, by sample."""
         return tuple(self._files.get((prompt_id, model), ()))
 
     def __len__(self) -> int:
@@ -116,8 +116,8 @@ def read_generations(
         absolute_paths: a table may name files anywhere; each must then lie in the folder that its path names.
 
     Raises:
-        InputError: nothing is there, or nothing of it belongs to a prompt; a table is none, lacks a column, names a path that
-            leads out of its folder, or has a wrong cell (with its row and column); two files for one sample of a prompt.
+        InputError: the source is missing, or no file belongs to a prompt; a table is unreadable, lacks a column, names a path
+            that leads out of its folder, or has a wrong cell (with its row and column); two files for one sample of a prompt.
 
     Example:
         >>> import tempfile

@@ -1,19 +1,22 @@
-"""Which suites are installed: entry points of the group ``salon.suites``, of this package and of anybody's.
+"""The installed suites: entry points of the group ``salon.suites``, of this package and of others.
 
-Listing them imports nothing but the one that is asked for, and a package that is broken costs its own suite only.
+A listing imports every suite; a package that is broken affects its own suite only.
 """
 
 import inspect
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
+from typing import Final
 
 from salon_bench.suites.contract.suite import Suite
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.plugins import installed, package_of, plugin
 
-GROUP = "salon.suites"
+GROUP: Final = "salon.suites"
 """The group of entry points: ``name = "package.module:suite"``."""
 
-_MEMBERS = ("name", "version", "pictures", "prompts", "cases", "examine", "aggregate")
+_METHODS: Final = ("prompts", "generations", "cases", "examine", "aggregate")
+_MEMBERS: Final = ("name", "version", "pictures", "steps", "picture_names", "reward", *_METHODS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,69 +39,43 @@ class SuiteListing:
 
 
 def suite_names() -> list[str]:
-    """The names of all installed suites, in alphabetical order."""
-    return sorted({entry.name for entry in entry_points(group=GROUP)})
+    """Return the names of all installed suites, in alphabetical order."""
+    return installed(GROUP)
 
 
 def suite_named(name: str) -> Suite:
     """Import and return one suite.
 
     Raises:
-        InputError: for a name that no installed package brings or that two bring, an entry point that cannot be imported,
-            is no suite, or calls itself by another name.
+        InputError: no installed package brings the name or two do, the entry point cannot be imported, is no suite, or has
+            another name.
 
     Example:
         >>> try:
         ...     suite_named("no-such-suite")
         ... except InputError as error:
         ...     print(error.problem, error.value)
-        there is no suite no-such-suite
+        no installed package brings no-such-suite
     """
-    found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
-    if not found:
-        hint = "Suites of other packages appear once those are installed: pip install PACKAGE."
-        raise InputError("there is no suite", value=name, allowed=suite_names(), hint=hint)
-    if len({entry.value for entry in found}) > 1:
-        packages = [_package(entry) for entry in found]
-        raise InputError("several packages bring a suite of this name:", value=name, allowed=packages, hint="Uninstall one.")
-    return _loaded(found[0])
+    suite = plugin(GROUP, name, Suite, members=_MEMBERS)  # type: ignore[type-abstract]
+    if suite.name != name:
+        raise InputError("the suite calls itself", source=_packages(name), value=suite.name, allowed=[name])
+    return suite
 
 
 def suites() -> list[SuiteListing]:
-    """All installed suites by name, the broken ones with the reason; imports every one of them."""
+    """Return all installed suites by name, the broken ones with the reason; imports every one of them."""
     return [_listing(name) for name in suite_names()]
 
 
 def _listing(name: str) -> SuiteListing:
-    package = ", ".join(sorted({_package(entry) for entry in entry_points(group=GROUP) if entry.name == name}))
     try:
         suite = suite_named(name)
     except InputError as error:
-        return SuiteListing(name, package, None, "", str(error).replace("\n", " "))
+        return SuiteListing(name, _packages(name), None, "", str(error).replace("\n", " "))
     about = inspect.getdoc(inspect.getmodule(type(suite))) or ""
-    return SuiteListing(name, package, suite.version, about.partition("\n")[0])
+    return SuiteListing(name, _packages(name), suite.version, about.partition("\n")[0])
 
 
-def _loaded(entry: EntryPoint) -> Suite:
-    source = f"{_package(entry)}, {entry.value}"
-    try:
-        suite = entry.load()
-    except Exception as error:  # somebody else's code: importing it may raise anything
-        problem = f"the suite cannot be imported ({type(error).__name__}: {error})"
-        raise InputError(problem, source=source, value=entry.name, hint=_mend(entry, error)) from error
-    if not isinstance(suite, Suite):
-        lacks = [member for member in _MEMBERS if not hasattr(suite, member)]
-        raise InputError("the entry point is no suite; it lacks", source=source, value=lacks or type(suite).__name__)
-    if suite.name != entry.name:
-        raise InputError("the suite calls itself", source=source, value=suite.name, allowed=[entry.name])
-    return suite
-
-
-def _mend(entry: EntryPoint, error: Exception) -> str:
-    if isinstance(error, ModuleNotFoundError) and error.name and not entry.module.startswith(error.name):
-        return f"It needs the module {error.name!r}, which is not installed; see what {_package(entry)} offers as extras."
-    return "Update or uninstall the package that brings it; other suites are not concerned."
-
-
-def _package(entry: EntryPoint) -> str:
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unnamed package"
+def _packages(name: str) -> str:
+    return ", ".join(sorted({package_of(entry) for entry in entry_points(group=GROUP) if entry.name == name}))

@@ -18,12 +18,13 @@ from typing import Any, ClassVar, Final
 
 from salon_bench.judges.routing import judge_for
 from salon_bench.media import PicturePolicy, Prepared, prepare_bytes
+from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.group_mask import Abstention, Paid, abstention_of
-from salon_rewards.judge_batching import check_judge, check_limits, in_time
+from salon_rewards.judge_batching import check_judge, check_limits, in_time, parse_reply
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.digest import digest
@@ -35,14 +36,14 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 @dataclass(frozen=True)
 class SuiteReward(AskingReward):
-    """What a suite scores one picture, or one completion, brought to 0 … 1: the mean of its rows of scores.
+    """Reward a picture or completion by the mean of a suite's scores, from 0 to 1.
 
     Columns: ``prompt_id`` (the suite's prompt that the picture was made for, or its question) and for pictures ``images``; then
     the completions themselves are not looked at. Range: 0 to 1.
 
     Attributes:
         suite: whose questions are asked.
-        judge: whoever answers them; None for suites whose questions the policy answers.
+        judge: answers them; None for suites whose questions the policy answers.
         source: the suite's file of prompts, where it needs one.
         dimensions: rows that count; empty: all that the suite says are worth something.
         scale: lowest and highest score, which become 0 and 1; None: as the suite says.
@@ -83,7 +84,7 @@ class SuiteReward(AskingReward):
     __name__: ClassVar[str] = "suite"
 
     def __post_init__(self) -> None:
-        reward: RewardSpec = getattr(self.suite, "reward", RewardSpec())
+        reward: RewardSpec = self.suite.reward
         if reward.why_not is not None:
             raise InputError(f"the suite pays for no completion, as {reward.why_not}", value=f"suite:{self.suite.name}")
         if self.judge is None and not reward.answers:
@@ -118,7 +119,7 @@ class SuiteReward(AskingReward):
 
         async def examined(case: Case, text: str) -> Paid:
             if reward.answers:
-                return self._answered(case, text)
+                return await self._answered(case, text)
             taken = case if reward.take is None else reward.take(case, text)
             if taken is None:
                 return 0.0
@@ -127,20 +128,19 @@ class SuiteReward(AskingReward):
 
         return list(await asyncio.gather(*(examined(case, text) for case, text in zip(cases, batch.texts, strict=True))))
 
-    def _answered(self, case: Case, text: str) -> Paid:
+    async def _answered(self, case: Case, text: str) -> Paid:
         """What a completion is worth that answers the suite's questions itself."""
-        examination = self.suite.examine(case)
-        try:
-            inquiry = next(examination)
-            while True:
-                outcome = inquiry.parse(text)
-                if isinstance(outcome, Unparsed):
-                    return 0.0
-                inquiry = examination.send(Scored(outcome.answer))
-        except StopIteration as end:
-            return self._value(tuple(end.value or ()))
-        finally:
-            examination.close()
+        unread: list[Unparsed] = []
+
+        async def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
+            outcome = await parse_reply(inquiry.parse, text)
+            if isinstance(outcome, Unparsed):
+                unread.append(outcome)
+                return outcome.unscored(text)
+            return Scored(outcome.answer)
+
+        records = await drive_async(self.suite.examine(case), answer)
+        return 0.0 if unread else self._value(records)
 
     def _case(self, prompt_id: str, shown: Media | str, row: int) -> Case:
         """The case of one row: a picture, or a completion that there is no picture of."""
@@ -166,15 +166,10 @@ class SuiteReward(AskingReward):
         )
 
     async def _examine(self, case: Case) -> Sequence[Record]:
-        examination = self.suite.examine(case)
-        try:
-            inquiry = next(examination)
-            while True:
-                inquiry = examination.send(case.problem or await self._ask(inquiry))
-        except StopIteration as end:
-            return tuple(end.value or ())
-        finally:
-            examination.close()
+        async def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
+            return case.problem or await self._ask(inquiry)
+
+        return await drive_async(self.suite.examine(case), answer)
 
     async def _ask(self, inquiry: Inquiry[Any]) -> Verdict[Any]:
         assert self.judge is not None  # noqa: S101 — no reward of a suite that asks is made without
@@ -184,7 +179,7 @@ class SuiteReward(AskingReward):
         problem = reply.problem()
         if problem is not None:
             return problem
-        outcome = inquiry.parse(reply.text)
+        outcome = await parse_reply(inquiry.parse, reply.text)
         return outcome.unscored(reply.text) if isinstance(outcome, Unparsed) else Scored(outcome.answer)
 
     def _value(self, records: Sequence[Record]) -> Paid:

@@ -2,7 +2,7 @@
 
     prompts × generations ── cases ──► Case ── examine ──► Inquiry ⇄ Verdict … ──► records ── aggregate ──► Summary
 
-A suite asks nobody: :meth:`Suite.examine` is a generator that yields what it wants to know and is sent the verdict. So
+A suite does no I/O: :meth:`Suite.examine` is a generator that yields inquiries and receives verdicts. So
 the same lines of a suite run against a live judge, against the replies of an earlier run (``rescore``), and again after
 a crash (``resume``), and never see a time-out, a retry or a bad picture: those arrive as ``Unscored``.
 """
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.generations import Generated, Generations
 from salon_taxonomy.answers import Outcome
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.protocols import Media, Question
@@ -21,8 +23,6 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.media import PicturePolicy
-    from salon_bench.suites.contract.generations import Generated, Generations
 
 A = TypeVar("A")
 
@@ -96,7 +96,7 @@ class Case:
     suite: str
     subject_model: str
     prompt: Prompt
-    pictures: "tuple[Generated, ...]" = ()
+    pictures: tuple[Generated, ...] = ()
     facts: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
     media: tuple[Media, ...] = ()
     generation_ids: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class Case:
 
     @property
     def image(self) -> Media:
-        """The first picture; an empty stand-in when the case has none, because then nobody will be asked."""
+        """The first picture; an empty one for a case without pictures, which no judge is asked about."""
         return self.media[0] if self.media else _NO_PICTURE
 
     @property
@@ -170,8 +170,8 @@ class Summary:
     notes: tuple[str, ...] = ()
 
 
-def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-    """The plain way: a case for every prompt × model × sample, and one with a ``problem`` for a missing generation."""
+def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
+    """Yield a case per prompt, model and sample; a missing generation makes one with a ``problem``."""
     for model in generations.models:
         for item in prompts:
             found = generations.of(item.prompt.prompt_id, model)
@@ -187,51 +187,6 @@ def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: "
                 )
 
 
-@runtime_checkable
-class Suite(Protocol):
-    """One benchmark. ``salon_bench.suites.suites()`` finds those of all installed packages (entry points ``salon.suites``)."""
-
-    @property
-    def name(self) -> str:
-        """What the command line and tables call it: ``magicbench``."""
-
-    @property
-    def version(self) -> str:
-        """A digest of its prompt templates, parsers and rules; part of every judge version."""
-
-    @property
-    def pictures(self) -> "PicturePolicy":
-        """How pictures are resized and encoded before a judge sees them."""
-
-    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The prompts, from the user's copy when ``source`` names one.
-
-        Raises:
-            InputError: when the file is wrong, or when there must be one and there is none.
-        """
-
-    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """Every case of a run, in a fixed order; a missing generation makes a case with a ``problem``."""
-
-    def examine(self, case: Case) -> Examination:
-        """Judge one case (see :data:`Examination`)."""
-
-    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """One subject's numbers from the rows of one run (columns as in the store), whatever their order."""
-
-
-@runtime_checkable
-class NamesItsFiles(Protocol):
-    """A suite whose prompts come with files of their own; without this, files are found by the prompts' ids."""
-
-    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> "Generations":
-        """The files of the prompts; ``source`` is what the user gave: the folder in which they lie.
-
-        Raises:
-            InputError: when ``source`` is none, or a name leads out of it.
-        """
-
-
 def as_it_is(row: Score) -> float | None:
     """The row's own value: a score from 0 to 1 of which more is better."""
     return row.value
@@ -244,7 +199,7 @@ class RewardSpec:
 
     Attributes:
         of: of a row with a value, from 0 to 1, higher is better; None: the row does not count.
-        answers: the suite examines whoever answers, not a picture: the completion is the reply to its questions.
+        answers: the suite examines the policy, not a picture: the completion is the reply to its questions.
         take: for a suite that asks a judge about an answer: the case with the completion in it, or None for one that cannot be
             read, which earns 0.
         why_not: for a suite that no single completion can be paid by: the reason, as a clause.
@@ -254,6 +209,54 @@ class RewardSpec:
     answers: bool = False
     take: Callable[[Case, str], Case | None] | None = None
     why_not: str | None = None
+
+
+@runtime_checkable
+class Suite(Protocol):
+    """One benchmark; :class:`~salon_bench.suites.contract.base.SuiteBase` has defaults for most members.
+
+    Attributes:
+        pictures: how pictures are resized and encoded before a judge sees them.
+        steps: the steps of its questions, in order, for judges by step and for reports; empty: not declared.
+        picture_names: names of the pictures of a case about several (see :func:`whole_case_id`); empty for one.
+        reward: how its rows become a reward.
+    """
+
+    pictures: PicturePolicy
+    steps: Sequence[str]
+    picture_names: Sequence[str]
+    reward: RewardSpec
+
+    @property
+    def name(self) -> str:
+        """The name on the command line and in tables: ``magicbench``."""
+
+    @property
+    def version(self) -> str:
+        """A digest of its prompt templates, parsers and rules; part of every judge version."""
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """Return the prompts, from the user's copy when ``source`` names one.
+
+        Raises:
+            InputError: the file is wrong, or is needed and was not given.
+        """
+
+    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
+        """Return the files that a model made for the prompts; ``source`` is the user's folder or table.
+
+        Raises:
+            InputError: no file belongs to a prompt, or a name leads out of the folder.
+        """
+
+    def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
+        """Yield every case of a run, in a fixed order; a missing generation makes a case with a ``problem``."""
+
+    def examine(self, case: Case) -> Examination:
+        """Judge one case (see :data:`Examination`)."""
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """Return one subject's numbers from the rows of one run (columns as in the store), whatever their order."""
 
 
 _NO_PICTURE = Media.from_bytes(b"")

@@ -1,7 +1,7 @@
 """Rows of a user's table, whatever kind of file it is: JSON, JSON Lines, CSV or Parquet.
 
-Every fault of the file is an ``InputError`` that names file, row or line, column and value; nothing else is ever raised for
-what stands in it. What the columns mean is for whoever reads the rows.
+Every fault of the file is an ``InputError`` that names file, row or line, column and value; no content of it raises
+anything else. The readers of the rows give the columns their meaning.
 
 Two ways to read: :func:`table_rows` stops at the first bad row (tables that people write for Salon); :func:`usable_rows` and
 :func:`unique_rows` leave bad rows out and say which and why (files that others released, where one bad row among
@@ -137,7 +137,7 @@ class Rows(list[T]):
         return Rows(self.source, map(make, self), self.left_out)
 
     def remarks(self) -> tuple[str, ...]:
-        """Return how many rows are left out, and a line per kind of problem with the numbers of its rows; empty for none."""
+        """Return the number of rows left out, and a line per kind of problem with its rows."""
         if not self.left_out:
             return ()
         bad, whole = len(self.left_out), len(self) + len(self.left_out)
@@ -163,7 +163,7 @@ def _kind_of_problem(where: str, rows: list[BadRow]) -> str:
 
 
 def table_rows(path: Path) -> Iterator[TableRow]:
-    """Read a table row by row; the whole of it is in memory only where its kind asks for that (``.json``).
+    """Read a table row by row; only ``.json`` is in memory as a whole.
 
     Raises:
         InputError: the file is missing or unreadable, its ending is unknown, or a row of it is no row.
@@ -175,7 +175,7 @@ def table_rows(path: Path) -> Iterator[TableRow]:
 
 
 def read_each(path: Path, read: Callable[[TableRow], T]) -> Iterator[tuple[int, T] | BadRow]:
-    """Read a table row by row; yield the number of each row with what ``read`` makes of it, or why it cannot be used.
+    """Yield the number of each row with its result of ``read``, or why it cannot be used.
 
     Raises:
         InputError: the file itself cannot be read: it is missing, its ending is unknown, or it breaks off.
@@ -212,7 +212,7 @@ def usable_rows(source: Path, rows: Iterable[tuple[int, T] | BadRow], *, what: s
     """Collect what :func:`read_each` yields.
 
     Raises:
-        InputError: no row can be used: the first row's problem, or that there is none.
+        InputError: no row can be used, or the file has no row.
     """
     usable: list[T] = []
     left_out: list[BadRow] = []

@@ -47,7 +47,7 @@ class Templates:
         self.version = digest("templates", self._texts)
 
     def render(self, name: str, /, **texts: object) -> str:
-        """One template's text; a variable that the template names and nobody gave is an error (``UndefinedError``)."""
+        """Return one template's text; a missing variable is an error (``UndefinedError``)."""
         return self._templates[name].render(texts)
 
     @property
@@ -57,6 +57,6 @@ class Templates:
 
 
 def foreign(text: object) -> str:
-    """A text of somebody else between marker lines, with look-alikes of the markers and control characters disarmed."""
+    """Put a foreign text between marker lines, and disarm markers and control characters in it."""
     safe = _MARK.sub(r"‹\1\2\3", _CONTROL.sub("\ufffd", str(text)))
     return f"<data>\n{safe}\n</data>"

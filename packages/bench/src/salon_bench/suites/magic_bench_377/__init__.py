@@ -9,11 +9,11 @@
 Source, licence, known flaws and deviations: the README beside this file.
 """
 
-from salon_bench.suites.magic_bench_377.battles_suite import MagicBench377Battles, OrderRule, combined
+from salon_bench.suites.magic_bench_377.battles_suite import MagicBench377Battles, combined
 from salon_bench.suites.magic_bench_377.label_coverage import Coverage, coverage
 from salon_bench.suites.magic_bench_377.pairing import Draft, Pair, draft, save_draft
 from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
-from salon_bench.suites.magic_bench_377.questions import Dimension
+from salon_bench.suites.magic_bench_377.questions import Dimension, OrderRule
 from salon_bench.suites.magic_bench_377.suite import MagicBench377
 
 suite = MagicBench377()

@@ -3,19 +3,19 @@
     two pictures ─┬─ "first":  model a on one side ──► left, right, both good, both bad ─┐
                   └─ "second": the sides exchanged ──► left, right, both good, both bad ─┴─► a battle ──► salon rank
 
-Paper 004 (MEF), section 5.1 and appendix E. People see a pair once, on sides drawn by lot; a model judge may prefer a side, so
+Paper 004 (MEF), section 5.1 and appendix E. People see a pair once, on random sides; a model judge may prefer a side, so
 it sees each pair both ways. What two showings that contradict each other come to is a rule with a name.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.magic_bench_377.pairing import Pair, planned_pairs
 from salon_bench.suites.magic_bench_377.prompt_file import SUITE
+from salon_bench.suites.magic_bench_377.questions import SHOWINGS, WIN, OrderRule
 from salon_bench.suites.magic_bench_377.replies import Shown, parse_battle
 from salon_bench.suites.magic_bench_377.suite import PromptFileSuite, rater
 from salon_taxonomy.digest import digest
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
     from salon_bench.suites.contract.generations import Generations
 
-WIN: Final = "win"
-"""The dimension of rows of ``scores`` that say what a battle brought a model: 1, 0.5 or 0."""
-SHOWINGS: Final = ("first", "second")
-"""The steps; and the dimensions of rows that say what the left picture got in a showing: 1, 0.5 or 0."""
 
 _RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning
 _LONGEST_OPPONENT = 360
@@ -41,21 +37,10 @@ _TIES = (Winner.BOTH_GOOD, Winner.BOTH_BAD, Winner.TIE)
 _POINTS = {Winner.MODEL_A: 1.0, Winner.MODEL_B: 0.0, **dict.fromkeys(_TIES, 0.5)}
 
 
-class OrderRule(StrEnum):
-    """What a battle comes to when its two showings name different winners, or a winner and a tie."""
-
-    TIE = "tie"
-    """A tie: what depends on the side decides nothing. The default; the paper, whose raters are people, is silent."""
-    UNSCORED = "unscored"
-    """No verdict (``abstained``): the battle has no row, and is counted."""
-    EACH = "each"
-    """Each showing is a battle of its own, of weight ½: ``salon raters`` and ``salon rank --position-bias`` see the side."""
-
-
 def combined(first: Winner, second: Winner, rule: OrderRule) -> Verdict[Winner]:
     """The outcome of a battle from those of its two showings.
 
-    Two ties of different kinds are a tie by every rule: both say that nobody won.
+    Two ties of different kinds are a tie by every rule: both say that no picture won.
 
     Example:
         >>> [combined(Winner.MODEL_A, second, OrderRule.TIE).value.value for second in (Winner.MODEL_A, Winner.MODEL_B)]
@@ -156,7 +141,7 @@ class MagicBench377Battles(PromptFileSuite):
         self, case: Case, shown: Sequence[Verdict[Shown]], winners: Sequence[Verdict[Winner]], final: Verdict[Winner]
     ) -> Iterator[Score]:
         """Three rows for each of the two models; what a showing brought the left picture stands with both."""
-        won = _mean(winners) if self.rule is OrderRule.EACH else _reward(final)
+        won = _mean(winners) if self.rule is OrderRule.EACH else _points_of(final)
         for me, other in (("a", "b"), ("b", "a")):
             mine: Verdict[float] = Scored(1.0 - won.value) if isinstance(won, Scored) and me == "b" else won
             values = [(WIN, mine), *zip(SHOWINGS, map(_left, shown), strict=True)]
@@ -190,7 +175,7 @@ def _pictures(prompt_id: str, pair: Pair, generations: "Generations") -> tuple[G
 
 
 def _sides(case: Case) -> tuple[Side, Side]:
-    """Where model a's picture stands in the first and in the second showing."""
+    """The side of model a's picture in the first and in the second showing."""
     left_first = int(digest("side", case.case_id, length=8), 16) % 2 == 0
     return (Side.LEFT, Side.RIGHT) if left_first else (Side.RIGHT, Side.LEFT)
 
@@ -212,24 +197,24 @@ def _final(first: Verdict[Winner], second: Verdict[Winner], rule: OrderRule) -> 
     return combined(first.value, second.value, rule)  # type: ignore[union-attr]
 
 
-def _reward(winner: Verdict[Winner]) -> Verdict[float]:
+def _points_of(winner: Verdict[Winner]) -> Verdict[float]:
     """What an outcome brings model a."""
     return Scored(_POINTS[winner.value]) if isinstance(winner, Scored) else winner
 
 
 def _mean(winners: Sequence[Verdict[Winner]]) -> Verdict[float]:
     """What two showings bring model a on average; a reason when one of them is missing."""
-    reward = [_reward(winner) for winner in winners]
-    for each in reward:
+    points = [_points_of(winner) for winner in winners]
+    for each in points:
         if isinstance(each, Unscored):
             return each
-    return Scored(sum(each.value for each in reward if isinstance(each, Scored)) / len(reward))
+    return Scored(sum(each.value for each in points if isinstance(each, Scored)) / len(points))
 
 
 def _left(shown: Verdict[Shown]) -> Verdict[float]:
     """What a showing brought the picture on the left."""
-    reward: Mapping[Shown, float] = {Shown.LEFT: 1.0, Shown.RIGHT: 0.0}
-    return Scored(reward.get(shown.value, 0.5)) if isinstance(shown, Scored) else shown
+    points: Mapping[Shown, float] = {Shown.LEFT: 1.0, Shown.RIGHT: 0.0}
+    return Scored(points.get(shown.value, 0.5)) if isinstance(shown, Scored) else shown
 
 
 def _stand_in(case: Case, me: str) -> str | None:

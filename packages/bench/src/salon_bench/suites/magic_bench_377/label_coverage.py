@@ -35,7 +35,7 @@ class Coverage:
             (percentage points), ``change`` (prompts to give the label, or, negative, to take it from, until the share rounds to
             the printed whole percent; 0: it does).
         chi_square: Pearson's statistic of the scenarios against their targets, 4 degrees of freedom.
-        p_value: of that statistic, were prompts drawn by lot with the target's shares. A benchmark is written, not drawn:
+        p_value: of that statistic, were prompts drawn at random with the target's shares. A benchmark is written, not drawn:
             a small value says that the shares differ, a large one proves nothing.
         labels_per_prompt: how many prompts have 1, 2, 3 and 4 capability labels.
         languages: how many prompts are in each language.
@@ -125,7 +125,7 @@ def _row(kind: str, label: str, count: int, prompts: int, *, target: bool = True
 
 
 def change(count: int, target: int, prompts: int) -> int:
-    """The fewest prompts to add to (or, negative, to take from) a label so that its share rounds to ``target`` percent.
+    """Return the fewest prompts to add (negative: remove) so that a label's share rounds to ``target`` percent.
 
     Where so few prompts can show no such share, the nearest count is good.
 

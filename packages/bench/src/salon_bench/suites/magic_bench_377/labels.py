@@ -36,7 +36,7 @@ def scenarios() -> dict[str, Label]:
 
 @cache
 def target_shares() -> dict[str, int]:
-    """Whole percentages of the 377 prompts by label id (Table 2): 5 scenarios that make 100, and 13 capabilities that do not.
+    """Return the percentages of the 377 prompts by label id (Table 2): 5 scenarios, 13 capabilities.
 
     Example:
         >>> shares = target_shares()
@@ -47,7 +47,7 @@ def target_shares() -> dict[str, int]:
 
 
 def capability(text: str) -> Label | None:
-    """The capability or test point with this id, name or alias, whatever its case and punctuation; None: there is none.
+    """Return the capability or test point with this id, name or alias, in any case and punctuation.
 
     Example:
         >>> capability("layout and typography").name, capability("Hand Action").name, capability("Film")
@@ -57,18 +57,18 @@ def capability(text: str) -> Label | None:
 
 
 def point(text: str) -> Label | None:
-    """The test point with this id, name or alias; None: there is none."""
+    """Return the test point with this id, name or alias, or None."""
     found = capability(text)
     return found if found is not None and found.id in points() else None
 
 
 def scenario(text: str) -> Label | None:
-    """The scenario with this id or name; None: there is none."""
+    """Return the scenario with this id or name, or None."""
     return _only(text, ("scenario",))
 
 
 def counted_as(label: Label) -> Label:
-    """The capability of Table 2 under which a label counts: itself, or the one that it is a test point of.
+    """Return the capability of Table 2 under which a label counts.
 
     ``Text`` is a test point of ``Entity``, for which Table 2 has no share.
 

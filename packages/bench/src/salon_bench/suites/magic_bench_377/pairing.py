@@ -27,7 +27,7 @@ _SAMPLES = ("sample_a", "sample_b")
 
 
 class Pair(NamedTuple):
-    """Two pictures for one prompt; ``model_a`` comes before ``model_b`` in alphabetical order, whoever is named first."""
+    """Two pictures for one prompt; ``model_a`` comes before ``model_b`` in alphabetical order."""
 
     model_a: str
     sample_a: int
@@ -49,9 +49,9 @@ Pairs: TypeAlias = Sequence[Pair]
 
 
 def all_pairs(prompt_id: str, generations: "Generations") -> Iterator[Pair]:
-    """Each two models, the first picture of one against the first of the other, the second against the second, and so on.
+    """Pair every two models, their first pictures, their second ones, and so on.
 
-    A model without a picture for the prompt still has its pair: with a missing picture, which nobody is asked about.
+    A model without a picture for the prompt still has its pair: with a missing picture, about which no judge is asked.
     """
     for one, other in combinations(sorted(generations.models), 2):
         pictures = zip(generations.of(prompt_id, one), generations.of(prompt_id, other), strict=False)
@@ -60,7 +60,7 @@ def all_pairs(prompt_id: str, generations: "Generations") -> Iterator[Pair]:
 
 
 def planned_pairs(item: SuitePrompt, generations: "Generations") -> Iterator[Pair]:
-    """The pairs of a prompt: those that its file lists among the models at hand, each once; without a list all pairs."""
+    """Return the pairs of a prompt: those of its file among the models; without a list all."""
     listed: Any = item.facts.get("battles")
     if listed is None:
         yield from all_pairs(item.prompt.prompt_id, generations)
@@ -71,7 +71,7 @@ def planned_pairs(item: SuitePrompt, generations: "Generations") -> Iterator[Pai
 
 
 def listed_battles(row: TableRow) -> list[Pair] | None:
-    """The cell ``battles`` of a row; None where there is none.
+    """Return the cell ``battles`` of a row, or None.
 
     Raises:
         InputError: when it holds anything but battles.

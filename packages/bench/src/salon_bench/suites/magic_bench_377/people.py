@@ -14,7 +14,7 @@ from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.contract.table_rows import TableRow, table_rows
 from salon_bench.suites.magic_bench_377.labels import point, points
 from salon_bench.suites.magic_bench_377.prompt_file import SUITE
-from salon_bench.suites.magic_bench_377.suite import TEST_POINTS
+from salon_bench.suites.magic_bench_377.questions import TEST_POINTS
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Run, Score
@@ -66,7 +66,9 @@ def write_list(prompts: Sequence[SuitePrompt], generations: "Generations", path:
 
 
 def read_list(path: Path, prompts: Iterable[SuitePrompt]) -> PeoplesChecks:
-    """Read answers: columns ``prompt_id``, ``model``, ``test_point``, ``satisfied``, ``rater_id``, and if wanted ``sample``
+    """Read people's answers from a table.
+
+    Columns: ``prompt_id``, ``model``, ``test_point``, ``satisfied``, ``rater_id``, and if wanted ``sample``
     (0 when absent) and ``unscored_reason``; other columns mean nothing here. CSV, JSON, JSON Lines or Parquet.
 
     Raises:
@@ -170,7 +172,7 @@ def _answer(row: TableRow) -> tuple[float | None, str | None]:
             raise row.problem("is given although there is an answer:", "unscored_reason", value=reason[:80])
         return _ANSWERS[text], None
     if reason is None:
-        hint = 'Where nobody could tell, say why in a column unscored_reason: "abstained", "bad_media".'
+        hint = 'Where an answer is missing, give the reason in a column unscored_reason: "abstained", "bad_media".'
         raise row.problem("there is no answer", "satisfied", allowed=tuple(_ANSWERS), hint=hint)
     return None, row.text("unscored_reason", allowed=tuple(Reason))
 

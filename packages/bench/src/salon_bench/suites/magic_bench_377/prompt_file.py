@@ -1,6 +1,6 @@
 """The prompt file of Magic-Bench-377: ``prompt, labels, scenario``, and if wanted ``test_points, prompt_id, language``.
 
-CSV, JSON, JSON Lines and Parquet. In CSV several labels stand in one cell with semicolons between them, and so do test points,
+CSV, JSON, JSON Lines and Parquet. In CSV one cell contains several labels with semicolons between them, and so do test points,
 each with its demand after a colon: ``Quantity: exactly three gems; Negation: no box``.
 
 The released files (the data set ``ByteDance-Seed/MagicBench``) are read as they are: ``Prompt_text_cn``, ``Prompt_text_en``,
@@ -42,7 +42,7 @@ def read_prompts(path: Path, language: str | None = None) -> Rows[SuitePrompt]:
     """Read the usable prompts of a file.
 
     A row without ``prompt_id`` is called by its number: ``mb377-001``, so its pictures are ``mb377-001.0.png``, …. A row
-    without ``language`` is Chinese (``zh``) when a Han character stands in the prompt, else English (``en``). Labels are
+    without ``language`` is Chinese (``zh``) when the prompt contains a Han character, else English (``en``). Labels are
     capabilities or test points, by name, id or alias. Without ``test_points`` those labels are checked that are test points.
 
     Of a released row the text in the language asked for is taken (English when none is); the Chinese prompt is called

@@ -17,6 +17,25 @@ from salon_taxonomy.protocols import Decoding, Media, Question
 
 LONGEST_REPLY: Final = 1024
 """Tokens of a reply at most."""
+TEST_POINTS: Final = "test_points"
+"""The task of rows of ``scores`` that hold a test point: ``salon test-points STORE --task test_points``."""
+MOS: Final = "mos"
+"""The task of rows of ``scores`` that hold a mark."""
+WIN: Final = "win"
+"""The dimension of rows of ``scores`` that say what a battle brought a model: 1, 0.5 or 0."""
+SHOWINGS: Final = ("first", "second")
+"""The steps; and the dimensions of rows that say what the left picture got in a showing: 1, 0.5 or 0."""
+
+
+class OrderRule(StrEnum):
+    """What a battle comes to when its two showings name different winners, or a winner and a tie."""
+
+    TIE = "tie"
+    """A tie: what depends on the side decides nothing. The default; the paper, whose raters are people, is silent."""
+    UNSCORED = "unscored"
+    """No verdict (``abstained``): the battle has no row, and is counted."""
+    EACH = "each"
+    """Each showing is a battle of its own, of weight ½: ``salon raters`` and ``salon rank --position-bias`` see the side."""
 
 
 class Dimension(StrEnum):

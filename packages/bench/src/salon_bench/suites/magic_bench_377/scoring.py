@@ -5,27 +5,21 @@ prompt), test points are shares with Wilson's intervals, win rates are (W + T/2)
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from salon_bench.suites.contract.metrics import REPLICATES, Ends, percentile_ends, resampled_sums, share_with_wilson
 from salon_bench.suites.contract.suite import Summary
-from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
-from salon_bench.suites.magic_bench_377.battles_suite import SHOWINGS, WIN, OrderRule
+from salon_bench.suites.contract.tables import Line, line, reasons_sentence, summary_of
 from salon_bench.suites.magic_bench_377.labels import points
-from salon_bench.suites.magic_bench_377.questions import Dimension
+from salon_bench.suites.magic_bench_377.questions import MOS, SHOWINGS, TEST_POINTS, WIN, Dimension, OrderRule
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
-from salon_bench.suites.magic_bench_377.suite import MOS, TEST_POINTS
-from salon_ranking.intervals import percentile_interval
 from salon_ranking.mos.ratings import Ratings
 from salon_ranking.mos.scores import mean_opinion_scores
-from salon_ranking.shares import sign_test, wilson_interval
+from salon_ranking.uncertainty.proportions import sign_test
 
-REPLICATES: Final = 1000
 SEED: Final = 0
-_CONFIDENCE: Final = 0.95
 _AGAINST: Final = "against "
 
 
@@ -43,14 +37,14 @@ def summarize_marks(scores: pl.DataFrame) -> Summary:
     rows = [*_marks(scores), *_checks(scores)]
     notes = (
         "Marks are means over prompts of means over pictures (1 to 5); their 95 % intervals know the spread between a prompt's "
-        "pictures alone, and there is none with one picture per prompt.",
+        "pictures alone, and one picture per prompt has no interval.",
         "Test points are shares of checks that are met in full; 95 % intervals by Wilson, checks taken for independent.",
-        *_left_out(scores.filter(pl.col("task").is_in([MOS, TEST_POINTS]))),
+        *reasons_sentence(scores.filter(pl.col("task").is_in([MOS, TEST_POINTS])), "Rows without a verdict"),
     )
-    return Summary(pl.DataFrame(rows, schema=SUMMARY_COLUMNS, orient="row"), notes)
+    return summary_of(rows, notes)
 
 
-def _marks(scores: pl.DataFrame) -> Iterator[tuple[object, ...]]:
+def _marks(scores: pl.DataFrame) -> Iterator[Line]:
     mine = scores.filter(pl.col("task") == MOS)
     if mine.is_empty():
         return
@@ -71,10 +65,11 @@ def _marks(scores: pl.DataFrame) -> Iterator[tuple[object, ...]]:
     for dimension in Dimension:
         row = by_dimension.get(dimension)
         if row is not None:
-            yield dimension, None, row["mean"], row["ci_low"], row["ci_high"], row["ratings"], row["unscored"]
+            ends = (row["ci_low"], row["ci_high"])
+            yield line(dimension, None, row["mean"], ends, scored=row["ratings"], unscored=row["unscored"])
 
 
-def _checks(scores: pl.DataFrame) -> Iterator[tuple[object, ...]]:
+def _checks(scores: pl.DataFrame) -> Iterator[Line]:
     met = pl.when(pl.col("value") > 0.5).then(True).when(pl.col("value") < 0.5).then(False)
     mine = scores.filter(pl.col("task") == TEST_POINTS).select("dimension", met=met)
     if mine.is_empty():
@@ -108,7 +103,7 @@ def summarize_battles(scores: pl.DataFrame, rule: OrderRule = OrderRule.TIE) -> 
     agreed = leaning.select(pl.col("first") + pl.col("second") == 1.0).to_series()  # one picture's gain is the other's loss
     left = mine.filter(pl.col("dimension").is_in(SHOWINGS) & (pl.col("value").is_null() | (pl.col("value") != 0.5)))
     rows += [_share("orders agree", None, agreed), _share("left wins", None, left["value"] > 0.5)]
-    return Summary(pl.DataFrame(rows, schema=SUMMARY_COLUMNS, orient="row"), (*_battle_notes(leaning, rule), *_left_out(mine)))
+    return summary_of(rows, (*_battle_notes(leaning, rule), *reasons_sentence(mine, "Rows without a verdict")))
 
 
 def _leaning(mine: pl.DataFrame) -> pl.DataFrame:
@@ -132,37 +127,19 @@ def _battle_notes(leaning: pl.DataFrame, rule: OrderRule) -> Iterator[str]:
     yield "Shares: 95 % intervals by Wilson, showings taken for independent."
 
 
-def _win_rate(opponent: str | None, won: pl.DataFrame) -> tuple[object, ...]:
+def _win_rate(opponent: str | None, won: pl.DataFrame) -> Line:
     scored = won.drop_nulls("value")
     unscored = won.height - scored.height
-    if scored.is_empty():
-        return "win rate", opponent, None, None, None, 0, unscored
     per_prompt = scored.group_by("prompt_id").agg(pl.col("value").sum(), pl.len()).sort("prompt_id")
-    low, high = _bootstrap(per_prompt["value"].to_numpy(), per_prompt["len"].to_numpy().astype(np.float64))
-    return "win rate", opponent, scored["value"].mean(), low, high, scored.height, unscored
+    ends: Ends = (None, None)
+    if per_prompt.height > 1:  # a single prompt says nothing about others
+        drawn = resampled_sums(per_prompt.select("value", "len").cast(pl.Float64).to_numpy(), REPLICATES, SEED)[:, 0]
+        ends = percentile_ends(drawn[:, 0] / drawn[:, 1])
+    rate = None if scored.is_empty() else scored.select(pl.col("value").mean()).item()
+    return line("win rate", opponent, rate, ends, scored=scored.height, unscored=unscored)
 
 
-def _bootstrap(won: NDArray[np.float64], battles: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """Percentile interval of Σ won / Σ battles, prompts drawn with replacement; none from a single prompt."""
-    prompts = len(won)
-    if prompts < 2:
-        return None, None
-    times = np.random.default_rng(SEED).multinomial(prompts, np.full(prompts, 1 / prompts), size=REPLICATES)
-    low, high, _ = percentile_interval(((times @ won) / (times @ battles))[:, None], _CONFIDENCE)
-    return float(low[0]), float(high[0])
-
-
-def _share(metric: str, group: str | None, answers: pl.Series) -> tuple[object, ...]:
-    """A row about answers of yes, no and null (no verdict)."""
+def _share(metric: str, group: str | None, answers: pl.Series) -> Line:
+    """Return a row about answers of yes, no and null (no verdict)."""
     met, scored = int(answers.sum() or 0), int(answers.count())
-    low, high = (float(end[0]) for end in wilson_interval([met], [scored], _CONFIDENCE))
-    if not scored:
-        return metric, group, None, None, None, 0, len(answers)
-    return metric, group, met / scored, low, high, scored, len(answers) - scored
-
-
-def _left_out(scores: pl.DataFrame) -> Iterator[str]:
-    counted: Any = scores.drop_nulls("unscored_reason").group_by("unscored_reason").len()
-    if counted.height:
-        ordered = counted.sort(["len", "unscored_reason"], descending=[True, False])
-        yield "Rows without a verdict: " + ", ".join(f"{count} {reason}" for reason, count in ordered.iter_rows()) + "."
+    return line(metric, group, *share_with_wilson(met, scored), scored=scored, unscored=len(answers) - scored)

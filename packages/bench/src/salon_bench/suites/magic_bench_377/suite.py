@@ -6,26 +6,18 @@
 Paper 004 (MEF), sections 5.2 and 6.3, appendices D and E. One question at a time: no mark rubs off on another.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.suite import (
-    Case,
-    Examination,
-    Inquiry,
-    RewardSpec,
-    RunContext,
-    SuitePrompt,
-    Summary,
-    one_picture_cases,
-)
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, RunContext, SuitePrompt, Summary
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magic_bench_377.labels import points
 from salon_bench.suites.magic_bench_377.prompt_file import LANGUAGES, SUITE, read_prompts
-from salon_bench.suites.magic_bench_377.questions import Dimension, Questions
+from salon_bench.suites.magic_bench_377.questions import MOS, TEST_POINTS, Dimension, Questions
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST, parse_check, parse_mark
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
@@ -35,12 +27,7 @@ from salon_taxonomy.verdict import Scored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.contract.generations import Generations
 
-TEST_POINTS: Final = "test_points"
-"""The task of rows of ``scores`` that hold a test point: ``salon test-points STORE --task test_points``."""
-MOS: Final = "mos"
-"""The task of rows of ``scores`` that hold a mark."""
 PICTURES: Final = PicturePolicy(longest_side=1536)
 """How judges are shown pictures: written words stay legible, and most generators' pictures stay as they are."""
 
@@ -49,7 +36,7 @@ _FOLDER = Path(__file__).with_name("prompts")
 _NAME_LENGTH = 400
 
 
-class PromptFileSuite:
+class PromptFileSuite(SuiteBase):
     """What the suites of the benchmark share: the pictures that judges see, the questions, and prompts from a file.
 
     Args:
@@ -59,15 +46,12 @@ class PromptFileSuite:
         InputError: for another language.
     """
 
+    pictures = PICTURES
+
     def __init__(self, language: str | None = None) -> None:
         if language not in (None, *LANGUAGES):
             raise InputError("unknown language", value=language, allowed=LANGUAGES)
         self.language = language
-
-    @property
-    def pictures(self) -> PicturePolicy:
-        """The longest side is 1536 pixels at most."""
-        return PICTURES
 
     @cached_property
     def questions(self) -> Questions:
@@ -75,7 +59,7 @@ class PromptFileSuite:
         return Questions(Templates(_FOLDER))
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The prompts of a file; there is none that ships with Salon.
+        """Return the prompts of a file; Salon ships none.
 
         Raises:
             InputError: without a file, or when it is wrong.
@@ -102,10 +86,6 @@ class MagicBench377(PromptFileSuite):
         templates = {name: self.questions.templates.texts[name] for name in names}
         labels = {point: [label.name, label.definition] for point, label in points().items()}
         return digest(SUITE, {"templates": templates, "points": labels, "rules": _RULES_VERSION})
-
-    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """One case per prompt, model and picture; the paper has four pictures per prompt."""
-        return one_picture_cases(self.name, prompts, generations)
 
     def examine(self, case: Case) -> Examination:
         """Ask for every test point of the prompt, then for the three marks."""
@@ -148,7 +128,7 @@ def required_prompts(source: Path | None, language: str | None = None) -> Sequen
 
 
 def rater(context: RunContext) -> str:
-    """The name under which a judge rates and votes: with its version, so that those of two versions are two raters.
+    """Return a judge's name as a rater, with its version, so that two versions are two raters.
 
     Example:
         >>> rater(RunContext("run", "qwen", "0123456789abcdef"))

@@ -35,7 +35,7 @@ class Questions:
 
         Args:
             image: the picture.
-            prompt: what the generator was told; empty when nobody knows.
+            prompt: of the picture; empty when it is unknown.
         """
         text = self.templates.render("assessment", prompt=prompt or "(not known)", **self._labels)
         return Question((image, text), decoding=Decoding(max_tokens=LONGEST_REPLY))

@@ -14,16 +14,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES, resampled_sums
 from salon_bench.suites.contract.suite import Summary
-from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
+from salon_bench.suites.contract.tables import line, reasons_sentence, summary_of
 from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
-from salon_ranking.intervals import percentile_interval
-from salon_ranking.shares import wilson_interval
+from salon_ranking.uncertainty.proportions import wilson_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.errors import InputError
 
-CONFIDENCE: Final = 0.95
-REPLICATES: Final = 1000
 SEED: Final = 0
 
 _NEEDED: Final = ("prompt_id", "generation_id", "task", "dimension", "value", "unscored_reason")
@@ -64,8 +63,8 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
         scored. A value from a panel of judges counts as the majority's; an even split as no verdict.
 
     Raises:
-        InputError: a column is missing, a task is no sub-category, or the released rules are asked of pictures that nobody
-            assessed because they lack their subject.
+        InputError: a column is missing, a task is no sub-category, or the released rules are asked of pictures
+            without an assessment because they lack their subject.
     """
     missing = [name for name in _NEEDED if name not in scores.columns]
     if missing:
@@ -77,18 +76,17 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
     strange = any(not metric.share for metric in metrics)
     low, high = _intervals(metrics, pictures, one_each)
     rows = [
-        {
-            "metric": metric.name,
-            "group": metric.group,
-            "value": _value(metric),
-            "ci_low": low[place],
-            "ci_high": high[place],
-            "scored": int(np.count_nonzero(metric.counted)),
-            "unscored": int(np.count_nonzero(metric.member & ~metric.counted)),
-        }
+        line(
+            metric.name,
+            metric.group,
+            _value(metric),
+            (low[place], high[place]),
+            scored=int(np.count_nonzero(metric.counted)),
+            unscored=int(np.count_nonzero(metric.member & ~metric.counted)),
+        )
         for place, metric in enumerate(metrics)
     ]
-    return Summary(pl.DataFrame(rows, schema=SUMMARY_COLUMNS), tuple(_notes(pictures, scores, fidelity, one_each, strange)))
+    return summary_of(rows, _notes(pictures, scores, fidelity, one_each, strange))
 
 
 def _pictures(scores: pl.DataFrame) -> pl.DataFrame:
@@ -158,12 +156,8 @@ def _bootstrap(metrics: list[_Metric], pictures: pl.DataFrame) -> tuple[NDArray[
     first = np.flatnonzero(np.diff(prompt_of, prepend=-1))
     sums = np.stack([metric.flawed for metric in metrics] + [metric.counted for metric in metrics], axis=1)
     per_prompt = np.add.reduceat(sums.astype(np.float64), first, axis=0)
-    random = np.random.default_rng(SEED)
-    drawn = np.zeros((REPLICATES, per_prompt.shape[1]))
-    for stratum in np.unique(task[first]):
-        inside = per_prompt[task[first] == stratum]
-        times = random.multinomial(len(inside), np.full(len(inside), 1 / len(inside)), size=REPLICATES)
-        drawn += times @ inside
+    strata = np.unique(task[first], return_inverse=True)[1]
+    drawn = resampled_sums(per_prompt, REPLICATES, SEED, strata, count=int(strata.max()) + 1).sum(axis=1)
     flawed, counted = drawn[:, : len(metrics)], drawn[:, len(metrics) :]
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(counted > 0, 1.0 - flawed / counted, np.nan)
@@ -182,14 +176,7 @@ def _notes(pictures: pl.DataFrame, scores: pl.DataFrame, fidelity: Fidelity, one
     nobody = pictures.height - there
     unknown = f" Of {nobody} more it is not known: no picture, or no reply." if nobody else ""
     yield f"{absent} of {there} images lack their subject.{unknown}"
-    reasons = (
-        scores.filter((pl.col("dimension") == str(Dimension.OVERALL)) & pl.col("value").is_null())
-        .group_by("unscored_reason")
-        .len()
-        .sort(["len", "unscored_reason"], descending=[True, False])
-    )
-    if reasons.height:
-        yield "Left out: " + ", ".join(f"{count} {reason}" for reason, count in reasons.iter_rows()) + "."
+    yield from reasons_sentence(scores.filter(pl.col("dimension") == str(Dimension.OVERALL)), "Left out")
     wilson = "Wilson's score intervals, 95 %"
     bootstrap = f"percentile bootstrap over prompts within sub-categories, {REPLICATES} replicates, seed {SEED}"
     if not one_each:

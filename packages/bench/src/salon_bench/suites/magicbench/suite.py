@@ -7,13 +7,14 @@ Paper 000 (MagicMirror), section 3.3. The paper asks a general model about the s
 the steps carry those names so that a run can send each to another judge.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
 from salon_bench.suites.magicbench.prompt_file import read_prompts
@@ -30,14 +31,13 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.contract.generations import Generations
 
 _RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning
 _TEMPLATES = ("subject", "assessment")
 _PIXELS = 1280 * 28 * 28  # what the released scripts show their model at most
 
 
-class MagicBench:
+class MagicBench(SuiteBase):
     """The suite; two of them are installed: ``magicbench`` (the paper's rules) and ``magicbench-released`` (the script's).
 
     Args:
@@ -46,11 +46,14 @@ class MagicBench:
             default: ours. The folder's content is part of the version.
 
     Raises:
-        InputError: for a fidelity that is none, or a folder that lacks a template.
+        InputError: the fidelity is unknown, or the folder lacks a template.
     """
 
     steps = ("subject", "assessment")
     """The steps that :meth:`examine` asks; each may have a judge of its own."""
+
+    pictures = PicturePolicy(most_pixels=_PIXELS)
+    """As many pixels as the released scripts show; smaller pictures are not made larger."""
 
     def __init__(self, fidelity: Fidelity | str = Fidelity.PAPER, *, templates: Path | None = None) -> None:
         if fidelity not in tuple(Fidelity):
@@ -75,18 +78,13 @@ class MagicBench:
         whole: dict[str, Digestible] = {"templates": templates, "labels": labels, "fidelity": str(self.fidelity)}
         return digest("magicbench", {**whole, "rules": _RULES_VERSION})
 
-    @property
-    def pictures(self) -> PicturePolicy:
-        """As many pixels as the released scripts show; smaller pictures are not made larger."""
-        return PicturePolicy(most_pixels=_PIXELS)
-
     @cached_property
     def questions(self) -> Questions:
         """The two questions, with their templates compiled once."""
         return Questions(Templates(self._folder))
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The prompts of a file; there is none that ships with Salon.
+        """Return the prompts of a file; Salon ships none.
 
         Raises:
             InputError: without a file, or when it is wrong.
@@ -99,14 +97,10 @@ class MagicBench:
             raise InputError("MagicBench needs a file of prompts", hint=hint)
         return read_prompts(source)
 
-    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """One case per prompt, model and picture; the paper has one picture per prompt."""
-        return one_picture_cases(self.name, prompts, generations)
-
     def examine(self, case: Case) -> Examination:
         """Ask for the subject, then for artifacts; the rows are those of :class:`~.subjects.Dimension`.
 
-        A dimension that nobody was asked about has no row: a picture without its subject is assessed no further.
+        A dimension that was not asked about has no row: a picture without its subject is assessed no further.
         """
         text, subject = case.prompt.text, str(case.facts["subject"])
         subject_class = str(case.facts["class"])
@@ -153,7 +147,7 @@ def _overall(present: Verdict[bool], assessment: Verdict[MagicMirrorAnswer] | No
     if isinstance(present, Unscored):
         return present
     if present.value:
-        return _normal(assessment) if assessment is not None else Unscored(Reason.ABSTAINED, "nobody was asked")
+        return _normal(assessment) if assessment is not None else Unscored(Reason.ABSTAINED, "no judge was asked")
     if rules.need_readable_assessment and isinstance(assessment, Unscored):
         return assessment
     return Scored(0.0)

@@ -1,4 +1,4 @@
-"""Do the judge and people, or two judges, order pictures and models alike? Spearman's ρ and Kendall's τ for each track.
+"""Agreement of a judge with people, or with another judge: Spearman's ρ and Kendall's τ per track.
 
     judge_beside_people(scores, ratings)     picture by picture: mean of the raters against the judge       paper 003, Table 3
     judge_beside_judge(scores, others)       model by model over track scores (as Table 3), or picture by picture
@@ -16,10 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_bench.suites.prism.scoring import CONFIDENCE, POINTS, REPLICATES, SEED
+from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES
+from salon_bench.suites.prism.scoring import POINTS, SEED
 from salon_bench.suites.prism.tracks import Axis, Track
 from salon_ranking.agreement import UndefinedError, kendall, spearman
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -143,7 +144,7 @@ def picture_scores(scores: pl.DataFrame) -> pl.DataFrame:
     ours = scores.filter(pl.col("dimension").is_in([str(axis) for axis in Axis]))
     _one_judge(ours)
     key = ["task", "prompt_id", "generation_id", "subject_model"]
-    # A missing picture has no generation_id: it is nobody's, and has no value either.
+    # A missing picture has no generation_id: and no value either.
     known = ours.filter(pl.col("generation_id").is_not_null() | pl.col("value").is_not_null())
     _once(known, [*key, "dimension"], "a picture has several scores of one dimension; give the rows of one judge:")
     axes = [pl.col("value").filter(pl.col("dimension") == str(axis)).first() for axis in Axis]

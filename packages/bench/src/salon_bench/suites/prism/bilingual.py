@@ -8,24 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
-from salon_bench.suites.prism.scoring import (
-    CONFIDENCE,
-    REPLICATES,
-    SEED,
-    Floats,
-    Sums,
-    by_track,
-    counts,
-    lone,
-    names,
-    numbers,
-    resampled,
-    sums,
-)
+from salon_bench.suites.prism.scoring import SEED, Floats, Sums, by_track, counts, lone, names, numbers, resampled, sums
 from salon_bench.suites.prism.tracks import Language
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 
 _SCHEMA = {
     "metric": pl.String,

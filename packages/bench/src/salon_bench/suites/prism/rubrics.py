@@ -91,7 +91,7 @@ def aesthetic_rubric(language: Language) -> Rubric:
 
 
 def score_bands(language: Language) -> tuple[str, ...]:
-    """What scores stand for, best first, one line each."""
+    """Return the meaning of the scores, best first, one line each."""
     return tuple(_words()[language]["bands"])
 
 

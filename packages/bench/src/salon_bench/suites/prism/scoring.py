@@ -16,17 +16,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES, resampled_sums
 from salon_bench.suites.contract.suite import Summary
-from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
+from salon_bench.suites.contract.tables import SUMMARY_COLUMNS, reasons_sentence
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
 from salon_bench.suites.prism.tracks import Axis, Track
-from salon_ranking.intervals import percentile_interval
+from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.errors import InputError
 
 Floats = NDArray[np.float64]
 
-CONFIDENCE: Final = 0.95
-REPLICATES: Final = 1000
 SEED: Final = 0
 AVERAGE: Final = "average"
 """The metric that joins the two axes."""
@@ -183,16 +182,7 @@ def resampled(track: NDArray[np.int64], columns: Floats, replicates: int, seed: 
     Returns:
         Shape (replicates, tracks, …); 0 for a track without prompts.
     """
-    random = np.random.default_rng(seed)
-    flat = columns.reshape(len(columns), math.prod(columns.shape[1:]))
-    drawn = np.zeros((replicates, len(_TRACKS), flat.shape[1]))
-    for place in range(len(_TRACKS)):
-        inside = flat[track == place]
-        if len(inside):
-            times = random.multinomial(len(inside), np.full(len(inside), 1 / len(inside)), size=replicates)
-            # einsum adds in one fixed order, so that the sums do not depend on the number of threads
-            drawn[:, place] = np.einsum("rp,pc->rc", times.astype(np.float64), inside)
-    return drawn.reshape(replicates, len(_TRACKS), *columns.shape[1:])
+    return resampled_sums(columns, replicates, seed, track, count=len(_TRACKS))
 
 
 def lone(found: Sums) -> NDArray[np.bool_]:
@@ -222,15 +212,7 @@ def _notes(found: Sums, scores: pl.DataFrame, fidelity: Fidelity, replicates: in
         yield f"Numbers over all tracks need all seven; these lack verdicts: {', '.join(lacking)}."
     elif lacking:
         yield f"The numbers over all tracks are about fewer than seven; these lack verdicts: {', '.join(lacking)}."
-    reasons = (
-        scores.filter(pl.col("dimension").is_in([str(axis) for axis in _AXES]) & pl.col("value").is_null())
-        .group_by("unscored_reason")
-        .len()
-        .sort(["len", "unscored_reason"], descending=[True, False])
-    )
-    if reasons.height:
-        yield (
-            "Verdicts that could not be had: " + ", ".join(f"{number} {reason}" for reason, number in reasons.iter_rows()) + "."
-        )
+    ours = scores.filter(pl.col("dimension").is_in([str(axis) for axis in _AXES]))
+    yield from reasons_sentence(ours, "Missing verdicts")
     if replicates:
         yield f"95 % intervals: percentile bootstrap over prompts within tracks, {replicates} replicates, seed {seed}."

@@ -1,4 +1,4 @@
-"""PRISM-Bench: does the picture do what its prompt asks for, and is it well made? Seven tracks, in English or Chinese.
+"""PRISM-Bench: alignment and aesthetics of pictures on seven tracks, in English or Chinese.
 
     picture ── "alignment" ──► score by the track's rubric ──┐
        └─────── "aesthetic" ──► score by the one rubric ─────┴──► two rows of scores, 0 to 10
@@ -6,13 +6,13 @@
 Paper 003 (FLUX-Reason-6M and PRISM-Bench), section 3.
 """
 
-from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.contract.table_rows import Rows
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
@@ -29,12 +29,11 @@ from salon_taxonomy.verdict import Scored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.contract.generations import Generations
 
 _RULES_VERSION = 2  # raised by hand when parsers or rows change their meaning
 
 
-class PrismBench:
+class PrismBench(SuiteBase):
     """The suite; four of them are installed: ``prism`` and ``prism-zh``, and each with ``-released``.
 
     Args:
@@ -42,8 +41,11 @@ class PrismBench:
         fidelity: whose rules count.
 
     Raises:
-        InputError: for a language or fidelity that is none.
+        InputError: the language or the fidelity is unknown.
     """
+
+    pictures = PicturePolicy()
+    """As they are: the released script shows pictures in full size."""
 
     def __init__(self, language: Language | str = Language.ENGLISH, fidelity: Fidelity | str = Fidelity.PAPER) -> None:
         if language not in tuple(Language):
@@ -75,11 +77,6 @@ class PrismBench:
             "prism", {**words, "language": str(self.language), "fidelity": str(self.fidelity), "rules": _RULES_VERSION}
         )
 
-    @property
-    def pictures(self) -> PicturePolicy:
-        """As they are: the released script shows pictures in full size."""
-        return PicturePolicy()
-
     @cached_property
     def questions(self) -> Questions:
         """The two questions, with their templates compiled once."""
@@ -87,7 +84,7 @@ class PrismBench:
         return Questions(Templates(Path(__file__).with_name("prompts")), language)
 
     def prompts(self, source: Path | None) -> Rows[SuitePrompt]:
-        """The prompts of a file or folder (see :func:`~.prompt_file.read_prompts`); there is none that ships with Salon.
+        """Return the prompts of a file or folder (see :func:`~.prompt_file.read_prompts`); Salon ships none.
 
         Raises:
             InputError: without a source, or when it is wrong.
@@ -99,10 +96,6 @@ class PrismBench:
             )
             raise InputError("PRISM-Bench needs a file of prompts", hint=hint)
         return read_prompts(source, self.language)
-
-    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """One case per prompt, model and picture; the paper has one picture per prompt."""
-        return one_picture_cases(self.name, prompts, generations)
 
     def examine(self, case: Case) -> Examination:
         """Ask for alignment, then for aesthetics; one row of scores each, in points of 10, under the track as task."""

@@ -1,4 +1,4 @@
-"""R³-Bench: can a model say what is wrong with a picture, and does what it tells an editor set it right?
+"""R³-Bench: a model says what is wrong with a picture, and an editor follows its instruction.
 
     reflect (policy) ──► edit (editor) ──► explanations (judge of texts) ──► images (judge of pictures)
     verdict accuracy                        S_ref                             S_rect

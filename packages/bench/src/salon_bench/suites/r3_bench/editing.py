@@ -1,4 +1,4 @@
-"""Stage 2: an editor carries out what the policy asked for; each new picture is a file and a row of ``generations``.
+"""Stage 2: edit pictures as the policy asked; each new one is a file and a row.
 
     misaligned row, policy says it matches     not_needed: the picture stays as it is
     misaligned row, policy asks for an edit    editor ──► made, or the reason why not
@@ -57,7 +57,7 @@ class Edited:
 
 
 def said_by(scores: "pl.DataFrame", assessments: "pl.DataFrame") -> dict[str, Verdict[R3Answer]]:
-    """What the policy said about each row, from the rows of its reflecting run; rows that are not there were not asked.
+    """Return the policy's reply about each row, from the rows of its reflecting run.
 
     Args:
         scores: of the run, columns as in the store.
@@ -78,7 +78,7 @@ def said_by(scores: "pl.DataFrame", assessments: "pl.DataFrame") -> dict[str, Ve
 
 
 def write_explanations(space: Workspace, said: Mapping[str, Verdict[R3Answer]]) -> None:
-    """Leave the rows for the third stage, with what the policy said; a row it was not asked about is ``abstained``."""
+    """Write the rows for the third stage, with the policy's replies; missing ones are ``abstained``."""
     rows = space.staged("reflect")
     nobody = Unscored(Reason.ABSTAINED, "the policy was not asked")
     write_staged(space.file("explanations"), [replace(row, said=said.get(row.item.idx, nobody)) for row in rows])
@@ -101,7 +101,7 @@ async def edit_pictures(
 
     Args:
         space: with the first stage run.
-        editor: whom to tell; one that is an asynchronous context manager is entered and left here.
+        editor: carries out the instructions; an asynchronous context manager is entered and left here.
         store: the results' directory.
         seed: for editors that take one.
         concurrency: edits in flight.
@@ -140,7 +140,7 @@ async def edit_pictures(
 async def _edited(
     space: Workspace, row: Staged, edit_runner: EditRunner, seed: int | None, session: RunSession, *, keep_failed: bool
 ) -> Staged:
-    """The row with what became of its edit."""
+    """Return the row with the state of its edit."""
     said, idx = row.said, row.item.idx
     state: str
     failed = False

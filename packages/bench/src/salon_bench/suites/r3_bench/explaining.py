@@ -1,8 +1,8 @@
 """Stage 3, ``r3-explanations``: does the policy's explanation name the annotated error? Gives S_ref.
 
-    aligned     1 if the policy said that the picture matches, else 0                           nobody is asked
+    aligned     1 if the policy said that the picture matches, else 0                           no judge is asked
     misaligned  0 if it said so; else a judge without picture compares the two explanations     1 if equivalent
-    no verdict of the policy: Unscored with its reason                                          nobody is asked
+    no verdict of the policy: Unscored with its reason                                          no judge is asked
 
 Paper 002, Equation 2 and appendix E.1.
 """
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.r3_bench.questions import equivalent, words_version
-from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
+from salon_bench.suites.r3_bench.scoring import lines_of
 from salon_bench.suites.r3_bench.staged import said_from, staged_prompts
 from salon_taxonomy.answers import Unparsed, parse_r3
 from salon_taxonomy.digest import Digestible, digest
@@ -42,7 +43,7 @@ def _with_answer(case: Case, completion: str) -> Case | None:
     return replace(case, facts={**case.facts, "said": answer})
 
 
-class Explaining:
+class Explaining(SuiteBase):
     """The suite of the third stage; its rows are those of the first with the column ``said``."""
 
     name = "r3-explanations"
@@ -88,6 +89,9 @@ class Explaining:
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """S_ref over all rows (a row without a verdict counts 0 and is reported), and over those with a verdict."""
+        from salon_bench.suites.contract.tables import summary_of
+
         lines = lines_of(scores, S_REF, "s_ref", "all", share=True)
         lines += lines_of(scores, S_REF, "s_ref_scored", "scored", share=True)[:1]
-        return summary_of(lines, "s_ref divides by all rows; a row without a verdict counts 0. s_ref_scored leaves it out.")
+        note = "s_ref divides by all rows; a row without a verdict counts 0. s_ref_scored leaves it out."
+        return summary_of(lines, [note])

@@ -7,14 +7,15 @@ The judge of this run is the policy under test. Paper 002, section 2.1.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary, one_picture_cases
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.r3_bench.questions import reflect, words_version
-from salon_bench.suites.r3_bench.scoring import lines_of, summary_of
+from salon_bench.suites.r3_bench.scoring import lines_of
 from salon_bench.suites.r3_bench.staged import staged_prompts
 from salon_rewards import illusory
 from salon_taxonomy.answers import R3Answer
@@ -26,7 +27,6 @@ from salon_taxonomy.verdict import Scored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.contract.generations import Generations
 
 VERDICT: Final = "verdict"
 """The dimension: 1 when the policy's verdict is the annotated one, else 0."""
@@ -39,7 +39,7 @@ _PIXELS: Final = 1088 * 1088  # paper 002, Table 11
 _RULES_VERSION: Final = 1
 
 
-class Reflecting:
+class Reflecting(SuiteBase):
     """The suite of the first stage: ``r3-reflect``, and ``r3-reflect-released`` with the script's reading of replies.
 
     Args:
@@ -66,16 +66,12 @@ class Reflecting:
         return digest(self.name, {"words": words_version("reflect"), "rules": _RULES_VERSION})
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The rows of the user's file; there is none that ships with Salon.
+        """Return the rows of the user's file; Salon ships none.
 
         Raises:
             InputError: without a file, or when it is wrong.
         """
         return staged_prompts(source, self.name)
-
-    def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """A case for every row; the pictures are named by ``idx``."""
-        return one_picture_cases(self.name, prompts, generations)
 
     def examine(self, case: Case) -> Examination:
         """Ask the policy once."""
@@ -92,7 +88,9 @@ class Reflecting:
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Verdict accuracy over the rows with a verdict, in all and per category, and the share of illusory instructions."""
+        from salon_bench.suites.contract.tables import summary_of
+
         lines = lines_of(scores, VERDICT, "verdict_accuracy", "scored", share=True)
         lines += lines_of(scores, ILLUSORY, "illusory", "scored", share=True)[:1]
         note = "illusory: share of the instructions that rewrite the prompt instead of the picture; lower is better."
-        return summary_of(lines, note)
+        return summary_of(lines, [note])

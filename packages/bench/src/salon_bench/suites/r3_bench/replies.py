@@ -12,7 +12,7 @@ from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.verdict import Reason
 
 MOST_QUESTIONS: Final = 64
-"""A prompt that asks for more single facts than this is none."""
+"""Maximum number of facts per prompt."""
 _LONGEST_QUESTION: Final = 1000
 _ANSWER: Final = re.compile(r"[\s>#*_`'\"-]*(?:\d{1,3}\s*[.):]\s*)?[*_`'\"]*(yes|no)\b", re.IGNORECASE)
 _EQUIVALENT: Final = ("equivalent", "is_correct")
@@ -21,8 +21,8 @@ _EQUIVALENT: Final = ("equivalent", "is_correct")
 def parse_yes_no_lines(text: str, *, count: int) -> Outcome[tuple[bool, ...]]:
     """Read one line per question, each beginning with yes or no; a number or list sign before it is harmless.
 
-    Another number of lines is a format failure: nobody can tell which answer belongs to which question. Empty lines do not
-    count, nor does what stands in ``<think>``.
+    Another number of lines is a format failure: the answers cannot be matched to the questions. Empty lines and ``<think>``
+    do not count.
 
     Args:
         text: the reply.

@@ -7,18 +7,17 @@ Paper 002, section 2.3 and appendix E. The paper divides by all rows: here a row
 reported. The released code divides by the rows that have one: the metrics whose names end in ``_released`` or ``_scored``.
 """
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.r3_bench.rows import Category
 
 if TYPE_CHECKING:
     import polars as pl
 
-CONFIDENCE: Final = 0.95
-REPLICATES: Final = 1000
+    from salon_bench.suites.contract.metrics import Ends
+    from salon_bench.suites.contract.tables import Line
+
 SEED: Final = 42
 """The seed of the paper's own bootstrap (appendix C.3)."""
 
@@ -26,7 +25,6 @@ SIDES: Final = ("v_before", "v_after")
 """The dimensions: the share of questions answered as annotated before and after the edit."""
 
 Denominator: TypeAlias = Literal["all", "scored"]
-Line: TypeAlias = dict[str, str | float | int | None]
 
 
 def gain(before: float, after: float) -> float:
@@ -43,7 +41,7 @@ def gain(before: float, after: float) -> float:
     return 0.0 if before >= 1.0 else (after - before) / (1.0 - before)
 
 
-def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: Denominator, *, share: bool) -> list[Line]:
+def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: Denominator, *, share: bool) -> "list[Line]":
     """A metric's line over everything, and one per category.
 
     Args:
@@ -55,6 +53,8 @@ def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: D
     """
     import polars as pl
 
+    from salon_bench.suites.contract.tables import line
+
     mine = scores.filter(pl.col("dimension") == dimension)
     present = set(mine["task"])
     groups: list[str | None] = [None, *(each.value for each in Category if each.value in present)]
@@ -63,20 +63,21 @@ def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: D
         rows = mine if group is None else mine.filter(pl.col("task") == group)
         scored = rows["value"].count()
         values = rows["value"].fill_null(0.0) if denominator == "all" else rows["value"].drop_nulls()
-        value = math.fsum(values) / len(values) if scored else None
-        low, high = _interval(values.to_list(), share=share) if scored else (None, None)
-        ends: Line = {"ci_low": low, "ci_high": high, "scored": scored, "unscored": rows.height - scored}
-        found.append({"metric": metric, "group": group, "value": value, **ends})
+        value, ends = _with_interval(values.to_list() if scored else [], share=share)
+        found.append(line(metric, group, value, ends, scored=scored, unscored=rows.height - scored))
     return found
 
 
-def changes(scores: "pl.DataFrame") -> list[Line]:
-    """Count the edited pictures that became better, worse, or stayed as they were, as shares of the rows with a verdict.
+def changes(scores: "pl.DataFrame") -> "list[Line]":
+    """Return the shares of edited pictures that improved, worsened or stayed unchanged.
 
     V after the edit is compared with V before it (as the released script does): the gain of a picture that was right before
     is 0 whatever the edit does to it. A row without these two, whose picture was not edited, is unchanged.
     """
     import polars as pl
+
+    from salon_bench.suites.contract.metrics import share_with_wilson
+    from salon_bench.suites.contract.tables import line
 
     rows = scores.filter(pl.col("dimension") == "s_rect")
     sides = [scores.filter(pl.col("dimension") == name).select("prompt_id", pl.col("value").alias(name)) for name in SIDES]
@@ -85,44 +86,16 @@ def changes(scores: "pl.DataFrame") -> list[Line]:
         scored = scored.join(side, on="prompt_id", how="left")
     values = scored.select((pl.col("v_after") - pl.col("v_before")).fill_null(0.0)).to_series()
     counts = {"improved": (values > 0).sum(), "unchanged": (values == 0).sum(), "worsened": (values < 0).sum()}
-    lines: list[Line] = []
-    for name, count in counts.items():
-        low, high = _wilson(int(count), len(values)) if len(values) else (None, None)
-        value = int(count) / len(values) if len(values) else None
-        ends: Line = {"ci_low": low, "ci_high": high, "scored": len(values), "unscored": rows.height - len(values)}
-        lines.append({"metric": name, "group": None, "value": value, **ends})
-    return lines
+    return [
+        line(name, None, *share_with_wilson(int(count), len(values)), scored=len(values), unscored=rows.height - len(values))
+        for name, count in counts.items()
+    ]
 
 
-def summary_of(lines: Sequence[Line], *notes: str) -> Summary:
-    """The lines as the table that every suite returns."""
-    import polars as pl
+def _with_interval(values: Sequence[float], *, share: bool) -> "tuple[float | None, Ends]":
+    """Return Wilson's interval for a share of 0 and 1, else the bootstrap's."""
+    from salon_bench.suites.contract.metrics import mean_with_interval, share_with_wilson
 
-    numbers = dict.fromkeys(("value", "ci_low", "ci_high"), pl.Float64)
-    counts = dict.fromkeys(("scored", "unscored"), pl.Int64)
-    return Summary(pl.DataFrame(list(lines), schema={"metric": pl.String, "group": pl.String, **numbers, **counts}), notes)
-
-
-def _interval(values: Sequence[float], *, share: bool) -> tuple[float | None, float | None]:
-    """Both ends; none where a bootstrap would rest on a single row, which says nothing about others.
-
-    Rows stand in the store as their replies came; the values are sorted, so that the draws do not depend on that order.
-    """
     if share and all(value in (0.0, 1.0) for value in values):
-        return _wilson(round(sum(values)), len(values))
-    if len(values) < 2:
-        return None, None
-    import numpy as np
-
-    random = np.random.default_rng(SEED)
-    table = np.sort(values)
-    means = np.array([table[random.integers(0, len(table), len(table))].mean() for _ in range(REPLICATES)])
-    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
-
-
-def _wilson(successes: int, trials: int) -> tuple[float, float]:
-    from salon_ranking.shares import wilson_interval
-
-    low, high = wilson_interval([successes], [trials], CONFIDENCE)
-    return float(low[0]), float(high[0])
+        return share_with_wilson(round(sum(values)), len(values))
+    return mean_with_interval(values, seed=SEED)

@@ -2,8 +2,9 @@
 
     rows.jsonl ── reflect ──► explanations.jsonl (+ ``said``) ── edit ──► images.jsonl (+ ``said``, ``edit``)
 
-``said`` is the policy's reply, ``{"answer", "explanation", "edit_prompt"}``, or ``{"unscored": reason}``. ``edit`` is what
-became of its instruction: ``"made"``, ``"not_needed"`` (the policy saw nothing to change), or the reason why there is none.
+``said`` is the policy's reply, ``{"answer", "explanation", "edit_prompt"}``, or ``{"unscored": reason}``.
+``edit`` is the state of its edit: ``"made"``, ``"not_needed"`` (the policy
+saw nothing to change), or the reason of a missing picture.
 """
 
 import json
@@ -42,7 +43,7 @@ class Staged:
 
 
 def staged_prompts(source: Path | None, suite: str) -> Rows[SuitePrompt]:
-    """A stage's rows as prompts of a suite; ``scenario`` is the category, and everything else stands in the facts.
+    """A stage's rows as prompts of a suite; ``scenario`` is the category, the facts have all else.
 
     Raises:
         InputError: without a file, or when it is wrong.
@@ -79,7 +80,7 @@ def reply_of(prompt: SuitePrompt) -> Verdict[R3Answer] | None:
 
 
 def said_from(found: object) -> Verdict[R3Answer] | None:
-    """The reply from its JSON form; None when there is none."""
+    """Return the reply from its JSON form, or None."""
     if not isinstance(found, Mapping):
         return None
     if "unscored" in found:

@@ -1,4 +1,4 @@
-"""Runs the stages of R³-Bench one after the other; each is a run of its own, and each can be gone on with.
+"""Run the stages of R³-Bench; each is a run of its own and can be resumed.
 
 reflect ──► explanations.jsonl ──► edit ──► images.jsonl        explanations and images read them
 """
@@ -25,7 +25,7 @@ from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
 
-_SUITES: Mapping[str, type[Reflecting] | type[Explaining] | type[Verifying]] = {
+_SUITES: Mapping[str, Callable[[], Reflecting | Explaining | Verifying]] = {
     "reflect": Reflecting,
     "explanations": Explaining,
     "images": Verifying,
@@ -62,7 +62,7 @@ class StageOptions:
 async def run_stage(
     space: Workspace, stage: str, judge: Judge, store: Path, options: StageOptions | None = None
 ) -> Outcome | None:
-    """Run ``reflect``, ``explanations`` or ``images``, or go on with it; a finished one asks nobody.
+    """Run ``reflect``, ``explanations`` or ``images``, or resume it; a finished one makes no call.
 
     After ``reflect`` the rows for the later stages are left, as far as there are replies.
 
@@ -70,7 +70,7 @@ async def run_stage(
         What the start came to; None when the stage was finished before.
 
     Raises:
-        InputError: for a stage that is none, or when the stage before was not run.
+        InputError: the stage is unknown, or the stage before was not run.
         SalonError: as :func:`salon_bench.runs.suite_runner.execute`.
     """
     if stage not in _SUITES:

@@ -1,8 +1,8 @@
 """Stage 4, ``r3-images``: yes/no questions about each misaligned picture before and after its edit. Gives S_rect.
 
     edit made        "before" and "after" are asked; (V_post − V_pre) / (1 − V_pre)
-    nothing to edit  the policy said that the picture matches, so it stays as it is: 0, nobody is asked
-    no verdict, or no picture from the editor: Unscored with the reason, nobody is asked
+    nothing to edit  the policy said that the picture matches, so it stays as it is: 0, no judge is asked
+    no verdict, or no picture from the editor: Unscored with the reason, no judge is asked
 
 Paper 002, Equation 3 and appendix E.2.
 """
@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
+from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary, whole_case_id
 from salon_bench.suites.r3_bench.questions import check, words_version
-from salon_bench.suites.r3_bench.scoring import SIDES, changes, gain, lines_of, summary_of
+from salon_bench.suites.r3_bench.scoring import SIDES, changes, gain, lines_of
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, staged_prompts
 from salon_taxonomy.digest import digest
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -29,19 +30,19 @@ if TYPE_CHECKING:
 S_RECT: Final = "s_rect"
 BEFORE, AFTER = SIDES
 ORIGINAL_MODEL: Final = "r3-bench"
-"""Under which model the pictures of the benchmark itself stand in ``generations``."""
+"""The model of the benchmark's own pictures in ``generations``."""
 _PIXELS: Final = 1088 * 1088
 _RULES_VERSION: Final = 1
 
 
-class Verifying:
+class Verifying(SuiteBase):
     """The suite of the fourth stage; its rows are those of the first with the columns ``said`` and ``edit``.
 
     Each prompt has its original picture as sample 0 and the edited one as sample 1.
     """
 
     name = "r3-images"
-    picture_names = ("before", "after")
+    picture_names: Sequence[str] = ("before", "after")
     pictures = PicturePolicy(most_pixels=_PIXELS)
     reward = RewardSpec(why_not="it compares pictures before and after an edit; the reward 'rectification' has edits made")
 
@@ -97,17 +98,19 @@ class Verifying:
         return [case.score(task, BEFORE, before), case.score(task, AFTER, after), case.score(task, S_RECT, result)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """S_rect by the paper's denominator and by the released one, V before and after, and what became of the pictures."""
+        """S_rect by the paper's denominator and by the released one, V before and after, and the shares of changed pictures."""
+        from salon_bench.suites.contract.tables import summary_of
+
         lines = lines_of(scores, S_RECT, "s_rect", "all", share=False)
         lines += lines_of(scores, S_RECT, "s_rect_released", "scored", share=False)
         for dimension in (BEFORE, AFTER):
             lines += lines_of(scores, dimension, dimension, "scored", share=False)[:1]
         lines += changes(scores)
-        return summary_of(
-            lines,
+        notes = (
             "s_rect divides by all misaligned rows; a row without a verdict counts 0. s_rect_released leaves it out.",
             "A picture that the policy found nothing wrong with stays as it is: its gain is 0.",
         )
+        return summary_of(lines, notes)
 
 
 def _share(answers: Sequence[bool], truth: Sequence[object]) -> float:

@@ -1,4 +1,4 @@
-"""The folder in which one policy goes through the four stages: pictures by name, what each stage leaves, which runs it has.
+"""The folder of one policy's four stages: pictures, the files of each stage, and its runs.
 
 work/stages.json                the policy, the runs of its stages
 work/rows.jsonl                 the user's rows, with paths from here
@@ -72,7 +72,7 @@ class Workspace:
         """One that stands.
 
         Raises:
-            InputError: when there is none; says how it is made.
+            InputError: the folder has no stages; says how they are started.
         """
         path = folder / "stages.json"
         hint = "Begin with: salon bench r3-bench reflect --rows ROWS --policy SPEC --work DIR"
@@ -125,7 +125,7 @@ class Workspace:
         return found
 
     def without_rows(self, stage: str) -> bool:
-        """Whether the stage before has left none: no row is misaligned, so there is nothing to edit or to look at."""
+        """Whether the stage before left no rows, because no row is misaligned."""
         path = self.file(stage)
         return stage == "images" and path.exists() and path.stat().st_size == 0
 
@@ -160,7 +160,7 @@ def original_of(originals: Path, idx: str) -> Path | None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Have a file under a second name: a hard link, or a copy where there can be none; an older one is replaced.
+    """Give a file a second name by a hard link, else a copy; an older file is replaced.
 
     Raises:
         OSError: when neither can be made.
@@ -177,7 +177,7 @@ def link(source: Path, target: Path) -> None:
 
 
 def _linked(item: Item, originals: Path) -> None:
-    """A link to the picture of a row, unless there is none or it lies outside of its folder."""
+    """Link the picture of a row, unless it is missing or outside of its folder."""
     source = item.picture
     if _is_there(item):
         suffix = source.suffix.lower() if source.suffix.lower() in PICTURE_SUFFIXES else ".png"

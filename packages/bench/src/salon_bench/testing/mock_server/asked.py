@@ -1,4 +1,4 @@
-"""What a request to the mock server asks: its texts and its pictures, read only when a script wants to know."""
+"""The texts and pictures of a request to the mock server, read when a script needs them."""
 
 import base64
 import binascii

@@ -46,7 +46,7 @@ ANSWERED = frozenset({Fault.EMPTY, Fault.MALFORMED, Fault.REFUSAL, Fault.LENGTH}
 
 @dataclass(frozen=True, slots=True)
 class FaultRates:
-    """How often each fault happens, drawn for each request anew.
+    """How often each fault happens, drawn again for each request.
 
     Attributes:
         rates: shares of all requests, each from 0 to 1, together at most 1.
@@ -74,7 +74,7 @@ class FaultRates:
         """Read ``NAME=RATE`` texts: ``429=0.05``.
 
         Raises:
-            InputError: for an unknown name or a rate that is none.
+            InputError: the name is unknown, or the rate is not a number.
 
         Example:
             >>> FaultRates.parse(("429=0.05", "cut=0.1")).rates[Fault.CUT]

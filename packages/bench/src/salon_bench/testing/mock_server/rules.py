@@ -1,4 +1,4 @@
-"""Rules that say what the mock server answers when no line of its script fits: a function of the request, nothing else.
+"""Rules of the mock server for requests that no line of its script fits: functions of the request.
 
 Because the answer depends on the request alone, a run that met faults and one that met none end with the same answers.
 """

@@ -116,7 +116,7 @@ class Performance:
         return self._faulty(Line(script.rule(asked)))
 
     def _faulty(self, line: Line) -> Line:
-        """The line, or what becomes of it by a drawn fault."""
+        """Return the line, or the line with a drawn fault."""
         fault = self.script.faults.draw(self._generator)
         return line if fault is None else replace(line, fault=fault, retry_after_s=self.script.retry_after_s)
 

@@ -75,7 +75,7 @@ class MockServer:
         """Start to listen.
 
         Raises:
-            InputError: when the address cannot be had.
+            InputError: the address cannot be used.
         """
         loop = asyncio.get_running_loop()
         try:

@@ -1,4 +1,4 @@
-"""Is the text in a picture the one that was asked for? An objective second score for text rendering, read by OCR.
+"""Compare the text in a picture with the requested one by OCR: a second score of text rendering.
 
     quoted_texts(prompt) ──► what must be there ──┐
     reader.read(picture) ──► what is there ───────┴──► compare(expected, lines) ──► characters, words

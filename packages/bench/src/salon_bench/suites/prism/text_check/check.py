@@ -9,14 +9,14 @@ import polars as pl
 
 from salon_bench.media import PictureCache, PicturePolicy
 from salon_bench.runs.pictures import with_pictures
+from salon_bench.suites.contract.metrics import REPLICATES, Ends, percentile_ends, resampled_sums
 from salon_bench.suites.contract.suite import Case, RunContext, Summary
-from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
-from salon_bench.suites.prism.scoring import CONFIDENCE, POINTS, REPLICATES, SEED, Floats
+from salon_bench.suites.contract.tables import line, summary_of
+from salon_bench.suites.prism.scoring import POINTS, SEED
 from salon_bench.suites.prism.text_check.matching import TextMatch, compare
 from salon_bench.suites.prism.text_check.quoted import quoted_texts
 from salon_bench.suites.prism.text_check.reader import TextReader
 from salon_bench.suites.prism.tracks import Track
-from salon_ranking.intervals import percentile_interval
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored
@@ -31,7 +31,7 @@ _DIMENSIONS = (OCR, OCR_WORDS)
 
 
 def check_text(cases: Iterable[Case], reader: TextReader, *, run_id: str = "ocr") -> Iterator[Score]:
-    """Two rows for each case of the text rendering track, in points of 10; cases of other tracks are passed over.
+    """Yield two rows per case of the text rendering track, in points of 10.
 
     A picture that is missing or damaged, and a prompt that puts no text in quotation marks, give rows with the reason.
 
@@ -59,13 +59,17 @@ def summarize_text(scores: pl.DataFrame, *, replicates: int = REPLICATES, seed: 
         mine = scores.filter(pl.col("dimension") == dimension)
         value = pl.col("value")
         by_prompt = mine.group_by("prompt_id").agg(total=value.sort().sum(), number=value.count()).sort("prompt_id")
-        total, number = by_prompt["total"].to_numpy().astype(np.float64), by_prompt["number"].to_numpy().astype(np.float64)
-        low, high = _interval(total, number, replicates, np.random.default_rng([seed, place]))
-        scored = int(number.sum())
-        mean = POINTS * float(total.sum()) / scored if scored else None
-        rows.append((dimension, str(Track.TEXT_RENDERING), mean, low, high, scored, mine.height - scored))
+        sums = by_prompt.select("total", "number").cast(pl.Float64).to_numpy()
+        ends: Ends = (None, None)
+        if replicates and np.count_nonzero(sums[:, 1]) > 1:  # a single prompt says nothing about others
+            drawn = resampled_sums(sums, replicates, [seed, place])[:, 0]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ends = percentile_ends(np.where(drawn[:, 1] > 0, POINTS * drawn[:, 0] / drawn[:, 1], np.nan))
+        scored = int(sums[:, 1].sum())
+        mean = POINTS * float(sums[:, 0].sum()) / scored if scored else None
+        rows.append(line(dimension, str(Track.TEXT_RENDERING), mean, ends, scored=scored, unscored=mine.height - scored))
     note = f"95 % intervals: percentile bootstrap over prompts, {replicates} replicates, seed {seed}."
-    return Summary(pl.DataFrame(rows, schema=SUMMARY_COLUMNS, orient="row"), (note,) if replicates else ())
+    return summary_of(rows, (note,) if replicates else ())
 
 
 def _rows(case: Case, reader: TextReader) -> Iterator[Score]:
@@ -88,14 +92,3 @@ def _verdict(case: Case, reader: TextReader) -> tuple[Case, TextMatch] | Unscore
     if shown.problem is not None:
         return shown.problem
     return shown, compare(expected, reader.read(shown.image.data or b""))
-
-
-def _interval(total: Floats, number: Floats, replicates: int, random: np.random.Generator) -> tuple[float | None, float | None]:
-    if not replicates or np.count_nonzero(number) < 2:
-        return None, None
-    times = random.multinomial(len(total), np.full(len(total), 1 / len(total)), size=replicates).astype(np.float64)
-    sums, counts = (np.einsum("rp,p->r", times, column) for column in (total, number))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = np.where(counts > 0, POINTS * sums / counts, np.nan)
-    low, high, _ = percentile_interval(drawn[:, None], CONFIDENCE)
-    return float(low[0]), float(high[0])

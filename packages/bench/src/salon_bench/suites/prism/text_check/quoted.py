@@ -1,4 +1,4 @@
-"""Which text a prompt asks for: what stands in quotation marks."""
+"""The text that a prompt requests: between quotation marks."""
 
 import re
 
@@ -11,7 +11,7 @@ _QUOTED = re.compile(
 
 
 def quoted_texts(prompt: str) -> tuple[str, ...]:
-    """The texts in quotation marks, English and Chinese ones, in their order; those without a letter or digit are left out.
+    """Return the texts in English and Chinese quotation marks that have a letter or digit.
 
     Marks that are nested count once, as the outer text. Time is linear in the length of the prompt but for prompts made of
     single quotation marks.

@@ -24,7 +24,7 @@ class TextReader(Protocol):
         """What its readings depend on; results of two versions are never mixed."""
 
     def read(self, picture: bytes) -> Sequence[str]:
-        """The lines of text in an encoded picture that opens, in reading order; empty when there are none."""
+        """Return the lines of text in an encoded picture, in reading order."""
 
 
 class OcrReader:
@@ -69,7 +69,7 @@ class OcrReader:
 
 
 def _place(box: Any) -> tuple[int, float]:
-    """Where a line stands: its row, of which there is one for each half of the line's height, and its left edge."""
+    """Return a line's row, in halves of its height, and its left edge."""
     corners = np.asarray(box, dtype=np.float64)
     top, left = corners[:, 1].min(), corners[:, 0].min()
     height = max(corners[:, 1].max() - top, 1.0)

@@ -1,0 +1,223 @@
+"""Curation: throughput of `look`, overhead and workers, start-up, 6 million rows, near-duplicates, faults at scale.
+
+    uv run --all-packages --group benchmark pytest benchmarks/bench_curate.py -o python_files='bench_*.py' -m '' -n 0 -s
+
+Bars are on 2 idle cores; each row prints what it measured. SALON_CURATE_PICTURES sets the size of the fault run (200000).
+"""
+
+import contextlib
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from PIL import Image
+
+from salon_curate.dataset import DataSet, Picture
+from salon_curate.engine import embedded, inline
+from salon_curate.measures import look
+from salon_curate.pipeline import PIPELINE
+from salon_curate.running import run, status
+from salon_curate.selection import diff, select, sweep
+from salon_curate.stages import Stage
+from salon_ranking.near_duplicates import near_duplicates
+
+MILLIONS = 6_000_000
+SIX = ("imagination", "entity", "text_rendering", "style", "affection", "composition")
+
+
+def told(what: str, value: object, bar: str) -> None:
+    print(f"\n{what}: {value} (bar: {bar})")
+
+
+def photograph(seed: int, size: int = 512) -> bytes:
+    """A JPEG of about 80 KB at 512 × 512."""
+    small = np.random.default_rng(seed).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    stream = BytesIO()
+    Image.fromarray(small).resize((size, size), Image.Resampling.BICUBIC).save(stream, "JPEG", quality=88)
+    return stream.getvalue()
+
+
+def made(folder: Path, count: int, shard_rows: int = 250) -> DataSet:
+    dataset = DataSet.create(folder)
+    photographs = [photograph(seed) for seed in range(50)]
+    dataset.add((Picture(f"k{n:07d}", photographs[n % 50]) for n in range(count)), "drawn", "folder", shard_rows=shard_rows)
+    return dataset
+
+
+def test_look_reaches_its_rate_with_little_overhead_and_two_workers_help(tmp_path):
+    seconds = {}
+    dataset = made(tmp_path / "bare", 1000)
+    began = time.process_time()
+    for shard in dataset.shards:
+        look.function(pl.read_parquet(dataset.shard_path(shard.name), columns=["key", "image", "problem"]))
+    seconds["bare"] = time.process_time() - began
+    began = time.process_time()
+    run(dataset, [look], engine=inline)
+    seconds["inline"] = time.process_time() - began
+    wall = {}
+    for workers in (1, 2):
+        copy = made(tmp_path / f"w{workers}", 2000)
+        began = time.perf_counter()
+        run(copy, [look], engine=embedded, workers=workers)
+        wall[workers] = time.perf_counter() - began
+    told("look, pictures per second of one core (processor time)", round(1000 / seconds["inline"]), "≥ 250")
+    told("overhead over a bare loop", f"{seconds['inline'] / seconds['bare'] - 1:.1%}", "≤ 15 %")
+    told("2 workers against 1", f"{wall[1] / wall[2]:.2f} x", "≥ 1.7 x, on two idle cores")
+
+
+def test_memory_of_a_worker(tmp_path):
+    dataset = made(tmp_path / "d", 2000)
+    run(dataset, [look], engine=embedded, workers=1)
+    told(
+        "largest resident size of a worker",
+        f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:.0f} MB",
+        "≤ 150 MB",
+    )
+
+
+def test_nothing_pending_starts_fast_and_imports_no_engine(tmp_path):
+    dataset = DataSet.create(tmp_path / "d")
+    tiny = photograph(0, 16)
+    dataset.add((Picture(f"k{n}", tiny) for n in range(3000)), "drawn", "folder", shard_rows=1)
+    (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "look"\n')
+    run(dataset, [look], engine=inline)
+    code = (
+        "import sys, time; began = time.perf_counter(); from pathlib import Path; import salon_curate; "
+        "imported = time.perf_counter() - began; from salon_curate import DataSet, look, run; "
+        f"result = run(DataSet.open(Path({str(dataset.folder)!r})), [look]); "
+        "print(imported, time.perf_counter() - began, result.kept, [m for m in ('ray', 'daft') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported, whole, kept, engines = done.stdout.split(maxsplit=3)
+    told("import salon_curate", f"{float(imported):.3f} s", "≤ 0.3 s")
+    told(f"run with nothing pending, {kept} shards", f"{float(whole):.2f} s", "≤ 1 s")
+    told("engines imported", engines.strip(), "[]")
+
+
+@pytest.fixture(scope="module")
+def six_millions(tmp_path_factory):
+    """Six million rows with six scores and a hash, written as the cached columns of a data set without pictures."""
+    folder = tmp_path_factory.mktemp("million")
+    dataset = DataSet.create(folder / "d")
+    generator = np.random.default_rng(0)
+    rows = 100_000
+    shards = []
+    for number in range(MILLIONS // rows):
+        keys = pl.Series("key", np.arange(number * rows, (number + 1) * rows)).cast(pl.String)
+        nothing = {name: pl.Series(name, [None], dtype=pl.String) for name in ("sha256", "source", "prompt", "problem", "meta")}
+        frame = pl.DataFrame({"key": keys}).with_columns(**{name: pl.lit(None, pl.String) for name in nothing})
+        frame.with_columns(image=pl.lit(None, pl.Binary)).write_parquet(_made(dataset.shard_path(f"{number:05d}")))
+        from salon_curate.dataset import Shard
+
+        shards.append(Shard(f"{number:05d}", rows, 0, f"{number:064x}"))
+    dataset.shards = shards
+    dataset.save()
+    scores = Stage("scores", "1", (), dict.fromkeys(SIX, pl.UInt8), lambda batch: batch, "bench:scores")
+    for shard in shards:
+        frame = pl.DataFrame({name: generator.integers(1, 11, rows, dtype=np.uint8) for name in SIX})
+        path = dataset.folder / scores.part(shard, [])
+        keys = pl.read_parquet(dataset.shard_path(shard.name), columns=["key"])["key"]
+        frame.insert_column(0, keys).with_columns(scores_problem=pl.lit(None, pl.String)).write_parquet(_made(path))
+    select(dataset, [scores], {"style": "style >= 5"})  # the first use keeps the columns together
+    return dataset, scores
+
+
+def _made(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def test_six_million_rows_are_tuned_swept_and_compared_in_seconds(six_millions):
+    dataset, scores = six_millions
+    where = {name: f"{name} >= 7" for name in SIX}
+    began = time.perf_counter()
+    kept = select(dataset, [scores], where).kept
+    told(f"re-tune six thresholds over 6 M rows ({kept:,} kept)", f"{time.perf_counter() - began:.2f} s", "≤ 2 s")
+    began = time.perf_counter()
+    sweep(dataset, [scores], where, SIX, points=90)
+    told("sweep 6 x 90", f"{time.perf_counter() - began:.2f} s", "≤ 10 s")
+    began = time.perf_counter()
+    diff(dataset, [scores], where, {**where, "style": "style >= 6"})
+    told("diff", f"{time.perf_counter() - began:.2f} s", "≤ 10 s")
+
+
+def test_near_duplicates_of_six_million_hashes():
+    generator = np.random.default_rng(0)
+    hashes = np.frombuffer(generator.bytes(8 * MILLIONS), dtype=np.uint64).copy()
+    planted = generator.choice(MILLIONS, 60_000, replace=False)
+    for one, other in planted.reshape(-1, 2):
+        hashes[other] = hashes[one] ^ sum(np.uint64(1) << np.uint64(bit) for bit in generator.choice(64, 3, replace=False))
+    began = time.perf_counter()
+    found = near_duplicates(hashes, 3)
+    seconds = time.perf_counter() - began
+    pairs = planted.reshape(-1, 2)
+    assert (found[pairs[:, 0]] == found[pairs[:, 1]]).all()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    told("near-duplicates within 3 bits, 6 M hashes, 30,000 planted pairs all found", f"{seconds:.1f} s", "≤ 60 s")
+    told("largest resident size of this process", f"{peak:.2f} GB", "≤ 2 GB")
+
+
+def test_a_hundred_kills_leave_the_same_bytes(tmp_path):
+    """Kills the driver or a worker at a random moment, `SALON_CURATE_KILLS` times (100), then compares with a calm run."""
+    count, kills = int(os.environ.get("SALON_CURATE_PICTURES", "2000")), int(os.environ.get("SALON_CURATE_KILLS", "20"))
+    calm, disturbed = made(tmp_path / "a", count, 50), made(tmp_path / "b", count, 50)
+    text = (
+        '[[stage]]\nuse = "look"\n[[stage]]\nuse = "duplicates"\n[[stage]]\nask = "quality"\njudge = "pixels:"\nre_asks = 0\n'
+    )
+    for dataset in (calm, disturbed):
+        (dataset.folder / PIPELINE).write_text(text)
+    command = [str(Path(sys.executable).with_name("salon")), "curate", "run", "--quiet", "--workers", "2"]
+    subprocess.run([*command, str(calm.folder)], check=True, capture_output=True)
+    random.seed(1)
+    orphans = 0
+    for _ in range(kills):
+        process = subprocess.Popen([*command, str(disturbed.folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(random.uniform(0.3, 3))
+        crew = _workers(process.pid)
+        victim = random.choice([process.pid, *crew])
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+        if victim == process.pid:
+            process.wait()
+            time.sleep(2)
+            orphans += sum(_alive(pid) for pid in crew)
+        else:
+            process.kill() if random.random() < 0.5 else None
+            process.wait()
+    subprocess.run([*command, str(disturbed.folder)], check=True, capture_output=True)
+    same = all(
+        (disturbed.folder / path.relative_to(calm.folder)).read_bytes() == path.read_bytes()
+        for path in sorted((calm.folder / "columns").rglob("*.parquet"))
+    )
+    told(f"{count:,} pictures, {kills} kills: same bytes", same, "True")
+    told("orphans after 2 s", orphans, "0")
+    assert same and orphans == 0
+    assert all(each.complete for each in status(disturbed, [look]))
+
+
+def _workers(driver: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"salon_curate.worker" in words and str(driver).encode() in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False

@@ -1,0 +1,199 @@
+"""Tasks with questions about files: opinion scores of all models side by side, and yes/no checks of test points.
+
+| task | files | questions | source |
+| --- | --- | --- | --- |
+| ``PanelTask`` | one sample of every model, in a random order | three dimensions, 1 to 5 | MEF, section 5.2, appendix E |
+| ``CheckTask`` | one | each test point of the prompt, yes or no | MEF, appendix D |
+
+With a reference (DCR), the reference's file comes first, is named so, and is not rated; without one, files are rated by
+themselves (ACR).
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from pydantic import JsonValue
+from sqlalchemy import Connection, bindparam, func, select
+
+from salon_arena.board import LiveBoard
+from salon_arena.database import ASSIGNMENTS
+from salon_arena.errors import RefusedError
+from salon_arena.material import Material
+from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, seen_among
+from salon_bench.suites.contract.generations import Generated
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.visible_text import visible
+
+DIMENSIONS: Final = {
+    "Prompt Following": "Does it show what the prompt asks for? Leave structure and looks aside.",
+    "Structural Accuracy": "Are its objects whole and built right? Leave prompt and looks aside.",
+    "Aesthetic Quality": "Are style, colour, composition and light appealing? Leave prompt and structure aside.",
+}
+"""MEF's three dimensions (section 5.2.1), each with the question that raters see."""
+LEVELS: Final = {
+    1: "Completely Unusable",
+    2: "Basically Unusable",
+    3: "Basically Usable",
+    4: "Basically Satisfactory",
+    5: "Satisfactory",
+}
+"""MEF, figure 15."""
+YES_NO: Final = {1: "yes", 0: "no"}
+RATERS_PER_ITEM: Final = 2
+"""MEF, section 5.2.2."""
+_TRIED: Final = 64
+_LEASED: Final = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > bindparam("now"))
+_TAKEN: Final = (
+    select(ASSIGNMENTS.c.subject, func.count())
+    .where(ASSIGNMENTS.c.state.in_(["answered", "settled"]) | _LEASED)
+    .group_by(ASSIGNMENTS.c.subject)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One panel or one check: what is shown, and what is asked about each file."""
+
+    subject: str
+    files: tuple[Generated, ...]
+    questions: tuple[tuple[str, str], ...]
+
+
+class FormTask:
+    """Deals items until each has its raters. Its methods run on the writer thread.
+
+    Args:
+        kind: ``panel`` or ``check``.
+        items: what is to be judged.
+        options: the values of an answer, and their words.
+        material: where the files are from.
+        raters: how many people judge each item.
+        rated_from: the place of the first file that is rated: 1 behind a reference.
+        seed: of the order of items and files.
+    """
+
+    page: str = "form.html.jinja"
+
+    def __init__(
+        self,
+        kind: str,
+        items: Sequence[_Item],
+        options: dict[int, str],
+        material: Material,
+        *,
+        raters: int = RATERS_PER_ITEM,
+        rated_from: int = 0,
+        seed: int = 0,
+    ) -> None:
+        self._kind = kind
+        self._random = Random(f"{kind} {seed}")  # noqa: S311 - the order, no secret
+        self._items = self._random.sample(items, len(items))
+        self._options = options
+        self._material = material
+        self._raters = raters
+        self._rated_from = rated_from
+
+    @property
+    def board(self) -> LiveBoard | None:
+        """None: opinion scores and checks are summarised by ``salon mos`` and ``salon test-points``."""
+        return None
+
+    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
+        """Always ``work``."""
+        return {"state": "work"}
+
+    def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
+        """Items that have fewer raters than wanted and that this rater has not had; leases that ran out do not count."""
+        taken: dict[str, int] = {row[0]: row[1] for row in connection.execute(_TAKEN, {"now": now})}
+        wanted = [item for item in self._items if taken.get(item.subject, 0) < self._raters]
+        drafts: list[Draft] = []
+        for start in range(0, len(wanted), _TRIED):
+            some = wanted[start : start + _TRIED]
+            seen = seen_among(connection, rater.rater_id, [item.subject for item in some])
+            drafts += [self._draft(item) for item in some if item.subject not in seen][: missing - len(drafts)]
+            if len(drafts) == missing:
+                break
+        return drafts
+
+    def _draft(self, item: _Item) -> Draft:
+        first, rest = item.files[: self._rated_from], item.files[self._rated_from :]
+        files = (*first, *self._random.sample(rest, len(rest)))
+        prompt = self._material.prompts[files[0].prompt_id]
+        more = {"questions": item.questions, "options": self._options, "rated_from": self._rated_from}
+        return Draft(self._kind, item.subject, {**prompt_payload(prompt, files), **more})
+
+    def shown(self, payload: Payload) -> dict[str, Any]:
+        """Questions, the values and words of answers, and which files are rated."""
+        questions = [[visible(name), visible(text)] for name, text in payload["questions"]]
+        options = [[int(value), words] for value, words in payload["options"].items()]
+        more = {"questions": questions, "options": options, "rated_from": payload["rated_from"]}
+        return {"media_kind": self._material.kind, **more}
+
+    def check(self, payload: Payload, choice: JsonValue) -> str:
+        """A list per rated file, with a value per question."""
+        values = [int(value) for value in payload["options"]]
+        rated = len(payload["files"]) - payload["rated_from"]
+        if not isinstance(choice, list) or len(choice) != rated:
+            raise RefusedError(422, "bad_answer")
+        for answers in choice:
+            fits = isinstance(answers, list) and len(answers) == len(payload["questions"])
+            if not fits or any(type(value) is not int or value not in values for value in answers):  # type: ignore[union-attr]
+                raise RefusedError(422, "bad_answer")
+        return json.dumps(choice)
+
+
+def panel_task(material: Material, *, reference: str | None = None, raters: int = RATERS_PER_ITEM, seed: int = 0) -> FormTask:
+    """Make the task of rating all models side by side: one panel for each prompt and sample.
+
+    Args:
+        material: what is rated.
+        reference: the model whose files are shown first as the reference, and not rated (DCR); None: no reference (ACR).
+        raters: how many people rate each panel.
+        seed: of the order.
+
+    Raises:
+        InputError: there is no such model, or no panel with two files.
+    """
+    if reference is not None and reference not in material.models:
+        raise InputError("the reference is no model of the folder:", value=reference, allowed=material.models)
+    panels: dict[tuple[str, int], list[Generated]] = {}
+    for file in material.files:
+        panels.setdefault((file.prompt_id, file.sample), []).append(file)
+    items = []
+    for (prompt_id, sample), files in panels.items():
+        ordered = sorted(files, key=lambda file: file.model != reference)
+        if len(files) < 2 or (reference is not None and ordered[0].model != reference):
+            continue
+        items.append(_Item(f"panel\x1f{prompt_id}\x1f{sample}", tuple(ordered), tuple(DIMENSIONS.items())))
+    if not items:
+        raise InputError("no prompt has files of two models (or of a model and the reference)")
+    return FormTask("panel", items, LEVELS, material, raters=raters, rated_from=int(reference is not None), seed=seed)
+
+
+def check_task(material: Material, *, raters: int = RATERS_PER_ITEM, seed: int = 0) -> FormTask:
+    """Make the task of checking test points: each file by itself, each test point of its prompt, yes or no.
+
+    Args:
+        material: what is checked.
+        raters: how many people check each file.
+        seed: of the order.
+
+    Raises:
+        InputError: no prompt has test points.
+    """
+    items = list(_checks(material))
+    if not items:
+        hint = 'Add a column test_points: ["Quantity: three cats", "Colour: the cats are black"].'
+        raise InputError("no prompt has test points", column="test_points", hint=hint)
+    return FormTask("check", items, YES_NO, material, raters=raters, seed=seed)
+
+
+def _checks(material: Material) -> Iterator[_Item]:
+    for file in material.files:
+        points = material.test_points.get(file.prompt_id)
+        if points:
+            subject = f"check\x1f{file.prompt_id}\x1f{file.model}\x1f{file.sample}"
+            yield _Item(subject, (file,), tuple(points.items()))

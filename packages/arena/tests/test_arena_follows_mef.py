@@ -1,0 +1,355 @@
+"""Each rule of MEF, sections 3 and 5.1, has its test: who votes, what counts, when a model is listed."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from small_arena import MODELS, Clock, write_prompts
+
+from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_known_pairs, vote_service
+from salon_arena.battles import BattleRules
+from salon_arena.board import PERSONAL_VOTES, LiveBoard
+from salon_arena.material import KnownPair
+from salon_arena.quality import LiveChecks, flagged, overview
+from salon_arena.service import AnswerBody
+from salon_bench.suites.generations import Generated
+from salon_ranking.battles import Battles
+from salon_ranking.raters import Votes, check_raters
+from salon_taxonomy.records import Winner
+
+Body = Callable[..., AnswerBody]
+Expected = Callable[[dict[str, Any]], str]
+
+
+def known_pairs(material: Material, number: int) -> tuple[KnownPair, ...]:
+    """Pairs of one prompt each; the winner is a, b, or both are bad, in turn."""
+    files = {(file.model, file.prompt_id, file.sample): file for file in material.files}
+    keys = [(key, a, b) for key in material.prompts for a in (0, 1) for b in (0, 1)]
+    winners = [Winner.MODEL_A, Winner.MODEL_B, Winner.BOTH_BAD]
+    return tuple(
+        KnownPair(files[MODELS[0], key, a], files[MODELS[1], key, b], winners[place % 3])
+        for place, (key, a, b) in enumerate(keys[:number])
+    )
+
+
+def right_answer(payload: dict[str, Any]) -> str:
+    """The choice that a test or an anchor expects."""
+    expected, a_left = payload["expected"], payload["side_a_shown"] == "left"
+    return {"model_a": "left" if a_left else "right", "model_b": "right" if a_left else "left"}.get(expected, expected)
+
+
+def wrong_answer(payload: dict[str, Any]) -> str:
+    return "both_good" if payload["expected"] != "both_good" else "both_bad"
+
+
+def answer_next(service: WorkService, rater: str, body: Body, choose: Expected, **changed: Any) -> dict[str, Any] | None:
+    """Answer a rater's current task; returns its payload, None when there is no task."""
+    tasks = service.lease(rater).result()["tasks"]
+    if not tasks:
+        return None
+    payload = service.payload_of(tasks[0]["assignment"])
+    service.answer(rater, body(tasks[0], choose(payload), **changed)).result()
+    return payload
+
+
+def kinds(database: ArenaDatabase) -> Counter[str]:
+    query = "SELECT kind, count(*) FROM assignments GROUP BY kind"
+    return Counter(dict(tuple(row) for row in database.read(lambda c: list(c.exec_driver_sql(query)))))
+
+
+@pytest.fixture
+def experts(tmp_path: Path, material: Material, clock: Clock) -> Any:
+    with ArenaDatabase.open(tmp_path / "experts.db", mode="expert") as database:
+        rules = BattleRules(qualification=known_pairs(material, 12))
+        yield vote_service(database, material, rules=rules, clock=clock)
+
+
+def expert(service: WorkService, role: str = "rater") -> str:
+    return service.people.join(invite=service.people.invite(role).result()).result().rater_id
+
+
+# Qualification: at least 85 % agreement and kappa above 0.8
+
+
+@pytest.mark.parametrize(("mistakes", "passes"), [(0, True), (1, True), (2, False), (12, False)])
+def test_an_expert_votes_only_after_85_percent_agreement_and_kappa_above_0_8(
+    experts: WorkService, body: Body, clock: Clock, mistakes: int, passes: bool
+) -> None:
+    rater = expert(experts)
+    for turn in range(12):
+        reply = experts.lease(rater).result()
+        assert (reply["state"], reply["left"]) == ("qualifying", 12 - turn)
+        answer_next(experts, rater, body, wrong_answer if turn < mistakes else right_answer)
+    reply = experts.lease(rater).result()
+    assert (reply["state"] == "work", bool(reply["tasks"])) == (passes, passes)
+    row = experts.database.read(lambda c: c.exec_driver_sql("SELECT agreement, kappa, passed FROM certificates").one())
+    assert row.agreement == pytest.approx((12 - mistakes) / 12) and bool(row.passed) == passes
+    if not passes:
+        assert reply["state"] == "suspended" and reply["until"] > clock.now
+        clock.forward(8 * 86_400)  # then there is a new test, with all pairs again
+        assert experts.lease(rater).result()["left"] == 12
+
+
+def test_an_expert_is_tested_again_when_the_certificate_ends(experts: WorkService, body: Body, clock: Clock) -> None:
+    rater = expert(experts)
+    for _ in range(12):
+        answer_next(experts, rater, body, right_answer)
+    before = len(experts.lease(rater).result()["tasks"])
+    assert before and kinds(experts.database)["qualification"] == 12
+    clock.forward(181 * 86_400)
+    for _ in range(before):  # what was leased before
+        answer_next(experts, rater, body, lambda _: "left")
+    assert experts.lease(rater).result()["state"] == "qualifying"
+    for _ in range(12):
+        answer_next(experts, rater, body, right_answer)
+    assert experts.lease(rater).result()["state"] == "work"
+    assert kinds(experts.database)["qualification"] == 24
+
+
+# Audits: a quarter of the experts' battles is judged again; who does not meet the standard is suspended
+
+
+@pytest.mark.parametrize(("agrees", "suspended"), [(True, False), (False, True)])
+def test_a_quarter_of_an_experts_battles_is_audited_and_contradiction_suspends(
+    tmp_path: Path, material: Material, body: Body, clock: Clock, agrees: bool, suspended: bool
+) -> None:
+    with ArenaDatabase.open(tmp_path / "audits.db", mode="expert") as database:
+        service = vote_service(database, material, clock=clock)
+        rater, auditor = expert(service), expert(service, "auditor")
+        for _ in range(44):
+            answer_next(service, rater, body, lambda payload: "left" if payload["side_a_shown"] == "left" else "right")
+        clock.forward(11)
+        service.settle_due().result()
+        audited = []
+        same = lambda payload: "left" if (payload["side_a_shown"] == "left") == agrees else "right"  # noqa: E731
+        while (payload := answer_next(service, auditor, body, same)) is not None:
+            audited.append(payload)
+        clock.forward(11)
+        service.settle_due().result()
+        assert len(audited) == 11 and all(payload["audited_rater"] == rater for payload in audited)
+        assert kinds(database)["audit"] == 11
+        assert (service.lease(rater).result()["state"] == "suspended") == suspended
+        [line] = [line for line in database.read(overview) if line.startswith(rater)]
+        assert f"{11 * agrees} of 11 audits agree" in line
+        counted = service.task.board.ranked()  # type: ignore[union-attr]
+        assert counted.votes == 44  # audits count on no board
+
+
+# Anchors: 5 % of tasks, not counted, and raters who miss them are flagged
+
+
+def big_material(folder: Path) -> Material:
+    """600 prompts without files: enough pairs for thousands of tasks."""
+    prompts = json.loads("[" + ",".join(write_prompts(folder).read_text().splitlines()) + "]")
+    row = prompts[0]
+    path = folder / "many.jsonl"
+    path.write_text("".join(json.dumps({**row, "prompt_id": f"p{number}"}) + "\n" for number in range(600)))
+    from salon_arena.material import read_material
+
+    for model in MODELS:
+        (folder / "many" / model).mkdir(parents=True)
+        for number in range(600):
+            (folder / "many" / model / f"p{number}.png").touch()
+    return read_material(folder / "many", path)
+
+
+def test_one_task_in_twenty_is_an_anchor_and_sides_are_even(tmp_path: Path, database: ArenaDatabase, clock: Clock) -> None:
+    material = big_material(tmp_path)
+    files = [file for file in material.files if file.model in MODELS[:2]]
+    by_prompt: dict[str, list[Generated]] = {}
+    for file in files:
+        by_prompt.setdefault(file.prompt_id, []).append(file)
+    anchors = [KnownPair(a, b, Winner.MODEL_A) for a, b in by_prompt.values()]
+    service = vote_service(database, material, rules=BattleRules(anchors=anchors), clock=clock)
+    rater = service.people.join().result().rater_id
+    from salon_arena.people import read_rater
+
+    drafts = database.write(
+        lambda c: [d for _ in range(3000) for d in service.task.draw(c, read_rater(c, rater), 1, clock.now)]
+    ).result()
+    share = sum(draft.kind == "anchor" for draft in drafts) / len(drafts)
+    assert abs(share - 0.05) < 3.3 * (0.05 * 0.95 / 3000) ** 0.5
+    left = sum(draft.payload["side_a_shown"] == "left" for draft in drafts)
+    assert abs(left - 1500) < 3.3 * (3000 / 4) ** 0.5
+
+
+def test_careless_raters_are_flagged_live_as_offline_and_leave_the_board(
+    tmp_path: Path, database: ArenaDatabase, material: Material, body: Body, clock: Clock
+) -> None:
+    service = vote_service(database, material, rules=BattleRules(anchors=known_pairs(material, 16)), clock=clock)
+    raters = [service.people.join().result().rater_id for _ in range(9)]
+    careless = raters[0]
+    generator = np.random.default_rng(0)
+
+    def choose(payload: dict[str, Any]) -> str:
+        if "expected" in payload:
+            return right_answer(payload)
+        names = [file["model"] for file in payload["files"]]
+        return "left" if names[0] < names[1] else "right"
+
+    for _ in range(36):
+        for rater in raters:
+            clock.forward(0.4 if rater == careless else float(generator.uniform(6, 9)))
+            elapsed = 300 if rater == careless else int(generator.integers(4000, 6000))
+            answer_next(service, rater, body, (lambda _: "left") if rater == careless else choose, elapsed_ms=elapsed)
+    clock.forward(11)
+    service.settle_due().result()
+    board = service.task.board
+    assert isinstance(board, LiveBoard)
+    everything = board.ranked()
+    live = LiveChecks(database, board.refresh)
+    assert live.run() >= 1
+    export_answers(database, tmp_path / "store", now=clock.now)
+    offline = check_raters(Votes.read(tmp_path / "store").frame)
+    assert set(database.read(flagged)) == set(offline.flagged) and careless in offline.flagged
+    without = board.ranked()
+    assert without.left_out > 0 and without.votes + without.left_out == everything.votes + everything.left_out
+    frame = Votes.read(tmp_path / "store").frame.filter(~pl.col("rater_id").is_in(offline.flagged) & ~pl.col("is_anchor"))
+    assert Battles.from_frame(frame.select("model_a", "model_b", "winner")).count == without.votes
+    count = database.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM settled").scalar_one())
+    assert count == 36 * 9  # flags exclude, they never delete
+
+
+def test_a_public_rater_counts_after_the_first_anchor(
+    database: ArenaDatabase, material: Material, body: Body, clock: Clock
+) -> None:
+    service = vote_service(database, material, rules=BattleRules(anchors=known_pairs(material, 16)), clock=clock)
+    raters = [service.people.join().result().rater_id for _ in range(3)]
+    for _ in range(8):
+        for rater in raters:
+            answer_next(service, rater, body, lambda _: "left")
+    clock.forward(11)
+    service.settle_due().result()
+    board = service.task.board
+    assert board is not None
+    board.refresh()
+    query = "SELECT rater_id, sum(kind = 'anchor'), sum(kind = 'battle') FROM settled GROUP BY rater_id"
+    rows = database.read(lambda c: list(c.exec_driver_sql(query)))
+    found = board.ranked()
+    assert found.votes == sum(battles for _, anchors, battles in rows if anchors)
+    assert found.left_out == sum(battles for _, anchors, battles in rows if not anchors)
+
+
+# Boards
+
+
+def test_boards_of_all_of_a_scenario_and_of_one_rater_follow_mefs_columns(
+    service: WorkService, material: Material, body: Body, clock: Clock
+) -> None:
+    rater, other = (service.people.join().result().rater_id for _ in range(2))
+    board = service.task.board
+    assert board is not None
+    for turn in range(PERSONAL_VOTES + 4):
+        for who in (rater, other):
+            answer_next(service, who, body, lambda _, turn=turn: ["left", "right", "both_good", "both_bad"][turn % 4])  # type: ignore[misc]
+        if turn == 20:
+            assert board.personal(rater).board is None and "30" in board.personal(rater).reason
+    clock.forward(11)
+    service.settle_due().result()
+    found = board.ranked()
+    assert found.board is not None
+    table = found.board.table
+    assert {"rank", "model", "rating", "ci_low", "ci_high", "matches", "win_rate", "listed", "matches_needed"} <= {
+        *table.columns
+    }
+    for row in table.to_dicts():  # the win rate is (W + T/2) / N
+        assert row["win_rate"] == pytest.approx((row["wins"] + row["ties"] / 2) / row["matches"])
+        assert row["listed"] or row["matches_needed"] > 0 or row["model"] in found.board.baselines
+        assert row["listed"] == (row["width"] <= 20 and row["match_effect"] <= 3)
+    [base] = [row for row in table.to_dicts() if row["model"] in found.board.baselines]
+    assert base["rating"] == 1000 and base["ci_low"] == base["ci_high"] == 1000
+    assert base["rank"] >= 2  # a lower ranked model
+    personal = board.personal(rater)
+    assert personal.votes == PERSONAL_VOTES + 4 and personal.board is not None
+    assert board.scenarios() == ["toys"] and board.ranked("toys").votes == found.votes
+
+
+# The two modes have nothing in common
+
+
+def test_expert_and_public_arenas_share_no_rater_no_plan_and_no_board(tmp_path: Path, material: Material, body: Body) -> None:
+    with (
+        ArenaDatabase.open(tmp_path / "p.db") as public,
+        ArenaDatabase.open(tmp_path / "e.db", mode="expert") as closed,
+    ):
+        open_to_all, for_experts = (vote_service(database, material) for database in (public, closed))
+        session = open_to_all.people.join().result()
+        assert for_experts.people.rater_of(session.token) is None
+        with pytest.raises(RefusedError, match="403 invite"):
+            for_experts.people.join().result()
+        for _ in range(3):
+            answer_next(open_to_all, session.rater_id, body, lambda _: "left")
+        assert for_experts.task.board.ranked().votes == 0  # type: ignore[union-attr]
+        assert open_to_all.reveal and not for_experts.reveal
+
+
+def test_an_invite_works_once_even_when_sent_many_times_at_once(experts: WorkService) -> None:
+    code = experts.people.invite().result()
+    tries = [experts.people.join(invite=code) for _ in range(20)]
+    outcomes = Counter(type(future.exception()).__name__ for future in tries)
+    assert outcomes == {"NoneType": 1, "RefusedError": 19}
+    stored = experts.database.path.read_bytes() + Path(f"{experts.database.path}-wal").read_bytes()
+    assert code.encode() not in stored and tries[0].result().token.encode() not in stored
+
+
+def test_models_are_named_after_settling_alone_and_never_for_anchors(
+    database: ArenaDatabase, material: Material, body: Body, clock: Clock
+) -> None:
+    service = vote_service(database, material, rules=BattleRules(anchors=known_pairs(material, 16)), clock=clock)
+    rater, other = (service.people.join().result().rater_id for _ in range(2))
+    told = Counter[str]()
+    for _ in range(60):
+        reply = service.lease(rater).result()
+        if not reply["tasks"]:
+            break
+        task = reply["tasks"][0]["assignment"]
+        assert service.revealed(rater, task) is None
+        answer_next(service, rater, body, lambda _: "left")
+        assert service.revealed(rater, task) is None
+        clock.forward(11)
+        service.settle_due().result()
+        payload = service.payload_of(task)
+        names = [file["model"] for file in payload["files"]]
+        assert service.revealed(rater, task) == (None if "expected" in payload else names)
+        assert service.revealed(other, task) is None
+        told["expected" in payload] += 1  # type: ignore[index]
+    assert told[True] and told[False]  # type: ignore[index]
+
+
+def test_pairs_with_few_matches_and_even_ones_come_first_and_open_ones_count(
+    database: ArenaDatabase, material: Material, body: Body, clock: Clock
+) -> None:
+    """100 raters hold their first task open: no pair of models has more than its share."""
+    service = vote_service(database, material, clock=clock)
+    raters = [service.people.join().result().rater_id for _ in range(100)]
+    for rater in raters:
+        assert len(service.lease(rater).result()["tasks"]) == 4
+    query = "SELECT payload ->> '$.model_a', payload ->> '$.model_b' FROM assignments"
+    pairs = Counter(frozenset(row) for row in database.read(lambda c: list(c.exec_driver_sql(query))))
+    assert len(pairs) == 3 and max(pairs.values()) - min(pairs.values()) <= 0.2 * 400 / 3
+    payloads = [service.payload_of(task["assignment"]) for task in service.lease(raters[0]).result()["tasks"]]
+    assert len({json.dumps(payload["files"]) for payload in payloads}) == 4  # no pair twice for one rater
+
+
+def test_a_table_of_known_pairs_is_read_or_refused_by_row(tmp_path: Path, material: Material) -> None:
+    from salon_taxonomy.errors import InputError
+
+    path = tmp_path / "anchors.csv"
+    head = "prompt_id,model_a,model_b,winner,sample_a\n"
+    path.write_text(head + f"canary-prompt-1,{MODELS[0]},{MODELS[1]},model_b,1\n")
+    [known] = read_known_pairs(path, material)
+    assert (known.a.sample, known.b.sample, known.winner) == (1, 0, Winner.MODEL_B)
+    for row, words in (
+        (f"canary-prompt-1,{MODELS[0]},nobody,model_a,0", "model_b"),
+        (f"canary-prompt-1,{MODELS[0]},{MODELS[1]},left,0", "winner"),
+        (f"canary-prompt-9,{MODELS[0]},{MODELS[1]},model_a,0", "model_a"),
+        (f"canary-prompt-1,{MODELS[0]},{MODELS[1]},model_a,7", "model_a"),
+    ):
+        path.write_text(head + row + "\n")
+        with pytest.raises(InputError, match=f"row 1, column '{words}'"):
+            read_known_pairs(path, material)

@@ -1,0 +1,160 @@
+"""Opinion scores and checks: two people per item, all models side by side, and what they say reaches ``salon mos``."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import Served, context, needs_chromium, opened
+from click.testing import CliRunner
+from playwright.sync_api import Browser
+from small_arena import MODELS, PROMPTS, Clock, write_material
+from test_arena_pages import LOOKS, faults
+
+from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_material
+from salon_arena.forms import DIMENSIONS, LEVELS, check_task, panel_task
+from salon_arena.service import LEASE_SECONDS, AnswerBody
+from salon_taxonomy.cli import main
+from salon_taxonomy.errors import InputError
+
+Body = Callable[..., AnswerBody]
+POINTS = ["Quantity: three <b>cats</b>", "Colour: قطة زرقاء"]
+
+
+@pytest.fixture
+def checked_material(tmp_path: Path) -> Material:
+    pictures, prompts = write_material(tmp_path)
+    rows = [json.loads(line) for line in prompts.read_text().splitlines()]
+    prompts.write_text("".join(json.dumps({**row, "test_points": POINTS}) + "\n" for row in rows))
+    return read_material(pictures, prompts)
+
+
+def rate(service: WorkService, rater: str, body: Body, value: Callable[[str, str], int]) -> dict[str, Any] | None:
+    """Answer the current form by model and question; returns its payload."""
+    tasks = service.lease(rater).result()["tasks"]
+    if not tasks:
+        return None
+    payload = service.payload_of(tasks[0]["assignment"])
+    service.files(rater, tasks[0]["assignment"])
+    rated = payload["files"][payload["rated_from"] :]
+    choice = [[value(file["model"], name) for name, _ in payload["questions"]] for file in rated]
+    service.answer(rater, body(tasks[0], choice)).result()
+    return payload
+
+
+@pytest.mark.parametrize("reference", [None, MODELS[1]])
+def test_two_experts_rate_every_panel_of_all_models_and_salon_mos_reads_it(
+    tmp_path: Path, database: ArenaDatabase, material: Material, body: Body, clock: Clock, reference: str | None
+) -> None:
+    service = WorkService(database, panel_task(material, reference=reference), clock=clock)
+    raters = [service.people.join().result().rater_id for _ in range(3)]
+    panels: Counter[str] = Counter()
+    orders = set()
+    while True:
+        done = [rate(service, rater, body, lambda model, name: 1 + (MODELS.index(model) + len(name)) % 5) for rater in raters]
+        for payload in done:
+            if payload is not None:
+                names = [file["model"] for file in payload["files"]]
+                assert sorted(names) == sorted(MODELS) and len({file["sample"] for file in payload["files"]}) == 1
+                assert reference is None or names[0] == reference
+                orders.add(tuple(names))
+                panels[f"{payload['prompt_id']} {payload['files'][0]['sample']}"] += 1
+        if done == [None] * 3:
+            break
+    assert panels == dict.fromkeys((f"{key} {sample}" for key in PROMPTS for sample in (0, 1)), 2)
+    assert len(orders) > 1
+    clock.forward(11)
+    found = export_answers(database, tmp_path / "store", now=clock.now)
+    rated = len(MODELS) - (reference is not None)
+    assert found.rated == 8 * 2 * rated * 3 and export_answers(database, tmp_path / "store", now=clock.now).rated == 0
+    shown = CliRunner().invoke(main, ["mos", str(tmp_path / "store"), "--format", "csv"])
+    assert shown.exit_code == 0, shown.output
+    for model in MODELS:
+        assert (model in shown.output) == (model != reference)
+    for name in DIMENSIONS:
+        assert name in shown.output
+
+
+def test_checks_of_test_points_reach_salon_test_points(
+    tmp_path: Path, database: ArenaDatabase, checked_material: Material, body: Body, clock: Clock
+) -> None:
+    service = WorkService(database, check_task(checked_material, raters=1), clock=clock)
+    raters = [service.people.join().result().rater_id for _ in range(2)]
+    while raters:
+        raters = [who for who in raters if rate(service, who, body, lambda model, name: int(model == MODELS[0])) is not None]
+    clock.forward(11)
+    assert export_answers(database, tmp_path / "store", now=clock.now).checked == 3 * 4 * 2 * 2
+    shown = CliRunner().invoke(main, ["test-points", str(tmp_path / "store"), "--task", "test_points", "--format", "csv"])
+    assert shown.exit_code == 0, shown.output
+    rows = [line.split(",") for line in shown.output.splitlines()]
+    share = rows[0].index("share")
+    assert {row[0]: float(row[share]) for row in rows[1:4]} == {MODELS[0]: 1.0, MODELS[1]: 0.0, MODELS[2]: 0.0}
+    assert {row[1] for row in rows[1:]} == {"", "Quantity", "Colour"}
+
+
+def test_a_form_takes_whole_answers_on_its_scale_and_only_after_its_files_were_sent(
+    database: ArenaDatabase, material: Material, body: Body
+) -> None:
+    service = WorkService(database, panel_task(material))
+    rater = service.people.join().result().rater_id
+    task = service.lease(rater).result()["tasks"][0]
+    assert task["options"] == [[value, words] for value, words in LEVELS.items()]
+    assert not any(model in json.dumps(task) for model in MODELS)
+    whole = [[3, 4, 5]] * 3
+    with pytest.raises(RefusedError, match="409 not_shown"):
+        service.answer(rater, body(task, whole)).result()
+    service.files(rater, task["assignment"])
+    for wrong in ("left", [], [[3, 4, 5]] * 2, [[3, 4]] * 3, [[3, 4, 6]] * 3, [[3, 4, 2.5]] * 3, [[3, 4, True]] * 3, None):
+        with pytest.raises(RefusedError, match="422 bad_answer"):
+            service.answer(rater, body(task, wrong)).result()
+    assert service.answer(rater, body(task, whole)).result()["version"] == 1
+
+
+def test_a_lease_that_ran_out_goes_to_another_rater(database: ArenaDatabase, material: Material, clock: Clock) -> None:
+    service = WorkService(database, panel_task(material, raters=1), clock=clock)
+    raters = [service.people.join().result().rater_id for _ in range(3)]
+    held = [len(service.lease(rater).result()["tasks"]) for rater in raters]
+    assert held == [4, 4, 0]
+    clock.forward(LEASE_SECONDS + 1)
+    assert len(service.lease(raters[2]).result()["tasks"]) == 4
+
+
+def test_material_without_panels_or_test_points_is_refused(material: Material) -> None:
+    with pytest.raises(InputError, match="test points"):
+        check_task(material)
+    with pytest.raises(InputError, match="reference"):
+        panel_task(material, reference="none")
+
+
+@pytest.mark.browser
+@needs_chromium[1]
+@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS[:1] + LOOKS[2:3])
+def test_panels_and_checks_are_answered_by_keyboard_and_axe_finds_nothing(
+    browser: Browser, tmp_path: Path, checked_material: Material, width: int, scheme: Any, direction: str
+) -> None:
+    for name, task in (("mos", panel_task(checked_material)), ("checks", check_task(checked_material))):
+        with ArenaDatabase.open(tmp_path / f"{name}.db") as database:
+            served = Served(tmp_path, service=WorkService(database, task))
+            with context(browser, served, width, color_scheme=scheme, bypass_csp=True) as (rater, heard):
+                page = opened(rater, served, ready="#stage figure")
+                page.evaluate("direction => { document.documentElement.dir = direction; }", direction)
+                assert faults(page) == []
+                questions = page.locator("fieldset").count()
+                assert questions == (9 if name == "mos" else 2)
+                for number in range(questions):
+                    page.keyboard.press(str(1 + number % 5) if name == "mos" else "yn"[number % 2])
+                assert page.locator("#left").text_content() == ""
+                page.keyboard.press("Enter")
+                [(_, stored)] = served.wait_for_answers(1)
+                assert json.loads(stored) == ([[1, 2, 3], [4, 5, 1], [2, 3, 4]] if name == "mos" else [[1, 0]])
+                page.wait_for_selector("#stage figure")
+                page.keyboard.press("u")
+                served.wait_for_answers(2)
+                page.wait_for_selector("#stage figure")
+                page.locator(".view").first.click()
+                assert page.locator("dialog[open] img").count() == 1 and faults(page) == []
+                page.keyboard.press("Escape")
+                assert heard == []
+            served.close()

@@ -1,0 +1,140 @@
+"""Labels: three raters, two more when they differ, two auditors; MagicMirror's limits; boxes; keyboard and axe."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import Served, context, needs_chromium, opened
+from click.testing import CliRunner
+from playwright.sync_api import Browser
+from small_arena import MODELS, Clock
+from test_arena_pages import LOOKS, faults
+
+from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers
+from salon_arena.labels import LabelTask
+from salon_arena.service import AnswerBody
+from salon_store import ResultStore
+from salon_taxonomy.cli import main
+from salon_taxonomy.taxonomy import Taxonomy
+
+Body = Callable[..., AnswerBody]
+HAND, FACE, OVERLAP = "hand-structure-deformity", "facial-structure-deformity", "abnormal-element-overlap"
+
+
+@pytest.fixture
+def labelling(tmp_path: Path, material: Material, clock: Clock) -> Any:
+    with ArenaDatabase.open(tmp_path / "labels.db", mode="expert") as database:
+        yield WorkService(database, LabelTask(material, Taxonomy.load("magicmirror")), clock=clock)
+
+
+def join(service: WorkService, role: str = "rater") -> str:
+    return service.people.join(invite=service.people.invite(role).result()).result().rater_id
+
+
+def label_all(service: WorkService, rater: str, body: Body, clock: Clock, choose: Callable[[str], Any]) -> list[str]:
+    """Answer everything that a rater gets, by model; returns the models of the files."""
+    seen = []
+    while tasks := service.lease(rater).result()["tasks"]:
+        model = service.payload_of(tasks[0]["assignment"])["files"][0]["model"]
+        service.files(rater, tasks[0]["assignment"])
+        service.answer(rater, body(tasks[0], choose(model))).result()
+        seen.append(model)
+    clock.forward(11)
+    service.settle_due().result()
+    return seen
+
+
+def marks(*labels: str) -> dict[str, Any]:
+    return {"marks": [{"label": label, "where": f"at {label}"} for label in labels]}
+
+
+def test_three_label_two_more_settle_a_dispute_and_two_auditors_accept(
+    labelling: WorkService, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    said = [HAND, HAND, FACE, HAND, FACE, OVERLAP]  # of the disputed model; the others are normal, or have one fault
+    counts = []
+    for label in said:
+        answers = {MODELS[0]: marks(label), MODELS[1]: marks(), MODELS[2]: marks(FACE, HAND)}
+        counts.append(label_all(labelling, join(labelling), body, clock, answers.__getitem__))
+    assert [len(each) for each in counts] == [24, 24, 24, 8, 8, 0]  # 8 files by each of three models
+    assert set(counts[3]) == set(counts[4]) == {MODELS[0]}
+    auditors = [join(labelling, "auditor") for _ in range(3)]
+    verdicts = [label_all(labelling, who, body, clock, lambda model: {"accept": model != MODELS[2]}) for who in auditors]
+    assert [len(each) for each in verdicts] == [24, 24, 0]
+    shown = CliRunner().invoke(main, ["arena", "labels", "--database", str(labelling.database.path)]).output
+    assert "16 accepted" in shown and "8 rejected" in shown and "1.000 (24 files, 3 raters each)" in shown
+    found = export_answers(labelling.database, tmp_path / "store", now=clock.now)
+    again = export_answers(labelling.database, tmp_path / "store", now=clock.now)
+    assert found.labelled > 0 and again.labelled == 0
+    store = ResultStore.open(tmp_path / "store")
+    rows = store.read("assessments").collect().join(store.read("generations").collect(), on="generation_id")
+    agreed = {(row["model"], row["label"]) for row in rows.to_dicts() if row["judge"] == "agreed"}
+    assert agreed == {(MODELS[0], HAND), (MODELS[1], "normal")}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "left",
+        {"marks": [{"label": "none"}]},
+        marks(HAND, HAND),
+        marks(HAND, FACE, OVERLAP),
+        {"marks": [{"label": HAND, "boxes": [[0.5, 0.1, 0.4, 0.2]]}]},
+        {"marks": [{"label": HAND, "boxes": [[0, 0, 1, 1.1]]}]},
+        {"marks": [{"label": HAND, "frames": [5, 2]}]},
+        {"accept": True},
+    ],
+)
+def test_labels_outside_the_taxonomy_beyond_two_or_off_the_picture_are_refused(
+    labelling: WorkService, body: Body, wrong: Any
+) -> None:
+    rater = join(labelling)
+    task = labelling.lease(rater).result()["tasks"][0]
+    assert not any(model in json.dumps(task) for model in MODELS)
+    labelling.files(rater, task["assignment"])
+    with pytest.raises(RefusedError, match="422 bad_answer"):
+        labelling.answer(rater, body(task, wrong)).result()
+    whole = {"marks": [{"label": HAND, "where": "left hand", "boxes": [[0.1, 0.2, 0.5, 1]]}]}
+    assert labelling.answer(rater, body(task, whole)).result()["version"] == 1
+
+
+@pytest.mark.browser
+@needs_chromium[1]
+@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS[:1] + LOOKS[2:3])
+def test_labels_are_found_by_search_boxes_are_drawn_and_axe_finds_nothing(
+    browser: Browser, tmp_path: Path, material: Material, width: int, scheme: Any, direction: str
+) -> None:
+    with ArenaDatabase.open(tmp_path / "labels.db") as database:
+        served = Served(tmp_path, service=WorkService(database, LabelTask(material, Taxonomy.load("magicmirror"))))
+        with context(browser, served, width, color_scheme=scheme, bypass_csp=True) as (rater, heard):
+            page = opened(rater, served, ready="#picture img")
+            page.evaluate("direction => { document.documentElement.dir = direction; }", direction)
+            assert faults(page) == []
+            page.keyboard.press("/")
+            page.keyboard.type("hand deform")
+            page.keyboard.press("Enter")
+            page.get_by_label("where and what").fill("left hand, six fingers")
+            page.get_by_role("button", name="Box (0)").click()
+            box = page.locator("#picture").bounding_box()
+            assert box is not None
+            page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.25)
+            page.mouse.down()
+            page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.75, steps=3)
+            page.mouse.up()
+            assert page.locator(".box").count() == 1
+            page.get_by_role("button", name="Facial Structure Deformity").click()
+            assert page.get_by_role("button", name="Abnormal Element Overlap").is_disabled()  # two at most
+            assert faults(page) == []
+            page.get_by_role("button", name="Done").click()
+            [(_, stored)] = served.wait_for_answers(1)
+            first, second = json.loads(stored)["marks"]
+            assert (first["label"], first["where"], second["label"]) == (HAND, "left hand, six fingers", FACE)
+            assert first["boxes"][0] == pytest.approx([0.25, 0.25, 0.5, 0.75], abs=0.03)
+            page.wait_for_function("() => document.querySelector('#done').textContent === 'Normal'")
+            page.wait_for_selector("#done:enabled")
+            page.keyboard.press("n")
+            assert json.loads(served.wait_for_answers(2)[1][1]) == {"marks": []}
+            assert heard == []
+        served.close()

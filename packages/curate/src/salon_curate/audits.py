@@ -1,0 +1,290 @@
+"""Audits: people look at a sample, and the answer is carried over to the whole data set with intervals.
+
+The sample is stratified: by the decision (kept or dropped) and, where a condition says so, by nearness to a threshold. Each
+stratum is weighted by its true size, so a sample of 500 kept and 500 dropped pictures does not pretend that the data set is
+half and half.
+"""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from salon_curate.dataset import DataSet, checked_key, seeded_hash
+from salon_curate.files import publish, publish_text
+from salon_curate.selection import saved_predicates, select, table
+from salon_curate.stages import Stage
+from salon_taxonomy.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+DRAWS: Final = 20_000
+_ACCEPT: Final = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "accept": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "reject": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A sample that was drawn: its folder, the pictures, and each stratum's size in the data set and in the sample."""
+
+    folder: Path
+    pictures: int
+    strata: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A share of the population with its 95 % interval; None where the sample says nothing about it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What an audit says about a selection.
+
+    A picture is good when every one of its raters accepts it. Intervals are equal-tailed 95 % intervals of Jeffreys'
+    posterior in each stratum, weighted by the strata's sizes (20,000 seeded draws).
+
+    Attributes:
+        selection: that was audited; ``predicates`` are its conditions.
+        rated: pictures with an answer; ``missing`` have none.
+        agreement: of the decision with people, over the whole data set.
+        precision: share of the kept pictures that are good (positive predictive value).
+        negative_value: share of the dropped pictures that are not good (negative predictive value).
+        recall: share of the good pictures that are kept.
+        kappa: Cohen's κ of the first two raters of each picture; None with fewer than two, or where it does not exist.
+    """
+
+    selection: str
+    predicates: Mapping[str, str]
+    rated: int
+    missing: int
+    agreement: Estimate
+    precision: Estimate
+    negative_value: Estimate
+    recall: Estimate
+    kappa: float | None
+
+
+def sample_audit(
+    dataset: DataSet,
+    stages: Sequence[Stage],
+    selection: str,
+    name: str,
+    *,
+    per_stratum: int = 500,
+    near: str | None = None,
+    seed: int = 0,
+) -> Sampled:
+    """Draw an audit's sample and write what people need: pictures, a sheet to fill in, and tasks for Label Studio.
+
+    Raters see neither the decision nor the stratum, and the order is random.
+
+    Args:
+        selection: of a saved selection.
+        name: of the audit, a folder below ``audits/``.
+        per_stratum: pictures of each stratum, or all where it has fewer.
+        near: SQL: rows close to a threshold become strata of their own.
+        seed: of the sample; a larger ``per_stratum`` keeps the smaller sample.
+
+    Raises:
+        InputError: there is no such selection, an audit of this name exists, or ``per_stratum`` is below 1.
+        StorageError: the folder cannot be written.
+    """
+    import numpy as np
+
+    if per_stratum < 1:
+        raise InputError("must be 1 or more", column="per_stratum", value=per_stratum)
+    folder = dataset.folder / "audits" / checked_key(name, source="audits", row=1)
+    if folder.exists():
+        raise InputError("there is an audit of this name", source=folder, hint="Choose another name.")
+    predicates = saved_predicates(dataset, selection)
+    kept = select(dataset, stages, predicates, selection).mask
+    close = np.zeros(len(kept), dtype=np.bool_) if near is None else select(dataset, stages, {"near": near}).mask
+    keys = table(dataset, stages, []).collect()["key"]
+    order = np.array([seeded_hash(key, seed, "audit") for key in keys], dtype=np.uint64)
+    strata: dict[str, tuple[int, int]] = {}
+    chosen: list[tuple[int, str]] = []
+    for decision, decided in (("kept", kept), ("dropped", ~kept)):
+        for place, which in (("near", close), ("far", ~close)):
+            rows = np.flatnonzero(decided & which)
+            if not len(rows):
+                continue
+            stratum = f"{decision}, near a threshold" if place == "near" else decision
+            taken = rows[np.argsort(order[rows], kind="stable")[:per_stratum]]
+            strata[stratum] = (len(rows), len(taken))
+            chosen += [(int(row), stratum) for row in taken]
+    chosen.sort(key=lambda pair: order[pair[0]])
+    sheet = [{"key": keys[row], "picture": f"pictures/{number:05d}{_write_picture(dataset, row, folder, number)}"}
+             for number, (row, _) in enumerate(chosen)]  # fmt: skip
+    lines = ["key,picture,rater,accept", *(f"{_cell(each['key'])},{each['picture']},," for each in sheet)]
+    publish_text(folder / "sheet.csv", "\n".join(lines) + "\n")
+    publish_text(
+        folder / "label_studio.json", json.dumps([{"data": each} for each in sheet], indent=1, ensure_ascii=False) + "\n"
+    )
+    plan = {
+        "selection": selection, "predicates": predicates, "near": near, "seed": seed, "strata": strata,
+        "stratum": {keys[row]: stratum for row, stratum in chosen},
+    }  # fmt: skip
+    publish_text(folder / "plan.json", json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+    return Sampled(folder, len(chosen), strata)
+
+
+def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, draws: int = DRAWS) -> AuditResult:
+    """Score people's answers and write ``result.json`` into the audit's folder.
+
+    Args:
+        name: of the audit.
+        answers: a CSV table with ``key``, ``rater`` and ``accept`` (true/false, yes/no, accept/reject, 1/0); one row per
+            rater and
+            picture. Rows with an empty ``accept`` count as missing.
+        seed: of the intervals' draws.
+
+    Raises:
+        InputError: there is no such audit, a key is not in its sample, an answer is unknown, or a rater answers twice.
+    """
+    folder = dataset.folder / "audits" / name
+    try:
+        plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError("there is no audit", source=dataset.folder / "audits", value=name) from error
+    rated = _read_answers(answers, plan["stratum"])
+    counts = {stratum: [0, 0] for stratum in plan["strata"]}
+    for key, given in rated.items():
+        counts[plan["stratum"][key]][0] += all(given.values())
+        counts[plan["stratum"][key]][1] += 1
+    sizes = {stratum: size for stratum, (size, _) in plan["strata"].items()}
+    shares = {stratum: (good, number) for stratum, (good, number) in counts.items()}
+    found = estimates(sizes, shares, seed=seed, draws=draws)
+    missing = len(plan["stratum"]) - len(rated)
+    result = AuditResult(plan["selection"], plan["predicates"], len(rated), missing, *found, _kappa(rated))
+    publish_text(folder / "result.json", json.dumps(asdict(result), indent=1, ensure_ascii=False) + "\n")
+    return result
+
+
+def estimates(
+    sizes: Mapping[str, int], counts: Mapping[str, tuple[int, int]], *, seed: int = 0, draws: int = DRAWS
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    """Return agreement, precision, negative value and recall of a decision, from the good pictures of each stratum.
+
+    Args:
+        sizes: rows of the data set in each stratum; names begin with ``kept`` or ``dropped``.
+        counts: (good, rated) of each stratum.
+        seed: of the draws.
+
+    Example:
+        >>> sizes, counts = {"kept": 7500, "dropped": 2500}, {"kept": (480, 500), "dropped": (30, 500)}
+        >>> agreement, precision, _, recall = estimates(sizes, counts)
+        >>> round(precision.value, 3), round(agreement.value, 3), round(recall.value, 3)
+        (0.96, 0.955, 0.98)
+    """
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    point = {name: None if not rated else good / rated for name, (good, rated) in counts.items()}
+    drawn = {name: generator.beta(good + 0.5, rated - good + 0.5, draws) for name, (good, rated) in counts.items()}
+    known = all(rated for name, (_, rated) in counts.items() if sizes[name])
+
+    def numbers(good: Mapping[str, Any]) -> "list[NDArray[np.float64] | float]":
+        kept = sum(sizes[name] for name in sizes if name.startswith("kept"))
+        dropped = sum(sizes.values()) - kept
+        good_kept = sum(sizes[name] * good[name] for name in sizes if name.startswith("kept"))
+        good_dropped = sum(sizes[name] * good[name] for name in sizes if not name.startswith("kept"))
+        bad_dropped = dropped - good_dropped
+        total = good_kept + good_dropped
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return [
+                (good_kept + bad_dropped) / max(kept + dropped, 1),
+                good_kept / kept if kept else np.nan,
+                bad_dropped / dropped if dropped else np.nan,
+                np.divide(good_kept, total),
+            ]
+
+    if not known:
+        return (Estimate(None, None, None),) * 4
+    values, samples = numbers(point), numbers(drawn)
+    found = []
+    for value, sample in zip(values, samples, strict=True):
+        if not np.all(np.isfinite(sample)) or not np.isfinite(value):
+            found.append(Estimate(None, None, None))
+            continue
+        low, high = np.quantile(sample, [0.025, 0.975])
+        found.append(Estimate(float(value), float(low), float(high)))
+    return (found[0], found[1], found[2], found[3])
+
+
+def _kappa(rated: Mapping[str, Mapping[str, bool]]) -> float | None:
+    from salon_ranking.agreement import UndefinedError, cohen_kappa
+
+    pairs = [list(given.values())[:2] for given in rated.values() if len(given) > 1]
+    if not pairs:
+        return None
+    try:
+        return cohen_kappa([first for first, _ in pairs], [second for _, second in pairs])
+    except UndefinedError:
+        return None
+
+
+def _read_answers(path: Path, known: Mapping[str, str]) -> dict[str, dict[str, bool]]:
+    found: dict[str, dict[str, bool]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = {"key", "rater", "accept"} - set(reader.fieldnames or ())
+            if missing:
+                raise InputError(
+                    "the table lacks the column", source=path, value=sorted(missing)[0], found=reader.fieldnames or ()
+                )
+            for row, line in enumerate(reader, 1):
+                said = (line["accept"] or "").strip().lower()
+                if not said:
+                    continue
+                if line["key"] not in known:
+                    raise InputError(
+                        "the key is not in the audit's sample:", source=path, row=row, column="key", value=line["key"]
+                    )
+                if said not in _ACCEPT:
+                    raise InputError("unknown answer", source=path, row=row, column="accept", value=said, allowed=_ACCEPT)
+                given = found.setdefault(line["key"], {})
+                if line["rater"] in given:
+                    raise InputError("a rater answers twice:", source=path, row=row, column="rater", value=line["rater"])
+                given[line["rater"]] = _ACCEPT[said]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"cannot be read ({error})", source=path) from error
+    return found
+
+
+def _write_picture(dataset: DataSet, row: int, folder: Path, number: int) -> str:
+    """Write one picture of the sample; return its ending, empty where the row has no picture."""
+    import polars as pl
+
+    for shard in dataset.shards:
+        if row < shard.rows:
+            data = pl.scan_parquet(dataset.shard_path(shard.name)).slice(row, 1).select("image").collect().item()
+            if data is None:
+                return ".missing"
+            ending = {b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg", b"RIFF": ".webp", b"GIF8": ".gif"}
+            name = next((end for start, end in ending.items() if data.startswith(start)), ".bin")
+            publish(folder / "pictures" / f"{number:05d}{name}", lambda path, data=data: path.write_bytes(data))  # type: ignore[misc]
+            return name
+        row -= shard.rows
+    raise InputError("no such row", value=row)
+
+
+def _cell(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if set(text) & set('",\n') else text

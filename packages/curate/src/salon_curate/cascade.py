@@ -1,0 +1,112 @@
+"""Cascades: how much a cheap judge loses that the dear judge would keep, as an upper bound from the explored random share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from salon_curate.dataset import DataSet
+from salon_curate.selection import select, table
+from salon_curate.stages import Stage
+from salon_taxonomy.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeLoss:
+    """The loss of a cheap filter.
+
+    Attributes:
+        explored: rows that the cheap filter drops and the dear judge was asked about all the same, with an answer.
+        kept_by_dear: of these, rows that the dear condition keeps.
+        upper: upper Clopper–Pearson bound, at the confidence, of P(dear keeps | cheap drops).
+        dropped: rows of the data set that the cheap filter drops.
+    """
+
+    explored: int
+    kept_by_dear: int
+    upper: float
+    dropped: int
+    confidence: float
+
+
+def cascade_loss(
+    dataset: DataSet, stages: Sequence[Stage], explored: str, dear: Mapping[str, str], *, confidence: float = 0.95
+) -> CascadeLoss:
+    """Bound what a stage's ``when`` loses, from the rows that it explored.
+
+    Args:
+        explored: the column ``<stage>_explored`` of the dear stage.
+        dear: conditions on the dear judge's columns.
+        confidence: of the bound, between 0 and 1.
+
+    Raises:
+        InputError: nothing was explored, a column is unknown, or the confidence is out of its range.
+    """
+    if not 0 < confidence < 1:
+        raise InputError("must lie between 0 and 1", column="confidence", value=confidence)
+    asked = select(dataset, stages, {"explored": explored})
+    stage = explored.removesuffix("_explored")
+    unanswered = table(dataset, stages, [f"{stage}_problem"]).collect()[f"{stage}_problem"].is_not_null().to_numpy()
+    answered = asked.mask & ~unanswered
+    if not answered.any():
+        raise InputError("nothing was explored", column="explored", value=explored, hint="Set explore = 0.02 on the stage.")
+    kept = int((answered & select(dataset, stages, dear).mask).sum())
+    number = int(answered.sum())
+    not_asked = table(dataset, stages, [f"{stage}_problem"]).collect()[f"{stage}_problem"] == "not asked"
+    dropped = int(asked.mask.sum()) + int(not_asked.fill_null(value=False).sum())
+    return CascadeLoss(number, kept, upper_bound(kept, number, confidence), dropped, confidence)
+
+
+def upper_bound(successes: int, trials: int, confidence: float = 0.95) -> float:
+    """Return the upper one-sided Clopper–Pearson bound of a share (1934, doi:10.1093/biomet/26.4.404); 1 without trials.
+
+    Example:
+        >>> round(upper_bound(0, 59), 4), round(upper_bound(3, 100), 4)
+        (0.0495, 0.0757)
+    """
+    import math
+
+    if successes >= trials:
+        return 1.0
+    low, high = successes / trials, 1.0
+    for _ in range(60):  # bisection: P(at most `successes` of `trials`) falls with the share
+        middle = (low + high) / 2
+        terms = (
+            math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1)
+            + k * math.log(middle) + (trials - k) * math.log1p(-middle)
+            for k in range(successes + 1)
+        )  # fmt: skip
+        if sum(map(math.exp, terms)) > 1 - confidence:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def strictest_threshold(
+    cheap: Sequence[float], dear_keeps: Sequence[bool], candidates: Sequence[float], epsilon: float, *, confidence: float = 0.95
+) -> float | None:
+    """Return the highest threshold on a cheap score whose loss is at most ``epsilon``; None where the lowest loses more.
+
+    Thresholds are tested from the lowest up and the first that fails ends the walk (fixed-sequence testing), so the promise
+    P(loss > epsilon) ≤ 1 - confidence holds although the threshold is chosen from the data. The loss is
+    P(cheap score < threshold, dear keeps): the share of all pictures that is lost.
+
+    Args:
+        cheap: scores of a random sample that both judges saw.
+        dear_keeps: the dear judge's decision about the same pictures.
+        candidates: thresholds to choose from, fixed before the data are seen.
+        epsilon: the largest loss, between 0 and 1.
+
+    Raises:
+        InputError: the sample is empty or its columns differ in length; epsilon is out of its range.
+    """
+    if not cheap or len(cheap) != len(dear_keeps):
+        raise InputError("scores and decisions must be of the same pictures:", value=(len(cheap), len(dear_keeps)))
+    if not 0 < epsilon < 1:
+        raise InputError("must lie between 0 and 1", column="epsilon", value=epsilon)
+    found = None
+    for threshold in sorted(candidates):
+        lost = sum(keeps and score < threshold for score, keeps in zip(cheap, dear_keeps, strict=True))
+        if upper_bound(lost, len(cheap), confidence) > epsilon:
+            break
+        found = threshold
+    return found

@@ -1,0 +1,68 @@
+"""Engines of other packages: Ray and Daft carry the names of shards, Salon moves the bytes. Imported only when chosen."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from salon_curate.engine import Outcome
+from salon_curate.errors import StorageError
+from salon_curate.stages import Task, work_on
+from salon_taxonomy.errors import SalonError
+
+
+def ray(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
+    """Run tasks on the Ray cluster that this process is connected to, or on a local one with ``workers`` processes.
+
+    Ray tries a task again, up to three times, when its worker dies.
+
+    Raises:
+        StorageError: a part cannot be written.
+    """
+    import ray as library
+
+    if not library.is_initialized():
+        library.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
+    remote = library.remote(num_cpus=1, max_retries=2)(_answer)
+    running = {remote.remote(json.dumps(asdict(task))): task for task in tasks}
+    while running:
+        ready, _ = library.wait(list(running), num_returns=1)
+        task = running.pop(ready[0])
+        try:
+            yield _outcome(task, library.get(ready[0]))
+        except library.exceptions.WorkerCrashedError as error:
+            yield Outcome(task, error=f"shard {task.shard}: its worker died ({error}); set aside")
+
+
+def daft(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
+    """Run tasks as one Daft query, ``workers`` rows at a time in processes of their own.
+
+    Raises:
+        StorageError: a part cannot be written.
+    """
+    import daft as library
+
+    @library.cls(use_process=True, max_concurrency=workers)
+    class Worker:
+        @library.method(return_dtype=library.DataType.string())  # type: ignore[untyped-decorator, unused-ignore]
+        def answer(self, task: str) -> str:
+            return _answer(task)
+
+    frame = library.from_pydict({"task": [json.dumps(asdict(task)) for task in tasks]})
+    answers = frame.with_column("answer", Worker().answer(frame["task"])).to_pydict()
+    by_task = dict(zip(answers["task"], answers["answer"], strict=True))
+    for task in tasks:
+        yield _outcome(task, by_task[json.dumps(asdict(task))])
+
+
+def _answer(task: str) -> str:
+    try:
+        return json.dumps({"counts": work_on(Task(**json.loads(task)))})
+    except SalonError as error:
+        return json.dumps({"error": str(error), "kind": type(error).__name__})
+
+
+def _outcome(task: Task, answer: str) -> Outcome:
+    found = json.loads(answer)
+    if found.get("kind") == StorageError.__name__:
+        raise StorageError(found["error"])
+    return Outcome(task, found.get("counts", {}), found.get("error"))

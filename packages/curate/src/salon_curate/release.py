@@ -1,0 +1,267 @@
+"""Releases: the kept pictures as files that others read, with a card, a manifest and a Merkle root over every byte.
+
+    releases/v1/
+      data/train-00000-of-00003.parquet     image {bytes, path}, key, prompt, chosen columns: what `datasets` reads
+      data/train-00000.tar                  or webdataset
+      manifest.json                         files with SHA-256, Merkle root, sources, stages, conditions, audit
+      croissant.json                        Croissant 1.0 metadata
+      card.md                               the data set card
+
+A release is refused below the audit's promised precision, and where an audit is of other conditions.
+"""
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from salon_curate.dataset import DataSet, checked_key, file_digest
+from salon_curate.errors import RefusedReleaseError
+from salon_curate.files import publish, publish_text
+from salon_curate.judging import JudgedStage
+from salon_curate.selection import saved_predicates, select, table
+from salon_curate.stages import Stage, expected_parts
+from salon_taxonomy.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ENDINGS: Final = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"RIFF": "webp", b"GIF8": "gif"}
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release that was written: its folder, pictures per split, and the Merkle root of its data files."""
+
+    folder: Path
+    pictures: Mapping[str, int]
+    merkle_root: str
+
+
+def release(
+    dataset: DataSet,
+    stages: Sequence[Stage],
+    selection: str,
+    version: str,
+    *,
+    columns: Sequence[str] = (),
+    audit: str | None = None,
+    min_precision: float | None = None,
+    split: str | None = None,
+    form: Literal["datasets", "webdataset"] = "datasets",
+) -> Release:
+    """Write the kept pictures as a release.
+
+    Args:
+        selection: of a saved selection.
+        version: of the release, a folder below ``releases/``.
+        columns: of stages that are released beside key, picture and prompt.
+        audit: whose result goes onto the card; it must be of the same conditions.
+        min_precision: the lower bound of the audit's precision must be at least this.
+        split: the column of the splits; None: all is ``train``.
+        form: Parquet as ``datasets`` reads it, or webdataset archives.
+
+    Raises:
+        RefusedReleaseError: the audit's lower bound is too low, or the audit is missing although a precision is demanded.
+        InputError: an unknown selection, audit or column, an audit of other conditions, or a version that exists.
+        StorageError: a file cannot be written.
+    """
+    import polars as pl
+
+    folder = dataset.folder / "releases" / checked_key(version, source="releases", row=1)
+    if (folder / "manifest.json").exists():
+        raise InputError("there is a release of this version", source=folder, hint="Choose another version.")
+    predicates = saved_predicates(dataset, selection)
+    checked = _checked_audit(dataset, audit, predicates, min_precision)
+    mask = select(dataset, stages, predicates, selection).mask
+    wanted = [*columns, *([split] if split else [])]
+    beside = table(dataset, stages, wanted).collect()
+    names = beside[split].fill_null("none").unique().sort().to_list() if split else ["train"]
+    files: dict[str, str] = {}
+    counts = dict.fromkeys(names, 0)
+    start = 0
+    pieces = [(shard, shard.rows) for shard in dataset.shards]
+    for number, (shard, rows) in enumerate(pieces):
+        kept = pl.Series(mask[start : start + rows])
+        own = beside.slice(start, rows).filter(kept)
+        start += rows
+        if own.is_empty():
+            continue
+        pictures = pl.read_parquet(dataset.shard_path(shard.name), columns=["image", "prompt", "source"]).filter(kept)
+        frame = pl.concat([own.drop(split) if split else own, pictures], how="horizontal")
+        for name in names:
+            part = frame.filter(own[split] == name) if split else frame
+            if part.is_empty():
+                continue
+            path = (
+                f"data/{name}-{number:05d}-of-{len(pieces):05d}.parquet"
+                if form == "datasets"
+                else f"data/{name}-{number:05d}.tar"
+            )
+            write = _parquet if form == "datasets" else _archive
+            publish(folder / path, lambda temporary, part=part, write=write, number=number: write(part, temporary, number))  # type: ignore[misc]
+            files[path] = file_digest(folder / path)
+            counts[name] += len(part)
+    root = merkle_root(files)
+    manifest = {
+        "name": dataset.name, "version": version, "pictures": counts, "selection": selection, "predicates": predicates,
+        "files": files, "merkle_root": root, "sources": [asdict(each) for each in dataset.sources], "audit": checked,
+        "stages": [_stage_of(each) for each in stages],
+        "parts": {each.name: [part for part, _ in parts]
+                  for each, parts in zip(stages, expected_parts(dataset, stages).values(), strict=True)},
+        "shards": {shard.name: shard.sha256 for shard in dataset.shards},
+    }  # fmt: skip
+    publish_text(folder / "card.md", card(manifest, dataset.rows))
+    publish_text(folder / "croissant.json", json.dumps(croissant(manifest), indent=1, ensure_ascii=False) + "\n")
+    publish_text(folder / "manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False, default=str) + "\n")
+    return Release(folder, counts, root)
+
+
+def merkle_root(files: Mapping[str, str]) -> str:
+    """Return the root of the hash tree over files in the order of their paths, 64 hex digits.
+
+    A leaf is SHA-256 of a zero byte, the path, a zero byte and the file's digest; a node of a one byte and its two children;
+    an odd node moves up unchanged (as RFC 6962).
+
+    Example:
+        >>> merkle_root({"a": "00" * 32, "b": "11" * 32}) == merkle_root({"b": "11" * 32, "a": "00" * 32})
+        True
+    """
+    level = [
+        hashlib.sha256(b"\0" + path.encode() + b"\0" + bytes.fromhex(value)).digest() for path, value in sorted(files.items())
+    ]
+    while len(level) > 1:
+        paired = [hashlib.sha256(b"\1" + one + other).digest() for one, other in zip(level[::2], level[1::2], strict=False)]
+        level = paired + ([level[-1]] if len(level) % 2 else [])
+    return level[0].hex() if level else hashlib.sha256(b"").hexdigest()
+
+
+def verify_release(folder: Path) -> list[str]:
+    """Return what differs between a release and its manifest, a sentence each; an empty list when nothing does.
+
+    Raises:
+        InputError: there is no release in the folder.
+    """
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError("is no release", source=folder) from error
+    wrong = []
+    for path, value in manifest["files"].items():
+        if not (folder / path).exists():
+            wrong.append(f"{path}: is missing")
+        elif file_digest(folder / path) != value:
+            wrong.append(f"{path}: has changed")
+    if merkle_root(manifest["files"]) != manifest["merkle_root"]:
+        wrong.append("manifest.json: the Merkle root is not that of its files")
+    return wrong
+
+
+def card(manifest: Mapping[str, Any], candidates: int) -> str:
+    """Return the data set card in Markdown, with the metadata that data set hubs read at its top."""
+    licences = sorted({each["licence"] for each in manifest["sources"]})
+    kept = sum(manifest["pictures"].values())
+    lines = ["---", f"pretty_name: {json.dumps(manifest['name'])}", f"license: {json.dumps(', '.join(licences))}", "configs:",
+             "- config_name: default", "  data_files:"]  # fmt: skip
+    lines += [f"  - {{split: {name}, path: data/{name}-*}}" for name, count in manifest["pictures"].items() if count]
+    lines += ["---", "", f"# {manifest['name']} {manifest['version']}", ""]
+    lines += [f"{kept:,} of {candidates:,} pictures. Merkle root of the data files: `{manifest['merkle_root']}`.", ""]
+    lines += ["## Sources", "", "| source | kind | pictures | unreadable | licence |", "| --- | --- | --- | --- | --- |"]
+    lines += [
+        f"| {s['name']} | {s['kind']} | {s['rows']:,} | {s['problems']:,} | {s['licence']} |" for s in manifest["sources"]
+    ]
+    lines += ["", "## How pictures were kept", "", "Every condition holds:", ""]
+    lines += [f"- {name}: `{sql}`" for name, sql in manifest["predicates"].items()]
+    lines += ["", "| stage | version | judge | asked when |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {s['stage']} | {s['version']} | {s.get('judge', '–')} | {s.get('when') or 'always'} |" for s in manifest["stages"]
+    ]
+    lines += ["", "## Audit by people", ""]
+    audit = manifest["audit"]
+    if audit is None:
+        lines.append("None: the conditions were not compared with the judgement of people.")
+    else:
+        for name in ("precision", "negative_value", "recall", "agreement"):
+            estimate = audit[name]
+            text = "unknown" if estimate["value"] is None else (
+                f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]")  # fmt: skip
+            lines.append(f"- {name.replace('_', ' ')}: {text}")
+        kappa = "unknown" if audit["kappa"] is None else f"{audit['kappa']:.3f}"
+        lines.append(f"- pictures rated: {audit['rated']:,}; κ of two raters: {kappa}")
+        lines += ["", "Intervals: 95 %, Jeffreys' posterior in each stratum, weighted to the whole data set."]
+    return "\n".join(lines) + "\n"
+
+
+def croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Croissant 1.0 metadata (mlcommons.org/croissant/1.0): the data files with their SHA-256."""
+    return {
+        "@context": {"@vocab": "https://schema.org/", "cr": "http://mlcommons.org/croissant/", "sc": "https://schema.org/",
+                     "conformsTo": "http://purl.org/dc/terms/conformsTo"},
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": manifest["name"],
+        "version": manifest["version"],
+        "license": sorted({each["licence"] for each in manifest["sources"]}),
+        "description": f"{sum(manifest['pictures'].values())} pictures; Merkle root {manifest['merkle_root']}",
+        "distribution": [
+            {"@type": "cr:FileObject", "@id": path, "name": path, "contentUrl": path, "sha256": value,
+             "encodingFormat": "application/x-parquet" if path.endswith(".parquet") else "application/x-tar"}
+            for path, value in manifest["files"].items()
+        ],
+    }  # fmt: skip
+
+
+def _checked_audit(
+    dataset: DataSet, audit: str | None, predicates: Mapping[str, str], min_precision: float | None
+) -> dict[str, Any] | None:
+    if audit is None:
+        if min_precision is not None:
+            raise RefusedReleaseError("a precision is demanded, but no audit is named. Name one: --audit NAME")
+        return None
+    path = dataset.folder / "audits" / audit / "result.json"
+    try:
+        result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        hint = f"Score it: salon curate audit score {dataset.folder} {audit} ANSWERS"
+        raise InputError("the audit has no result", source=path, value=audit, hint=hint) from error
+    if result["predicates"] != dict(predicates):
+        raise InputError("the audit is of other conditions than the selection", source=path, hint="Audit this selection.")
+    low = result["precision"]["low"]
+    if min_precision is not None and (low is None or low < min_precision):
+        shown = "unknown" if low is None else f"{low:.4f}"
+        raise RefusedReleaseError(
+            f"audit {audit!r}: the lower 95 % bound of the precision is {shown}, below the demanded {min_precision:g}. "
+            "Tighten the conditions, or rate more pictures."
+        )
+    return result
+
+
+def _stage_of(stage: Stage) -> dict[str, Any]:
+    found: dict[str, Any] = {"stage": stage.name, "version": stage.version, "where": stage.where}
+    found["parameters"] = dict(stage.parameters)
+    if isinstance(stage, JudgedStage) and stage.judge is not None:
+        found |= {"judge": stage.judge.name, "judge_version": stage.judge.version, "when": stage.when}
+    return found
+
+
+def _parquet(frame: "pl.DataFrame", path: Path, shard: int) -> None:
+    import polars as pl
+
+    image = pl.struct(pl.col("image").alias("bytes"), pl.col("key").alias("path")).alias("image")
+    frame.with_columns(image).write_parquet(path, compression="zstd", row_group_size=100)
+
+
+def _archive(frame: "pl.DataFrame", path: Path, shard: int) -> None:
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for number, row in enumerate(frame.iter_rows(named=True)):
+            data = row.pop("image")
+            kind = next((ending for start, ending in _ENDINGS.items() if data.startswith(start)), "bin")
+            text = json.dumps(row, ensure_ascii=False, default=str).encode()
+            for ending, content in ((kind, data), ("json", text), ("txt", (row["prompt"] or "").encode())):
+                info = tarfile.TarInfo(f"{shard:05d}{number:06d}.{ending}")
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))

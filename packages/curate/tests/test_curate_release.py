@@ -1,0 +1,275 @@
+"""Duplicates, splits, draws, cascades, audits, releases: each against a plain computation, a simulation, or a second reader."""
+
+import csv
+import json
+import random
+import tarfile
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from curate_world import drawn, made
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salon_curate import asks
+from salon_curate.audits import estimates, sample_audit, score_audit
+from salon_curate.cascade import cascade_loss, strictest_threshold, upper_bound
+from salon_curate.cli import curate
+from salon_curate.dataset import DataSet
+from salon_curate.draws import draw, shares_of
+from salon_curate.engine import inline
+from salon_curate.errors import RefusedReleaseError
+from salon_curate.importing import import_pictures
+from salon_curate.judging import judge_stage
+from salon_curate.measures import fields, look
+from salon_curate.pipeline import PIPELINE
+from salon_curate.release import merkle_root, release, verify_release
+from salon_curate.running import run
+from salon_curate.selection import save_selection, select, table
+from salon_curate.whole import components, duplicates, split
+from salon_ranking.near_duplicates import near_duplicates
+from salon_synthetic import PixelJudge, PixelSettings
+from salon_taxonomy.errors import InputError
+
+STAGES = [look, fields(good="bool"), duplicates, split]
+PIPELINE_TEXT = """
+[[stage]]
+use = "look"
+[[stage]]
+use = "fields"
+parameters = { good = "bool" }
+[[stage]]
+use = "duplicates"
+[[stage]]
+use = "split"
+"""
+
+
+@pytest.fixture(scope="module")
+def looked(tmp_path_factory):
+    """Twenty-four drawn pictures, three of them twice, one damaged."""
+    folder = tmp_path_factory.mktemp("release")
+    source = drawn(folder / "in", 3)
+    rows = [json.loads(line) for line in source.read_text().splitlines()]
+    rows += [{**row, "key": f"again-{row['key']}", "prompt": f"{row['prompt']}!"} for row in rows[:3]]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "in" / "pictures" / "00020.png").write_bytes(b"no picture")
+    dataset = made(folder / "d", source, shard_rows=7)
+    (dataset.folder / PIPELINE).write_text(PIPELINE_TEXT)
+    run(dataset, STAGES, engine=inline)
+    save_selection(dataset, STAGES, select(dataset, STAGES, {"good": "good", "first": "duplicate_of IS NULL"}, "v1"))
+    return dataset
+
+
+def plain_groups(hashes, distance):
+    labels = list(range(len(hashes)))
+    for i, one in enumerate(hashes):
+        for j in range(i):
+            if (one ^ hashes[j]).bit_count() <= distance:
+                low, high = sorted((labels[i], labels[j]))
+                labels = [low if label == high else label for label in labels]
+    return labels
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 300), max_size=40), st.integers(0, 7))
+def test_near_duplicates_are_those_of_all_pairs(hashes, distance):
+    assert near_duplicates(np.array(hashes, dtype=np.uint64), distance).tolist() == plain_groups(hashes, distance)
+
+
+def test_near_duplicates_refuses_other_numbers():
+    for wrong in (np.zeros(3), np.zeros((2, 2), np.uint64)):
+        with pytest.raises(InputError):
+            near_duplicates(wrong)
+    with pytest.raises(InputError, match="0 to 7"):
+        near_duplicates(np.zeros(3, np.uint64), 8)
+
+
+def test_repeated_pictures_name_the_first_and_a_damaged_one_names_none(looked):
+    found = table(looked, STAGES, ["duplicate_of", "near_duplicate_of", "look_problem"]).collect()
+    named = found.filter(pl.col("duplicate_of").is_not_null())
+    assert dict(named.select("key", "duplicate_of").iter_rows()) == {f"again-k0000{n}": f"k0000{n}" for n in range(3)}
+    assert found.filter(pl.col("key") == "k00020")["near_duplicate_of"].item() is None
+
+
+labels = st.lists(st.none() | st.sampled_from("abcd"), min_size=6, max_size=6)
+
+
+@given(labels, labels)
+def test_components_join_rows_that_share_any_label(one, other):
+    found = components([pl.Series(one, dtype=pl.String), pl.Series(other, dtype=pl.String)]).tolist()
+    for column in (one, other):
+        for i, first in enumerate(column):
+            for j, second in enumerate(column):
+                if first is not None and first == second:
+                    assert found[i] == found[j]
+    assert all(found[each] == each <= place for place, each in enumerate(found))
+
+
+def test_no_prompt_and_no_near_duplicate_straddles_a_split(looked):
+    for seed in range(5):
+        stage = split.with_parameters(seed=seed, shares={"train": 0.5, "test": 0.5})
+        rows = table(looked, STAGES, ["prompt", "duplicate_of", "near_duplicate_of"]).collect()
+        found = rows.join(stage.function(rows, **stage.parameters), on="key")
+        where = dict(found.select("key", "split").iter_rows())
+        for column in ("duplicate_of", "near_duplicate_of"):
+            for key, first in found.select("key", column).drop_nulls().iter_rows():
+                assert where[key] == where[first]
+        by_prompt = found.group_by(pl.col("prompt").str.to_lowercase()).agg(pl.col("split").n_unique())
+        assert by_prompt["split"].max() == 1
+    with pytest.raises(InputError, match="add up to 1"):
+        split.function(rows, shares={"train": 0.5})
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 500))
+def test_shares_of_a_ratio_add_up_and_are_within_one(ratio, number):
+    found = shares_of(ratio, number)
+    assert sum(found) == number
+    assert all(abs(each - number * part / sum(ratio)) < 1 for each, part in zip(found, ratio, strict=True))
+
+
+def test_a_draw_keeps_the_ratio_repeats_nothing_and_can_take_the_hardest(looked):
+    buckets = {"good": "good", "wide": "width >= 1", "blank": "contrast >= 0"}
+    found = draw(looked, STAGES, buckets, [4, 1, 1], 12, seed=1)
+    assert dict(found.keys["bucket"].value_counts().iter_rows()) == {"good": 8, "wide": 2, "blank": 2}
+    assert found.keys["key"].n_unique() == 12
+    hardest = draw(looked, STAGES, {"any": "width >= 1"}, [1], 5, by="sharpness")
+    ranked = table(looked, STAGES, ["sharpness"]).collect().sort("sharpness", descending=True, nulls_last=True)
+    assert set(hardest.keys["key"]) == set(ranked["key"].head(5))
+    with pytest.raises(InputError, match="too few pictures"):
+        draw(looked, STAGES, buckets, [4, 1, 1], 60)
+
+
+def test_the_upper_bound_is_clopper_and_pearson_s():
+    stats = pytest.importorskip("scipy.stats")
+    for successes, trials in ((0, 1), (0, 59), (3, 100), (50, 51), (7, 7)):
+        expected = 1.0 if successes == trials else stats.beta.ppf(0.95, successes + 1, trials - successes)
+        assert upper_bound(successes, trials) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_promised_loss_is_held_although_the_threshold_is_chosen_from_the_data():
+    generator, broken = np.random.default_rng(0), 0
+    for _ in range(300):
+        quality = generator.normal(size=400)
+        cheap, dear = quality + generator.normal(size=400), quality > 0.5
+        found = strictest_threshold(cheap.tolist(), dear.tolist(), np.linspace(-3, 2, 26).tolist(), 0.05)
+        truth = generator.normal(size=20_000)
+        lost = ((truth + generator.normal(size=20_000) < (-9 if found is None else found)) & (truth > 0.5)).mean()
+        broken += lost > 0.05
+    assert broken <= 0.05 * 300 + 3 * (0.05 * 0.95 * 300) ** 0.5
+
+
+def test_a_cascade_bounds_its_loss_from_the_explored_share(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 6), shard_rows=24)
+    cheap = judge_stage(asks.agreement(), PixelJudge(PixelSettings(blur=6)), prefix="cheap_")
+    dear = judge_stage(asks.agreement(), PixelJudge(), when="cheap_agrees", explore=0.5)
+    stages = [cheap, dear]
+    run(dataset, stages)
+    loss = cascade_loss(dataset, stages, "agreement_explored", {"keeps": "agrees"})
+    found = table(dataset, stages, ["agreement_explored", "agrees", "cheap_agrees"]).collect()
+    explored = found.filter("agreement_explored")
+    assert (loss.explored, loss.kept_by_dear) == (len(explored), explored["agrees"].sum())
+    assert loss.upper == upper_bound(loss.kept_by_dear, loss.explored)
+    assert loss.dropped == len(found) - found["cheap_agrees"].fill_null(value=False).sum()
+
+
+def test_intervals_of_a_stratified_audit_cover_the_truth():
+    generator, covered, number = np.random.default_rng(1), np.zeros(4), 1000
+    sizes, truth = {"kept": 75_000, "dropped": 25_000}, {"kept": 0.9, "dropped": 0.2}
+    expected = [0.75 * 0.9 + 0.25 * 0.8, 0.9, 0.8, 0.75 * 0.9 / (0.75 * 0.9 + 0.25 * 0.2)]
+    for trial in range(number):
+        counts = {name: (int(generator.binomial(300, share)), 300) for name, share in truth.items()}
+        for place, estimate in enumerate(estimates(sizes, counts, seed=trial, draws=2000)):
+            covered[place] += estimate.low <= expected[place] <= estimate.high
+    assert (covered / number >= 0.93).all() and (covered / number <= 0.97).all(), covered / number
+
+
+def answered(sheet, folder, accept):
+    with (folder / "answers.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["key", "rater", "accept"])
+        for line in csv.DictReader(sheet.open()):
+            for rater in ("ann", "ben"):
+                writer.writerow([line["key"], rater, accept(line["key"], rater)])
+    return folder / "answers.csv"
+
+
+def test_an_audit_is_blind_reweighted_and_gates_the_release(looked, tmp_path):
+    folder = str(looked.folder)
+
+    def call(*arguments):
+        return CliRunner().invoke(curate, [str(each) for each in arguments])
+
+    sampled = sample_audit(looked, STAGES, "v1", "first", per_stratum=6)
+    sheet = sampled.folder / "sheet.csv"
+    assert "kept" not in sheet.read_text() and sampled.pictures == 12
+    assert len(list((sampled.folder / "pictures").iterdir())) >= 11
+    good = dict(table(looked, STAGES, ["good"]).collect().iter_rows())
+    answers = answered(sheet, tmp_path, lambda key, rater: "yes" if good[key] else "no")
+    done = call("audit", "score", folder, "first", answers, "--format", "json")
+    result = json.loads(done.output)
+    assert result["precision"]["value"] == 1.0 and result["kappa"] == 1.0 and result["missing"] == 0
+    refused = call("release", folder, "--selection", "v1", "--name", "v1", "--audit", "first", "--min-precision", 0.99)
+    assert isinstance(refused.exception, RefusedReleaseError) and "below the demanded 0.99" in str(refused.exception)
+    assert not (looked.folder / "releases" / "v1").exists()
+    assert isinstance(call("release", folder, "--selection", "v1", "--name", "v1", "--min-precision", 0.5).exception,
+                      RefusedReleaseError)  # fmt: skip
+    written = call("release", folder, "--selection", "v1", "--name", "v1", "--audit", "first", "--min-precision", 0.5,
+                   "--split", "split", "--column", "sharpness")  # fmt: skip
+    assert written.exit_code == 0, written.output
+    kept = select(looked, STAGES, {"good": "good", "first": "duplicate_of IS NULL"}).kept
+    manifest = json.loads((looked.folder / "releases" / "v1" / "manifest.json").read_text())
+    assert sum(manifest["pictures"].values()) == kept and verify_release(looked.folder / "releases" / "v1") == []
+    card = (looked.folder / "releases" / "v1" / "card.md").read_text()
+    assert "κ of two raters: 1.000" in card and manifest["merkle_root"] in card
+    file = next(iter(manifest["files"]))
+    (looked.folder / "releases" / "v1" / file).write_bytes(b"x")
+    assert verify_release(looked.folder / "releases" / "v1") == [f"{file}: has changed"]
+
+
+def test_an_audit_of_other_conditions_or_with_wrong_answers_is_refused(looked, tmp_path):
+    sampled = sample_audit(looked, STAGES, "v1", "second", per_stratum=3)
+    for accept, words in ((lambda *_: "perhaps", "unknown answer"),):
+        with pytest.raises(InputError, match=words):
+            score_audit(looked, "second", answered(sampled.folder / "sheet.csv", tmp_path, accept))
+    score_audit(looked, "second", answered(sampled.folder / "sheet.csv", tmp_path, lambda *_: "yes"))
+    save_selection(looked, STAGES, select(looked, STAGES, {"good": "NOT good"}, "v2"))
+    with pytest.raises(InputError, match="other conditions"):
+        release(looked, STAGES, "v2", "x", audit="second")
+    with pytest.raises(InputError, match="there is an audit of this name"):
+        sample_audit(looked, STAGES, "v1", "second")
+
+
+def test_a_release_is_read_again_with_the_same_pictures_from_parquet_and_archives(looked, tmp_path):
+    for form in ("datasets", "webdataset"):
+        written = release(looked, STAGES, "v1", form, columns=["sharpness"], form=form)
+        again = DataSet.create(tmp_path / form)
+        for file in sorted((written.folder / "data").iterdir()):
+            import_pictures(again, file)
+        run(again, [look], engine=inline)
+        found = table(again, [look], ["sha256"]).collect()["sha256"].to_list()
+        mask = select(looked, STAGES, {"good": "good", "first": "duplicate_of IS NULL"}).mask
+        assert found == table(looked, STAGES, ["sha256"]).collect()["sha256"].filter(pl.Series(mask)).to_list()
+
+
+def test_the_same_release_has_the_same_bytes(looked):
+    one, other = (release(looked, STAGES, "v1", name, split="split") for name in ("a", "b"))
+    assert one.merkle_root == other.merkle_root
+
+
+@given(st.dictionaries(st.text("ab/", min_size=1, max_size=4), st.integers(0, 2**64), min_size=1, max_size=9), st.randoms())
+def test_the_merkle_root_depends_on_every_file_and_on_no_order(files, shuffler):
+    digests = {path: f"{value:064x}" for path, value in files.items()}
+    shuffled = list(digests.items())
+    shuffler.shuffle(shuffled)
+    assert merkle_root(digests) == merkle_root(dict(shuffled))
+    changed = random.Random(0).choice(sorted(digests))
+    assert merkle_root({**digests, changed: "f" * 64}) != merkle_root(digests)
+
+
+def test_archives_of_a_release_are_plain_webdataset(looked):
+    written = release(looked, STAGES, "v1", "tar", form="webdataset")
+    with tarfile.open(next((written.folder / "data").iterdir())) as archive:
+        names = archive.getnames()
+    assert [name.rpartition(".")[2] for name in names[:3]] == ["png", "json", "txt"]

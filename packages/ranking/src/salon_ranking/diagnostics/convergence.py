@@ -1,0 +1,160 @@
+"""How intervals shrink with matches: their width at fractions of the battles, by the sandwich formula.
+
+One fit per fraction and no resampling, so it is quick; the formula is in ``sandwich.py``.
+"""
+
+import math
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_ranking import _core
+from salon_ranking.battles import Battles
+from salon_ranking.errors import OptionError, UnknownModelError, UnratableError
+from salon_ranking.models.likelihood import Likelihood, PairLikelihood
+from salon_ranking.models.options import Estimator, FitOptions, Ties
+from salon_ranking.models.ratings import POINTS_PER_UNIT
+from salon_ranking.models.ties import TieLikelihood
+from salon_ranking.options import takes_battles
+from salon_ranking.uncertainty.sandwich import counts_of, covariance, degrees_of_freedom
+from salon_ranking.uncertainty.student import two_sided_quantile
+
+__all__ = ["convergence"]
+
+Floats = NDArray[np.float64]
+
+MOST_MODELS = 1000
+"""Models that the dense covariance is made for."""
+FRACTIONS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+
+
+@takes_battles
+def convergence(
+    battles: Battles,
+    *,
+    baseline: str,
+    ties: Ties = "half",
+    confidence: float = 0.95,
+    by_cluster: bool | None = None,
+    prior_ties: float = 0.0,
+    seed: int = 0,
+    fractions: tuple[float, ...] = FRACTIONS,
+    estimator: Estimator = "maximum-likelihood",
+) -> pl.DataFrame:
+    """Return widths of the models' intervals at fractions of the battles, each a random part of the next larger one.
+
+    Args:
+        baseline: the model whose rating is fixed; it has no interval.
+        by_cluster: take whole clusters (``battles.cluster_by``), and let scores within one depend on each other.
+        fractions: ascending, above 0 and at most 1.
+
+    Returns:
+        One row per fraction with a finite fit: ``fraction``, ``battles``, ``matches_per_model``, and ``mean_width`` and
+        ``widest`` of the intervals, in Elo points. Empty for one model or more than ``MOST_MODELS``.
+
+    Raises:
+        OptionError: an argument is outside its range, or ``by_cluster`` without clusters.
+        UnknownModelError: the baseline has no battle.
+
+    Example:
+        >>> votes = pl.DataFrame({"model_a": ["x"] * 400, "model_b": ["y"] * 400, "winner": ["model_a", "model_b"] * 200})
+        >>> convergence(Battles.from_frame(votes), baseline="y", fractions=(1.0,))["widest"].round(1).to_list()
+        [68.2]
+    """
+    by_cluster = battles.is_clustered(by_cluster)
+    _check(battles, baseline, confidence, fractions)
+    options = FitOptions(ties=ties, estimator=estimator, prior_ties=prior_ties)
+    options.check()
+    models = len(battles.models)
+    rows: list[tuple[float, int, float, float, float]] = []
+    if 2 <= models <= MOST_MODELS:
+        cells = battles.cells
+        base = battles.models.index(baseline)
+        random, larger = np.random.default_rng(seed), 1.0
+        for fraction in sorted(fractions, reverse=True):
+            cells = _thinned(cells, fraction / larger, random, by_cluster)
+            larger = fraction
+            widths = _widths(cells, options, base, confidence, by_cluster)
+            if widths is None:
+                break  # and smaller parts have even less to go by
+            rows.append((fraction, cells.battles, 2.0 * cells.battles / models, float(widths.mean()), float(widths.max())))
+    columns = {"fraction": pl.Float64, "battles": pl.Int64, "matches_per_model": pl.Float64}
+    return pl.DataFrame(rows[::-1], schema={**columns, "mean_width": pl.Float64, "widest": pl.Float64}, orient="row")
+
+
+def interval_widths(covariance: Floats, baseline: int, confidence: float, degrees: float = math.inf) -> Floats:
+    """Return widths in Elo points of intervals of every rating with the baseline's fixed; 0 for the baseline.
+
+    ``degrees`` of freedom of Student's t; infinite for the normal distribution.
+
+    Example:
+        >>> interval_widths(np.eye(2) * 0.01, 1, 0.95).round(1).tolist()
+        [96.3, 0.0]
+    """
+    variance = np.diag(covariance) + covariance[baseline, baseline] - 2.0 * covariance[baseline]
+    quantile = two_sided_quantile(1.0 - confidence, degrees)
+    widths: Floats = 2.0 * quantile * POINTS_PER_UNIT * np.sqrt(np.maximum(variance, 0.0))
+    return widths
+
+
+def laplacian(pairs: Floats) -> Floats:
+    """The matrix whose off-diagonal entries are ``-pairs`` and whose rows sum to 0."""
+    matrix: Floats = np.diag(pairs.sum(axis=1)) - pairs
+    return matrix
+
+
+def bread_of(curvature: Floats, prior: Floats) -> Floats:
+    """The inverse of A; without a prior, its inverse on differences (a multiple of the matrix of ones is added first)."""
+    matrix = laplacian(curvature) + np.diag(prior)
+    if not prior.any():
+        matrix = matrix + np.trace(matrix) / len(matrix) ** 2
+    return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+
+
+def _widths(cells: _core.Cells, options: FitOptions, base: int, confidence: float, by_cluster: bool) -> Floats | None:
+    """Return the widths of all intervals but the baseline's; None when not every model has a finite rating and interval."""
+    if not cells.records()[0].all() or (options.prior_ties == 0.0 and cells.components().any()):
+        return None
+    if by_cluster:
+        cells = _renumbered(cells)
+    kind = PairLikelihood if options.ties == "half" else TieLikelihood
+    likelihood: Likelihood = kind(cells, options, by_cluster)
+    try:
+        if isinstance(likelihood, TieLikelihood):
+            likelihood.check("a part of the battles")
+        values = likelihood.fit().values
+        matrix = covariance(likelihood, values)
+    except UnratableError:
+        return None
+    degrees = degrees_of_freedom(counts_of(likelihood.groups))
+    return np.delete(interval_widths(matrix[: cells.models, : cells.models], base, confidence, degrees), base)
+
+
+def _renumbered(cells: _core.Cells) -> _core.Cells:
+    """Return the same cells with the clusters that still have battles numbered from 0."""
+    crossing = _core.crossing(cells)
+    _, present, part = _core.parts(cells, np.zeros(cells.clusters, dtype=np.uint32), True)[0]
+    if crossing is None:
+        return part
+    first, second = (np.unique(column[present], return_inverse=True)[1].astype(np.uint32) for column in crossing)
+    return _core.crossed(part, first, second)
+
+
+def _thinned(cells: _core.Cells, share: float, random: np.random.Generator, by_cluster: bool) -> _core.Cells:
+    if share >= 1.0:
+        return cells
+    _, _, _, cluster, count, _ = cells.columns()
+    if by_cluster:
+        kept = random.random(cells.clusters) < share
+        return _core.recounted(cells, np.where(kept[cluster], count, np.uint64(0)))
+    return _core.recounted(cells, random.binomial(count.astype(np.int64), share).astype(np.uint64))
+
+
+def _check(battles: Battles, baseline: str, confidence: float, fractions: tuple[float, ...]) -> None:
+    if baseline not in battles.models:
+        raise UnknownModelError("unknown baseline", source=battles.source, value=baseline, allowed=battles.models)
+    if not 0.0 < confidence < 1.0:
+        raise OptionError("confidence must lie between 0 and 1, not", value=confidence)
+    if not fractions or not all(0.0 < fraction <= 1.0 for fraction in fractions):
+        raise OptionError("fractions must lie above 0 and be at most 1, not", value=fractions)

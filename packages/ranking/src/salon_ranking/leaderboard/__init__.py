@@ -1,0 +1,1 @@
+"""Leaderboards: ratings with intervals, and the analyses of a board."""

@@ -1,0 +1,276 @@
+"""Leaderboards of any model: a ranked table, the further parameters, and how both were made."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+
+import numpy as np
+import polars as pl
+
+from salon_ranking.leaderboard.excluded import ExcludedRaters
+from salon_ranking.models.covariates import SHOWN_LEFT, Covariate
+from salon_ranking.models.options import Estimator, Ties
+from salon_ranking.models.ratings import RANK_DIGITS
+from salon_ranking.options import checked
+from salon_ranking.report.numbers import counted
+from salon_ranking.uncertainty.uncertainty import Interval, method_of
+from salon_taxonomy.digest import digest
+from salon_taxonomy.records import LeaderboardRow
+
+NOT_GIVEN = "(not given)"
+"""The group of battles whose grouping column is null."""
+_SOLVER = "rust"
+"""The column ``solver`` of a result store, which has had no other value."""
+_TIE_MODELS = {"half": "Bradley-Terry", "davidson": "Davidson", "rao-kupper": "Rao-Kupper"}
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard:
+    """A ranked table and how it was made.
+
+    Attributes:
+        table: one row per model, best first, with the columns ``rank`` (1 is best; equal ratings share a rank; counted
+            within a component), ``model``, ``rating``, ``standard_error`` (of the rating beside the baseline's), ``ci_low``,
+            ``ci_high`` (Elo points; null where there is none),
+            ``matches``, ``wins``, ``ties``, ``losses`` (sums of weights), ``win_rate`` ((wins + ties/2) / matches),
+            ``replicates_used`` (replicates in which the model had a finite rating and a chain of battles joined it to the
+            baseline) and ``component`` (null for a model whose battles were all judged both-bad and taken out: it is last and
+            has no rating); when asked for, also ``rank_low`` and ``rank_high``, the best and the worst rank that all ranks
+            together allow.
+        parameters: the parameters beside strengths, of each component: ``component``, ``term`` (ν, κ or a covariate),
+            ``estimate`` (of a covariate: log-odds for one unit, or one standard deviation where ``scale`` is not 1),
+            ``standard_error``, ``ci_low``, ``ci_high``, ``z`` and ``p_value`` (two-sided Wald test that a coefficient is 0),
+            ``scale`` (what a covariate was divided by), ``elo`` (a coefficient in Elo points). Null where there is none; no
+            rows for plain Bradley-Terry.
+        source: where the battles came from.
+        group: the value of the grouping column; None is all battles.
+        battles: number of battles.
+        baselines: per component, the model whose rating is fixed at ``baseline_rating``, without an interval's width.
+        log_likelihood: at the estimate, with the weights and without the prior.
+        replicates: bootstrap replicates that were drawn; 0 without intervals, and for analytic ones.
+        degenerate: replicates (of the worst component) without a finite estimate; they count beyond both ends of an
+            interval.
+        unconverged: replicates whose fit did not reach the tolerance; they are in the intervals.
+        cluster: the column whose values were resampled as a whole (two, joined by "and"); None: single battles were.
+        interval: the kind of the intervals: a sandwich also where percentiles were asked for and too many replicates of every
+            component are degenerate.
+        estimator: what the ratings maximise: the likelihood, or with Firth's bias reduction the penalised one.
+        ties: a tie is half a win, or an outcome of a tie model.
+        covariates: the columns that the ratings are controlled for, as ``"x"`` or ``"x_a,x_b"``.
+        standardized: whether covariates that are numbers were divided by their standard deviation.
+        planned: battles whose pair was chosen by earlier votes, by rule and streams ("proportional in 2 streams"). Battles
+            without ``plan_rule``, and those of the rule ``uniform``, are not among them.
+        left_out: battles between models of different components.
+        remarks: what the header says of how the battles were read; of a group: of all groups together.
+        excluded: flagged raters whose battles are not in the board (of all groups together); None: nobody was looked for.
+        warnings: what to know before the intervals are believed, one sentence each: few clusters, replicates or battles; who
+            has no interval, and why; models without a rating.
+    """
+
+    table: pl.DataFrame
+    parameters: pl.DataFrame
+    source: str
+    group: str | None
+    battles: int
+    baselines: tuple[str, ...]
+    baseline_rating: float
+    prior_ties: float
+    tolerance: float
+    converged: bool
+    iterations: int
+    gradient_norm: float
+    log_likelihood: float
+    replicates: int
+    degenerate: int
+    unconverged: int
+    seed: int
+    confidence: float
+    cluster: str | None
+    weight: str | None
+    left_out: int
+    interval: Interval = "percentile"
+    estimator: Estimator = "maximum-likelihood"
+    ties: Ties = "half"
+    covariates: tuple[str, ...] = ()
+    standardized: bool = True
+    planned: Mapping[str, int] = field(default_factory=dict)
+    excluded: ExcludedRaters | None = None
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ci_method(self) -> str | None:
+        """How the intervals were made; None without intervals."""
+        return method_of(self.interval, self.cluster, self.replicates)
+
+    def made(self) -> dict[str, object]:
+        """Return how the board was made, for JSON: all fields but the tables, with ``header`` and ``ci_method``."""
+        return made_of(self)
+
+    @property
+    def model(self) -> str:
+        """The model and what its ratings maximise, in words."""
+        how = "maximum likelihood" if self.estimator == "maximum-likelihood" else "with Firth's bias reduction"
+        tie = "ties half a win" if self.ties == "half" else self._tie_parameter
+        return f"{_TIE_MODELS[self.ties]} {how}, {tie}, 400·log10 scale"
+
+    @property
+    def _tie_parameter(self) -> str:
+        rows = self.parameters.select("term", "estimate", "standard_error").rows()
+        values = [f"{value:.4g}" + ("" if error is None else f" (standard error {error:.3g})") for _, value, error in rows]
+        return f"{rows[0][0] if rows else 'tie parameter'} = {', '.join(values)}"
+
+    @property
+    def controlled(self) -> str:
+        """The covariates that ratings are controlled for, in words; empty: none."""
+        if not self.covariates:
+            return ""
+        scaled = self.standardized and (self.parameters["scale"] != 1.0).any()
+        names = ", ".join(Covariate.parse(text).name for text in self.covariates)
+        return f"controlled for {names}" + (" (numbers per standard deviation)" if scaled else "")
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The arguments with which the analyses of a board fit the same model and make the same kind of interval."""
+        return {
+            "ties": self.ties,
+            "covariates": self.covariates,
+            "standardize": self.standardized,
+            "estimator": self.estimator,
+            "prior_ties": self.prior_ties,
+            "components": "refuse" if self.components == 1 else "separate",
+            "interval": "sandwich" if self.interval == "sandwich" else "percentile",
+            "replicates": self.replicates,
+            "seed": self.seed,
+            "confidence": self.confidence,
+            "cluster": self.cluster is not None,
+        }
+
+    @property
+    def position_bias(self) -> pl.DataFrame:
+        """Whether the left side wins more often: one row per component; no rows unless ``side_a_shown`` is a covariate.
+
+        ``left_share`` is the chance of the left one of two equally strong models (½: no bias), ``ci_low`` and ``ci_high`` its
+        interval, ``z`` and ``p_value`` the test that it is ½.
+        """
+        found = self.parameters.filter(pl.col("term") == SHOWN_LEFT)
+        shares = {
+            name: pl.Series(1.0 / (1.0 + np.exp(-found[column].to_numpy())), dtype=pl.Float64).fill_nan(None)
+            for name, column in (("left_share", "estimate"), ("ci_low", "ci_low"), ("ci_high", "ci_high"))
+        }
+        return found.select("component").with_columns(**shares, z=found["z"], p_value=found["p_value"])
+
+    @property
+    def planning(self) -> str:
+        """How many battles were chosen by earlier votes, by which rule, and what that does to the ratings; empty: none."""
+        if not self.planned:
+            return ""
+        how = ", ".join(f"{count:,} by {rule}" for rule, count in self.planned.items())
+        said = f"{sum(self.planned.values()):,} of {counted(self.battles, 'battle')} chosen by earlier votes ({how})"
+        if self.estimator != "firth":
+            return f"{said}, which spreads the ratings too far: rate with --method firth"
+        one = not all(rule.endswith("2 streams") for rule in self.planned)
+        return f"{said}{', which spreads the ratings too far where there is one stream' if one else ''}"
+
+    @property
+    def components(self) -> int:
+        """Number of groups of models that are ranked each by itself; 1 when all can be compared."""
+        return self.table["component"].drop_nulls().n_unique()
+
+    @property
+    def header(self) -> str:
+        """One or two sentences on how the table was made, with everything that could not be rated counted."""
+        title = self.source if self.group is None else f"{self.source}, {self.group}"
+        parts = [f"{title}: {counted(self.battles, 'battle')}, {counted(self.table.height, 'model')}"]
+        parts.append(self.model)
+        if self.controlled:
+            parts.append(self.controlled)
+        if self.weight is not None:
+            parts.append(f"weighted by {self.weight}")
+        if self.prior_ties:
+            parts.append(f"prior: drawn battles per model against a mean opponent: {self.prior_ties:g}")
+        if self.planned:
+            parts.append(self.planning)
+        parts.append(f"{' and '.join(self.baselines[:3]) or 'nobody'} fixed at {self.baseline_rating:g}")
+        if self.ci_method is not None:
+            drawn = f", {self.replicates:,} replicates, seed {self.seed}" if self.replicates else ""
+            parts.append(f"{100 * self.confidence:.4g} % interval: {self.ci_method}{drawn}")
+            unknown = self.table.filter(pl.col("rating").is_not_null() & pl.col("ci_low").is_null()).height
+            if self.table["ci_low"].null_count() == self.table.height:
+                parts.append("no interval is known")
+            elif unknown:
+                parts.append(f"{counted(unknown, 'model')} {'has' if unknown == 1 else 'have'} no interval")
+        if "rank_low" in self.table.columns:
+            parts.append("rank intervals: simultaneous, largest studentized difference")
+        if self.degenerate:
+            parts.append(f"{self.degenerate:,} degenerate replicates without a finite estimate")
+        if self.unconverged:
+            parts.append(f"{self.unconverged:,} replicates did not converge")
+        if self.components > 1:
+            between = f"{counted(self.left_out, 'battle')} between them left out"
+            parts.append(f"{self.components} components are ranked each by itself, {between}")
+        if not self.converged:
+            parts.append(f"NOT CONVERGED after {self.iterations} iterations (gradient {self.gradient_norm:.1e})")
+        said = "; ".join(parts) + "."
+        if self.remarks:
+            said += f" {'' if self.group is None else 'In all groups together: '}{'; '.join(self.remarks)}."
+        if self.excluded is None:
+            return said
+        return f"{said} {'' if self.group is None else 'In all groups together: '}{self.excluded.sentence}"
+
+    @property
+    def maximised(self) -> str:
+        """What the ratings maximise, for a result store: the estimator, the tie model, and the covariates."""
+        controlled = f"covariates {' '.join(self.covariates)}" if self.covariates else ""
+        return "; ".join(part for part in (self.estimator, self.ties if self.ties != "half" else "", controlled) if part)
+
+    @checked
+    def records(self, board: str = "overall") -> pl.DataFrame:
+        """The table in the columns of the result store's ``leaderboards``; models alone in their component are left out.
+
+        The key of the board is a digest of its content, so the same battles ranked the same way keep the same key.
+        """
+        rated = self.table.filter(pl.col("rating").is_not_null() | pl.col("component").is_null())
+        how = {
+            "board": board,
+            "group": self.group,
+            "models": rated["model"].to_list(),
+            "ratings": rated["rating"].round(RANK_DIGITS).to_list(),
+            "intervals": [rated[end].round(RANK_DIGITS).to_list() for end in ("ci_low", "ci_high")],
+            "matches": rated["matches"].to_list(),
+            "method": [self.ci_method, self.replicates, self.seed, self.confidence, _SOLVER, self.prior_ties],
+        }
+        if self.maximised != "maximum-likelihood":
+            how["estimator"] = self.maximised
+        if self.parameters.height:
+            how["parameters"] = self.parameters["estimate"].round(RANK_DIGITS).to_list()
+        if self.excluded is not None:  # only then, so that boards of all battles keep the keys that they had
+            how["excluded_by"] = self.excluded.report_id
+        constants: dict[str, pl.Expr] = {
+            "leaderboard_id": pl.lit(digest("leaderboard", how)),
+            "board": pl.lit(board),
+            "group": pl.lit(self.group, dtype=pl.String),
+            "confidence": pl.lit(self.confidence if self.ci_method else None, dtype=pl.Float64),
+            "ci_method": pl.lit(self.ci_method, dtype=pl.String),
+            "baseline": pl.lit(self.baselines[0] if self.baselines else None, dtype=pl.String),
+            "solver": pl.lit(_SOLVER),
+            "estimator": pl.lit(self.maximised),
+            "replicates": pl.lit(self.replicates, dtype=pl.Int64),
+            "seed": pl.lit(self.seed if self.replicates else None, dtype=pl.Int64),
+            "excluded_by": pl.lit(None if self.excluded is None else self.excluded.report_id, dtype=pl.String),
+        }
+        return rated.with_columns(**constants).select(list(LeaderboardRow.model_fields))
+
+
+def made_of(*parts: object, **known: object) -> dict[str, object]:
+    """How a board of any model was made, for JSON: the same names for all of them, null where a model has no such thing.
+
+    Args:
+        parts: each name is looked up in the first of them that has it.
+        known: names whose value is given.
+    """
+    names = [field.name for field in fields(Leaderboard) if field.name not in ("table", "parameters")]
+    found = {}
+    for name in [*names, "header", "ci_method"]:
+        value = known[name] if name in known else next((getattr(one, name) for one in parts if hasattr(one, name)), None)
+        found[name] = asdict(value) if isinstance(value, ExcludedRaters) else value
+    return found

@@ -1,0 +1,230 @@
+"""``compare`` sets several boards side by side; ``compare_votes`` compares two sets of votes, with intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_ranking.battles import Battles, cluster_columns
+from salon_ranking.errors import OptionError
+from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.models.covariates import Covariate
+from salon_ranking.models.likelihood import check_size
+from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
+from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, fitted
+from salon_ranking.options import checked
+from salon_ranking.repeated_ids import ID
+from salon_ranking.uncertainty.multiple_testing import holm
+from salon_ranking.uncertainty.resampling import IntervalOptions, uncertainties
+from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail
+
+Floats = NDArray[np.float64]
+_MEAN = 1000.0
+
+
+@checked
+def compare(boards: Sequence[Leaderboard]) -> pl.DataFrame:
+    """Ratings and ranks of all boards side by side, with rank changes against the first.
+
+    Ranks are counted again among the models that every board rates, as a place among ten says nothing beside a place among
+    eight; a model that some board does not rate has no rank here.
+
+    Returns:
+        One row per model, in the order of the first board, then the others: ``model``, and for every board, by its group
+        (``all`` for all battles): ``rating G``, ``rank G``, and from the second on ``change G`` (places gained
+        against the first board; negative: lost).
+
+    Raises:
+        OptionError: fewer than two boards, two with the same group, or one whose models cannot all be compared.
+
+    Example:
+        >>> from salon_ranking import Battles, rank_by
+        >>> votes = pl.DataFrame(
+        ...     {
+        ...         "model_a": ["x"] * 6,
+        ...         "model_b": ["y"] * 6,
+        ...         "winner": ["model_a", "model_a", "model_b", "model_b", "model_b", "model_a"],
+        ...         "mode": ["expert"] * 3 + ["public"] * 3,
+        ...     }
+        ... )
+        >>> compare(rank_by(Battles.from_frame(votes), "mode", replicates=0)).select("model", "^rank.*|change.*$").rows()
+        [('x', 1, 2, -1), ('y', 2, 1, 1)]
+    """
+    names = [board.group or "all" for board in boards]
+    if len(boards) < 2 or len(set(names)) < len(names):
+        raise OptionError("side by side stand two or more boards of different groups, not", value=names)
+    for board in boards:
+        if board.components > 1:
+            problem = "its models cannot all be compared, so it has no places to set beside others"
+            raise OptionError(problem, source=board.source, value=board.group)
+    shared = set.intersection(*(set(board.table["model"]) for board in boards))
+    models = list(dict.fromkeys(model for board in boards for model in board.table["model"]))
+    table = pl.DataFrame({"model": pl.Series(models, dtype=pl.String)})
+    for board, name in zip(boards, names, strict=True):
+        among = pl.when(pl.col("model").is_in(list(shared))).then(pl.col("rating").round(RANK_DIGITS))
+        place = among.rank("min", descending=True).cast(pl.Int64)
+        own = board.table.select("model", pl.col("rating").alias(f"rating {name}"), place.alias(f"rank {name}"))
+        table = table.join(own, on="model", how="left", maintain_order="left")
+    changes = [(pl.col(f"rank {names[0]}") - pl.col(f"rank {name}")).alias(f"change {name}") for name in names[1:]]
+    ordered = ["model"]
+    for name in names:
+        ordered += [f"rating {name}", f"rank {name}", *([f"change {name}"] if name != names[0] else [])]
+    return table.with_columns(changes).select(ordered)
+
+
+@dataclass(frozen=True, eq=False)
+class VoteComparison:
+    """Two sets of votes on the same models, and how that was compared.
+
+    Attributes:
+        table: one row per model that both rate, best first by the first set: ``model``, ``rating`` and ``rank`` by the first,
+            ``other_rating`` and ``other_rank`` by the second, ``change`` (places gained from the second to the first),
+            ``difference`` (rating less other rating, Elo points), ``ci_low``, ``ci_high``, ``p_value``, ``p_holm`` (corrected
+            over all rows); the last four are null where no interval is known.
+        header: how it was made, and why there is no interval where there is none.
+    """
+
+    table: pl.DataFrame
+    header: str
+
+
+@checked
+def compare_votes(
+    battles: Battles,
+    other: Battles,
+    *,
+    ties: Ties = "half",
+    covariates: Sequence[str | Covariate] = (),
+    standardize: bool = True,
+    confidence: float = 0.95,
+    cluster: bool | None = None,
+    prior_ties: float = 0.0,
+    estimator: Estimator = "maximum-likelihood",
+) -> VoteComparison:
+    """Compare the ratings by two sets of votes, with intervals of the differences where the sets are independent.
+
+    Ratings count from the mean of the models that both sets rate, which is 1000 in both: so no baseline's own change is read
+    as a change of the others. With C the matrix that takes this mean off, the covariance of the differences is C(V₁ + V₂)Cᵀ, V
+    the sandwich covariance of each fit. That sum is right only where no vote and no cluster (prompt, rater) is in both
+    sets, and they are not the same votes; otherwise there are no intervals and the header says why. Without the column
+    ``battle_id`` in both, votes are taken as different ones. Degrees of freedom are those of Welch and Satterthwaite.
+
+    Args:
+        battles, other: votes, or what :func:`salon_ranking.rank` takes in their place.
+        cluster: as for :func:`salon_ranking.rank`.
+
+    Raises:
+        OptionError: fewer than two models are in both.
+        UnratableError: as :func:`salon_ranking.fit`, for either.
+
+    Example:
+        >>> names = {"model_a": ["x"] * 9, "model_b": ["y"] * 9}
+        >>> now = {**names, "winner": ["model_a"] * 6 + ["model_b"] * 3}
+        >>> before = {**names, "winner": ["model_a"] * 3 + ["model_b"] * 6}
+        >>> compare_votes(now, before).table.select("model", "change", pl.col("difference").round(1)).rows()
+        [('x', 1, 120.4), ('y', -1, -120.4)]
+    """
+    shared = sorted({*battles.models} & {*other.models})
+    if len(shared) < 2:
+        raise OptionError("two models or more must be in both, not", value=len(shared))
+    options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties)
+    sides = [_side(one, shared, one.is_clustered(cluster), options) for one in (battles, other)]
+    (first, first_variance, degrees), (second, second_variance, other_degrees) = sides
+    difference = first - second
+    why = _dependence(battles, other, battles.is_clustered(cluster) or other.is_clustered(cluster))
+    unknown = np.full(len(shared), np.nan)
+    error, freedom = unknown, unknown
+    if why is None:
+        variance = first_variance + second_variance
+        error = np.sqrt(variance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            freedom = variance**2 / (first_variance**2 / degrees + second_variance**2 / other_degrees)
+    reach = np.array([two_sided_quantile(1.0 - confidence, each) if each > 0 else np.nan for each in freedom]) * error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tails = [
+            float(two_sided_tail(np.abs(np.array([ratio])), each)[0]) if each > 0 else np.nan
+            for ratio, each in zip(difference / error, freedom, strict=True)
+        ]
+    columns = {
+        "rating": _MEAN + POINTS_PER_UNIT * first,
+        "other_rating": _MEAN + POINTS_PER_UNIT * second,
+        "difference": POINTS_PER_UNIT * difference,
+        "ci_low": POINTS_PER_UNIT * (difference - reach),
+        "ci_high": POINTS_PER_UNIT * (difference + reach),
+        "p_value": np.array(tails),
+        "p_holm": holm(np.array(tails)),
+    }
+    places = {
+        name: pl.col(rating).round(RANK_DIGITS).rank("min", descending=True).cast(pl.Int64)
+        for name, rating in (("rank", "rating"), ("other_rank", "other_rating"))
+    }
+    table = pl.DataFrame({"model": pl.Series(shared, dtype=pl.String), **columns}).with_columns(
+        pl.col("ci_low", "ci_high", "p_value", "p_holm").fill_nan(None), **places
+    )
+    table = table.with_columns(change=pl.col("other_rank") - pl.col("rank")).sort("rank", "model")
+    ordered = ["model", "rating", "rank", "other_rating", "other_rank", "change", *list(columns)[2:]]
+    how = f"both sandwich variances added, {_independence(battles, other)}"
+    parts = [
+        f"{battles.source} ({battles.count:,} battles) against {other.source} ({other.count:,} battles)",
+        f"{len(shared):,} models in both, whose mean rating is {_MEAN:g} in both",
+        f"no interval is known: {why}" if why is not None else f"{100 * confidence:.4g} % interval of a difference: {how}",
+        *dict.fromkeys([*battles.remarks, *other.remarks]),
+    ]
+    return VoteComparison(table.select(ordered), "; ".join(parts) + ".")
+
+
+def _side(battles: Battles, shared: Sequence[str], clustered: bool, options: FitOptions) -> tuple[Floats, Floats, float]:
+    """Return θ of the shared models about their mean, the variance of each, and the degrees of freedom."""
+    check_size(len(battles.models), "a comparison of votes")
+    ratings = fitted(battles, options, clustered=clustered)
+    number = {name: place for place, name in enumerate(battles.models)}
+    chosen = np.array([number[name] for name in shared])
+    theta = ratings.log_strengths[chosen]
+    variance, degrees = np.full(len(shared), np.nan), np.inf
+    found = [
+        one for league in uncertainties(ratings, IntervalOptions("sandwich", cluster=clustered)) for one in league.strengths
+    ]
+    if len(found) == 1 and found[0].covariance is not None:  # all models can be compared
+        place = np.full(len(number), -1)
+        place[found[0].members] = np.arange(len(found[0].members))
+        matrix = found[0].covariance[np.ix_(place[chosen], place[chosen])]
+        centred = matrix - matrix.mean(axis=0) - matrix.mean(axis=1)[:, None] + matrix.mean()
+        variance, degrees = np.maximum(np.diag(centred), 0.0), found[0].degrees
+    return theta - theta.mean(), variance, degrees
+
+
+def _dependence(battles: Battles, other: Battles, clustered: bool) -> str | None:
+    """Why two sets of votes are not independent; None where nothing shows it."""
+    if _same_rows(battles, other):
+        return "both sets hold the same votes"
+    columns = {ID: "battles"}
+    if clustered:
+        columns |= {name: f"values of {name}" for one in (battles, other) for name in cluster_columns(one.cluster_by)}
+    for column, words in columns.items():
+        frames = [one.rows for one in (battles, other)]
+        if all(column in frame.collect_schema() for frame in frames):
+            values = [frame.select(pl.col(column).cast(pl.String)).drop_nulls().unique() for frame in frames]
+            both = values[0].join(values[1], on=column, how="semi").select(pl.len()).collect().item()
+            if both:
+                return f"{both:,} {words} are in both"
+    return None
+
+
+def _same_rows(battles: Battles, other: Battles) -> bool:
+    """Whether two sets hold the same votes in any order, by the columns that are in both."""
+    if battles.count != other.count:
+        return False
+    frames = [one.rows.drop("__row") for one in (battles, other)]
+    first, second = (frame.collect_schema() for frame in frames)
+    shared = [name for name in first if name in second and not (first[name].is_nested() or second[name].is_nested())]
+    text = pl.concat_str(pl.col(shared).cast(pl.String).fill_null("\0"), separator="\0")
+    hashes = [frame.select(text.hash().sort()).collect() for frame in frames]
+    return hashes[0].equals(hashes[1])
+
+
+def _independence(battles: Battles, other: Battles) -> str:
+    """Why two sets of votes count as independent."""
+    known = all(ID in one.frame.collect_schema() for one in (battles, other))
+    return "as no vote is in both" if known else f"taken as independent without {ID} to tell votes apart"

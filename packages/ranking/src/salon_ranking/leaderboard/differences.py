@@ -1,0 +1,175 @@
+"""``differences``: how far apart any two models are, and which of these gaps are more than chance.
+
+The interval of a difference is of the kind that is asked for: percentiles of θ*_i - θ*_j, or symmetric with the sandwich's
+standard error; the baseline plays no part. The p-value is two-sided, 2Φ(-|difference| / standard error) (Student's t with
+clusters), with the standard deviation of the replicates or the sandwich's error: a share of replicates could not get below
+1/B, and no correction could ever find it small enough. Holm's correction (1979) holds the chance of even one wrong claim
+below 1 - confidence.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_ranking.battles import Battles, cluster_columns
+from salon_ranking.errors import OptionError
+from salon_ranking.models.covariates import Covariate
+from salon_ranking.models.likelihood import check_size
+from salon_ranking.models.options import Components, Estimator, FitOptions, Ties, parsed_covariates
+from salon_ranking.models.ratings import POINTS_PER_UNIT, fitted
+from salon_ranking.options import takes_battles
+from salon_ranking.uncertainty.multiple_testing import holm
+from salon_ranking.uncertainty.resampling import IntervalOptions, Progress, uncertainties
+from salon_ranking.uncertainty.uncertainty import Interval, Uncertainty
+
+Floats = NDArray[np.float64]
+
+_COLUMNS = {
+    "model_a": pl.String,
+    "model_b": pl.String,
+    "difference": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "standard_error": pl.Float64,
+    "p_value": pl.Float64,
+    "p_holm": pl.Float64,
+    "significant": pl.Boolean,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """All pairs of models that can be compared, and how that was done.
+
+    Attributes:
+        table: one row per pair, strongest first, the higher rated as ``model_a``: ``difference`` (Elo points, 0 or more),
+            ``ci_low``, ``ci_high``, ``standard_error``, ``p_value``, ``p_holm`` (corrected over all rows of the table),
+            ``significant`` (``p_holm`` < 1 - confidence). Null where no interval is known.
+        confidence: of each interval by itself, and of all claims of significance together.
+        ci_method: as of a leaderboard.
+        degenerate: replicates (of the worst component) without a finite estimate; they count beyond both ends.
+        warnings: as of a leaderboard.
+    """
+
+    table: pl.DataFrame
+    source: str
+    confidence: float
+    ci_method: str
+    degenerate: int
+    warnings: tuple[str, ...] = ()
+
+    def matrix(self) -> pl.DataFrame:
+        """+1 where the row's model is significantly above the column's, -1 below, 0 open; null on the diagonal and between
+        models that cannot be compared. One row per model, first column ``model``, strongest first; where a model is called
+        so itself, underscores are added to that column's name.
+        """
+        sign = pl.col("significant").fill_null(False).cast(pl.Int64)
+        forward = self.table.select("model_a", "model_b", sign.alias("sign"))
+        backward = self.table.select(
+            pl.col("model_b").alias("model_a"), pl.col("model_a").alias("model_b"), -sign.alias("sign")
+        )
+        models = list(dict.fromkeys([*self.table["model_a"], *self.table["model_b"]]))
+        signs = {(row[0], row[1]): row[2] for row in pl.concat([forward, backward]).iter_rows()}
+        columns = {column: [signs.get((model, column)) for model in models] for column in models}
+        name = "model"
+        while name in columns:
+            name += "_"
+        return pl.DataFrame({name: models}).hstack([pl.Series(column, values, pl.Int64) for column, values in columns.items()])
+
+    @property
+    def header(self) -> str:
+        """One sentence on how the table was made."""
+        found = self.table["significant"].sum()
+        share = f"{100 * (1 - self.confidence):.3g} %"
+        lost = (f"{self.degenerate:,} degenerate replicates without a finite estimate",) if self.degenerate else ()
+        remarks = "".join(f"; {said}" for said in (*lost, *self.warnings))
+        return (
+            f"{self.source}: {self.table.height:,} pairs of models; {100 * self.confidence:.4g} % interval: {self.ci_method}; "
+            f"{found:,} differences are significant at {share} after Holm's correction{remarks}."
+        )
+
+
+@takes_battles
+def differences(
+    battles: Battles,
+    *,
+    ties: Ties = "half",
+    covariates: Sequence[str | Covariate] = (),
+    standardize: bool = True,
+    interval: Interval = "percentile",
+    replicates: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    cluster: bool | None = None,
+    prior_ties: float = 0.0,
+    components: Components = "refuse",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    estimator: Estimator = "maximum-likelihood",
+) -> Differences:
+    """Return the difference of any two models, with interval and significance; arguments and errors as for :func:`rank`.
+
+    A BCa interval needs a baseline and is not offered here.
+
+    Example:
+        >>> votes = pl.DataFrame({"model_a": ["x"] * 90, "model_b": ["y"] * 90, "winner": (["model_a"] * 2 + ["model_b"]) * 30})
+        >>> found = differences(Battles.from_frame(votes), interval="sandwich")
+        >>> found.table.select("model_a", pl.col("difference").round(1), "significant").row(0)
+        ('x', 120.4, True)
+    """
+    if interval == "bca":
+        raise OptionError("differences have no BCa intervals", value=interval, allowed=["percentile", "sandwich"])
+    if interval != "sandwich" and replicates < 2:
+        raise OptionError("intervals of differences need at least 2 replicates, not", value=replicates)
+    options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components)
+    asked = IntervalOptions(interval, replicates, seed, confidence, battles.is_clustered(cluster), threads, progress)
+    options.check()
+    asked.check(battles, estimator)
+    check_size(len(battles.models), "differences of all models")
+    ratings = fitted(battles, options, clustered=asked.cluster)
+    leagues = [one for league in uncertainties(ratings, asked) for one in league.strengths]
+    table = pl.concat(
+        [frame for one in leagues for frame in _pairs(battles, one, confidence)]
+        or [pl.DataFrame(schema=dict.fromkeys(_COLUMNS))]
+    )
+    clustered_by = " and ".join(cluster_columns(battles.cluster_by)) if asked.cluster else None
+    is_drawn = interval == "percentile" and any(one.replicates is not None for one in leagues)
+    kind = "percentile bootstrap" if is_drawn else "sandwich"
+    by = f"clustered by {clustered_by}" if clustered_by else "over battles"
+    degenerate = max((one.degenerate for one in leagues), default=0)
+    warnings = tuple(said for one in leagues for said in one.remarks(confidence, clustered_by))
+    return Differences(_corrected(table, confidence), battles.source, confidence, f"{kind} {by}", degenerate, warnings)
+
+
+def _pairs(battles: Battles, one: Uncertainty, confidence: float) -> Iterator[pl.DataFrame]:
+    names = np.array(battles.models, dtype=object)[one.members]
+    errors = one.difference_errors()
+    if one.too_little(confidence) is not None:
+        errors = np.full_like(errors, np.nan)
+    order = np.argsort(-one.estimate, kind="stable")
+    for place, model in enumerate(order[:-1]):
+        weaker = order[place + 1 :]
+        low, high = one.difference_interval(int(model), confidence)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (one.estimate[model] - one.estimate[weaker]) / errors[model, weaker]
+        yield pl.DataFrame(
+            {
+                "model_a": [names[model]] * len(weaker),
+                "model_b": names[weaker].tolist(),
+                "difference": POINTS_PER_UNIT * (one.estimate[model] - one.estimate[weaker]),
+                "ci_low": POINTS_PER_UNIT * low[weaker],
+                "ci_high": POINTS_PER_UNIT * high[weaker],
+                "standard_error": POINTS_PER_UNIT * errors[model, weaker],
+                "p_value": one.p_values(ratio),
+            }
+        )
+
+
+def _corrected(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
+    corrected = holm(table["p_value"].cast(pl.Float64).to_numpy())
+    added = table.with_columns(pl.Series("p_holm", corrected, dtype=pl.Float64))
+    unknown = added.with_columns(pl.col(pl.Float64).fill_nan(None))
+    return unknown.with_columns((pl.col("p_holm") < 1.0 - confidence).alias("significant"))

@@ -1,0 +1,119 @@
+"""Optional analyses beside a leaderboard: the acceptability of each model, and goodness of fit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from salon_ranking.battles import Battles
+from salon_ranking.diagnostics.both_bad import acceptability
+from salon_ranking.diagnostics.goodness_of_fit import cycle_report, goodness_of_fit
+from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.leaderboard.groups import groups_of
+from salon_ranking.leaderboard.listing import ratings_of
+from salon_ranking.models.ratings import Ratings
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """Goodness of fit and cycles of majorities.
+
+    Attributes:
+        note: how to read the p-value.
+        numbers: deviance, degrees of freedom, p-value, triads, share of cycles; None is what does not exist.
+        tables: ``worst_fitting_pairs`` and ``cycles``.
+    """
+
+    note: str
+    numbers: Mapping[str, float | None]
+    tables: Mapping[str, pl.DataFrame]
+
+
+@dataclass(frozen=True, eq=False)
+class Further:
+    """Analyses of one leaderboard; None is what was not asked for.
+
+    Attributes:
+        acceptability: the table of :func:`salon_ranking.acceptability`.
+    """
+
+    acceptability: pl.DataFrame | None = None
+    diagnosis: Diagnosis | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the analyses for JSON; null is what is not known."""
+        found: dict[str, object] = {}
+        if self.acceptability is not None:
+            found["acceptability"] = rows_of(self.acceptability)
+        if self.diagnosis is not None:
+            tables = {name: rows_of(table) for name, table in self.diagnosis.tables.items()}
+            found["diagnosis"] = {**self.diagnosis.numbers, "note": self.diagnosis.note, **tables}
+        return found
+
+
+def further_of(
+    boards: Sequence[Leaderboard],
+    rated: Battles,
+    *,
+    every: Battles,
+    by: str | None = None,
+    acceptable: bool = False,
+    diagnose: bool = False,
+) -> tuple[Further, ...]:
+    """Return the analyses of each board, in their order.
+
+    Args:
+        rated: the battles that the boards rank.
+        every: the same with those that were judged both-bad.
+        by: the column that the boards are groups of.
+
+    Raises:
+        OptionError: as :func:`salon_ranking.goodness_of_fit` and :func:`salon_ranking.cycle_report`.
+        MissingExtraError: a diagnosis needs the extra ``salon-ranking[analysis]``.
+
+    Example:
+        >>> from salon_ranking import rank
+        >>> votes = pl.DataFrame({"model_a": ["x"] * 3, "model_b": ["y"] * 3, "winner": ["model_a", "tie", "model_b"]})
+        >>> battles = Battles.from_frame(votes)
+        >>> further_of([rank(battles, replicates=0)], battles, every=battles, acceptable=True)[0].acceptability.height
+        2
+    """
+    if not (acceptable or diagnose):
+        return tuple(Further() for _ in boards)
+    rated_by, every_by = _groups(rated, by), _groups(every, by)
+    return tuple(
+        Further(
+            acceptability(every_by[board.group], confidence=board.confidence) if acceptable else None,
+            diagnosis(rated_by[board.group], ratings_of(board, rated_by[board.group])) if diagnose and board.battles else None,
+        )
+        for board in boards
+    )
+
+
+def diagnosis(battles: Battles, ratings: Ratings) -> Diagnosis:
+    """Return how well a fit fits.
+
+    Raises:
+        OptionError: as :func:`salon_ranking.goodness_of_fit` and :func:`salon_ranking.cycle_report`.
+    """
+    fitness, cycles = goodness_of_fit(battles, ratings), cycle_report(battles, most=_SHOWN)
+    numbers: dict[str, float | None] = {
+        "deviance": fitness.deviance,
+        "degrees_of_freedom": fitness.degrees_of_freedom,
+        "p_value": fitness.p_value,
+        "triads": cycles.triads,
+        "cyclic_share": cycles.share,
+    }
+    return Diagnosis(fitness.note, numbers, {"worst_fitting_pairs": fitness.pairs.head(_SHOWN), "cycles": cycles.worst})
+
+
+def rows_of(table: pl.DataFrame) -> list[dict[str, object]]:
+    """Return the rows of a table for JSON; null is what is not known."""
+    return table.with_columns(pl.selectors.float().fill_nan(None)).to_dicts()
+
+
+def _groups(battles: Battles, by: str | None) -> dict[str | None, Battles]:
+    """Return the battles of each board, by its group."""
+    return {None: battles} if by is None else {name: group for name, group in groups_of(battles, by).items()}  # noqa: C416

@@ -1,0 +1,162 @@
+"""``listing``: which models have had enough matches to be listed on a leaderboard (MEF, minimum number of matches).
+
+MEF lists a model when its interval is at most 20 points wide and one more match changes its rating by at most 3. The effect of
+one more match of weight 1 follows from the inverse H⁻¹ of the curvature. With v = e_i - e_j and p the fitted chance of i,
+
+    Δθ = r H⁻¹v / (1 + p(1 - p) vᵀH⁻¹v),      r = 1 - p for a win of i, -p for a loss
+
+which is one Newton step of the likelihood with that match, by the Sherman-Morrison formula; a test holds it against the
+refit. A tie model has one more row and column in H, and a tie as a third outcome (Woodbury's formula). With covariates the
+match is one at equal covariates. The effect on a model is the largest over all outcomes and all opponents in its component.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_ranking.battles import Battles
+from salon_ranking.errors import OptionError
+from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.models.likelihood import check_size
+from salon_ranking.models.ratings import POINTS_PER_UNIT, FittedLeague, Ratings, elo, fit
+from salon_ranking.models.ties import TieLikelihood
+from salon_ranking.options import checked
+from salon_ranking.uncertainty.sandwich import inverse_curvature
+
+Floats = NDArray[np.float64]
+
+MOST_WIDTH = 20.0
+"""Elo points that the interval of a listed model may be wide."""
+MOST_EFFECT = 3.0
+"""Elo points that one more match may change the rating of a listed model."""
+
+
+def match_effects(ratings: Ratings) -> Floats:
+    """Return the largest change that one more match could make to each rating, in Elo points, shape (models,).
+
+    0 for a baseline, which is fixed; NaN for a model alone in its component.
+
+    Raises:
+        OptionError: there are more models than a matrix can be made for.
+    """
+    check_size(len(ratings.models), "effects of one match")
+    effects = np.full(len(ratings.models), np.nan)
+    for league in ratings.leagues:
+        theta = league.log_strengths
+        inverse = inverse_curvature(league.likelihood.at(league.estimate.values), theta, ratings.options.prior_ties)
+        effects[league.members] = POINTS_PER_UNIT * _changes(league, inverse).max(axis=1)
+    return effects
+
+
+def _changes(league: FittedLeague, inverse: Floats) -> Floats:
+    """Return the largest change of θ_i - θ_base by one more match of i with j, over its outcomes; shape (n, n)."""
+    theta, base = league.log_strengths, league.base
+    models = len(theta)
+    own = np.diag(inverse)[:models]
+    strengths = inverse[:models, :models]
+    spread = own[:, None] + own[None, :] - 2.0 * strengths  # vᵀH⁻¹v
+    shift = own[:, None] - strengths - strengths[base, :, None] + strengths[base, None, :]  # (e_i - e_base)ᵀH⁻¹v
+    gap = theta[:, None] - theta[None, :]
+    if isinstance(league.likelihood, TieLikelihood) and league.likelihood.size:
+        tie = inverse[:models, models]
+        mixed = tie[:, None] - tie[None, :]  # vᵀH⁻¹e_tie
+        reach = np.broadcast_to((tie - tie[base])[:, None], gap.shape)  # (e_i - e_base)ᵀH⁻¹e_tie
+        corner = inverse[models, models]
+        change = np.zeros_like(gap)
+        for outcome in range(3):
+            slope, further, bend = league.likelihood.slopes(gap, outcome, league.estimate.values)
+            # (I + B M)⁻¹ s for the 2 x 2 matrices B, of the match, and M = UᵀH⁻¹U, U = [v, e_tie].
+            a = 1.0 + bend[0] * spread + bend[1] * mixed
+            b = bend[0] * mixed + bend[1] * corner
+            c = bend[1] * spread + bend[2] * mixed
+            d = 1.0 + bend[1] * mixed + bend[2] * corner
+            step = (shift * (d * slope - b * further) + reach * (a * further - c * slope)) / (a * d - b * c)
+            change = np.maximum(change, np.abs(step))
+    else:
+        chance = 0.5 * (1.0 + np.tanh(0.5 * gap))
+        change = np.abs(np.maximum(chance, 1.0 - chance) * shift / (1.0 + chance * (1.0 - chance) * spread))
+    np.fill_diagonal(change, 0.0)
+    change[base] = 0.0
+    return change
+
+
+@checked
+def listing(
+    board: Leaderboard, battles: Battles, *, most_width: float = MOST_WIDTH, most_effect: float = MOST_EFFECT
+) -> pl.DataFrame:
+    """Return whether each model of a board meets MEF's listing rule, and how many more matches it needs.
+
+    Args:
+        board: with intervals.
+        battles: the battles that the board ranks.
+
+    Returns:
+        One row per model in the board's order: ``rank``, ``model``, ``rating``, ``matches``, ``width`` (of the interval),
+        ``match_effect`` (Elo points), ``listed``, ``matches_needed``. The baseline is fixed and always listed. Null where no
+        interval or rating is known; such a model is not listed. ``matches_needed`` supposes that width shrinks as 1/√n
+        and the effect of one match as 1/n when all models play on in proportion: an extrapolation.
+
+    Raises:
+        OptionError: the board has no intervals or is not of these battles; a limit is not positive.
+
+    Example:
+        >>> votes = pl.DataFrame({"model_a": ["x"] * 90, "model_b": ["y"] * 90, "winner": ["model_a", "model_b", "tie"] * 30})
+        >>> from salon_ranking import rank
+        >>> battles = Battles.from_frame(votes)
+        >>> board = rank(battles, interval="sandwich", baseline="y")
+        >>> listing(board, battles).select("model", "listed", "matches_needed").rows()
+        [('x', False, 3037), ('y', True, 0)]
+    """
+    for name, value in (("most_width", most_width), ("most_effect", most_effect)):
+        if not (math.isfinite(value) and value > 0.0):
+            raise OptionError(f"{name} must be a positive number, not", value=value)
+    if board.ci_method is None:
+        raise OptionError("a listing needs intervals", source=board.source, hint="Rank with replicates or a sandwich.")
+    effects = pl.DataFrame({"model": battles.models, "match_effect": match_effects(ratings_of(board, battles))})
+    width = pl.col("ci_high") - pl.col("ci_low")
+    factor = pl.max_horizontal((pl.col("width") / most_width) ** 2, pl.col("match_effect") / most_effect)
+    table = board.table.select("rank", "model", "rating", "matches", width.alias("width")).join(effects, on="model", how="left")
+    kept = table.with_columns(pl.col("match_effect").fill_nan(None))
+    listed = (pl.col("width") <= most_width) & (pl.col("match_effect") <= most_effect)
+    unknown = pl.col("width").is_null() | pl.col("match_effect").is_null()
+    needed = (pl.col("matches") * factor).ceil() - pl.col("matches")
+    return kept.with_columns(
+        listed.fill_null(False).alias("listed"),
+        pl.when(~unknown).then(pl.max_horizontal(needed.ceil(), 0.0)).cast(pl.Int64).alias("matches_needed"),
+    )
+
+
+def with_listing(board: Leaderboard, battles: Battles) -> Leaderboard:
+    """Return the board with the columns ``width``, ``match_effect``, ``listed`` and ``matches_needed`` of :func:`listing`."""
+    columns = listing(board, battles).select("model", "width", "match_effect", "listed", "matches_needed")
+    return replace(board, table=board.table.join(columns, on="model", how="left", maintain_order="left"))
+
+
+def ratings_of(board: Leaderboard, battles: Battles) -> Ratings:
+    """Return the fit behind a board, made again with the board's own settings.
+
+    Raises:
+        OptionError: the board is not of these battles.
+    """
+    if board.battles != battles.count or set(board.table.drop_nulls("component")["model"]) != set(battles.models):
+        raise OptionError("the leaderboard was made from other battles", source=battles.source, value=board.source)
+    found = fit(
+        battles,
+        ties=board.ties,
+        covariates=board.covariates,
+        standardize=board.standardized,
+        baseline_rating=board.baseline_rating,
+        prior_ties=board.prior_ties,
+        tolerance=board.tolerance,
+        components="refuse" if board.components == 1 else "separate",
+        estimator=board.estimator,
+    )
+    leagues, ratings = [], found.ratings.copy()
+    for league, name in zip(found.leagues, board.baselines, strict=True):
+        base = int(np.flatnonzero(league.members == found.models.index(name))[0])
+        leagues.append(replace(league, base=base))
+        ratings[league.members] = elo(league.log_strengths, base, board.baseline_rating)
+    return replace(found, baselines=board.baselines, ratings=ratings, leagues=tuple(leagues))

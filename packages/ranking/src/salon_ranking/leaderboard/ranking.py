@@ -1,0 +1,265 @@
+"""``rank``: a leaderboard of any model: ratings with intervals, matches and win rates, one row per model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_ranking.battles import Battles, cluster_columns, planned_by
+from salon_ranking.errors import OptionError
+from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.models.covariates import Covariate
+from salon_ranking.models.likelihood import check_size
+from salon_ranking.models.options import (
+    MAX_ITERATIONS,
+    TOLERANCE,
+    Components,
+    Estimator,
+    FitOptions,
+    Ties,
+    parsed_covariates,
+)
+from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, Ratings, fitted
+from salon_ranking.options import takes_battles
+from salon_ranking.uncertainty.resampling import (
+    IntervalOptions,
+    LeagueUncertainty,
+    Progress,
+    default_interval,
+    uncertainties,
+)
+from salon_ranking.uncertainty.simultaneous import rank_intervals
+from salon_ranking.uncertainty.uncertainty import Interval, Uncertainty
+
+Floats = NDArray[np.float64]
+
+NORMAL_DRAWS = 1000
+"""Draws for the rank intervals of a sandwich when no replicates are asked for."""
+
+
+@takes_battles
+def rank(
+    battles: Battles,
+    *,
+    ties: Ties = "half",
+    covariates: Sequence[str | Covariate] = (),
+    standardize: bool = True,
+    baseline: str | None = None,
+    baseline_rating: float = 1000.0,
+    replicates: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    cluster: bool | None = None,
+    prior_ties: float = 0.0,
+    components: Components = "refuse",
+    tolerance: float = TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
+    interval: Interval | None = None,
+    ranks: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    estimator: Estimator = "maximum-likelihood",
+) -> Leaderboard:
+    """Rate all models, by any model of :func:`salon_ranking.fit`, with intervals (``docs/intervals.md``).
+
+    The rating is the fit to all battles, never an average of replicates. Every replicate resamples battles (or, with
+    ``cluster``, whole clusters) with replacement and is fitted again; its uncertainty includes that of the baseline.
+    A model that no chain of battles joins to the baseline in a replicate has no value in it (``replicates_used``): a prior
+    compares nobody. A replicate without a finite estimate has none at all (``degenerate``). Such replicates count beyond both
+    ends of an interval; where they are more than one tail, the interval is null (few battles of a model), or all are sandwiches
+    (degenerate replicates), and ``Leaderboard.warnings`` says so. The same seed gives the same intervals, bit for bit, on any
+    number of threads. Ctrl-C stops at once.
+
+    Args:
+        replicates: 0 for no intervals.
+        seed: from 0 to 2⁶³-1.
+        confidence: the intervals' coverage, between 0 and 1.
+        cluster: battles with the same value of ``battles.cluster_by`` are one cluster, resampled as a whole (of two columns,
+            the values of both), or summed in a sandwich. None: where such a column was declared; False: never, and the header
+            reports it.
+        interval: ``"percentile"``; ``"bca"``, corrected for bias and skewness; ``"sandwich"``, analytic, without draws. None:
+            percentile for plain Bradley-Terry by maximum likelihood; for the others, whose refits are slow, sandwich.
+        ranks: add the columns ``rank_low`` and ``rank_high``, simultaneous intervals of the ranks.
+        threads: by default all processors that this process may use.
+        progress: called now and then with (done, replicates).
+        estimator: ``"firth"`` reduces the bias of maximum likelihood, in the ratings and in every replicate. No replicate is
+            degenerate then unless it lacks the baseline. Intervals are percentiles or a sandwich at the reduced estimate. The
+            interval is null for a model that the baseline beat in every chain of battles, or that so beat the baseline:
+            neither kind knows how far such a rating may reach. Clusters count in the intervals; the reduction is that of
+            independent battles.
+
+    For the other arguments and errors see :func:`salon_ranking.fit`.
+
+    Raises:
+        OptionError: an argument is outside its range, ``cluster`` without a column to cluster by, BCa intervals with two
+            columns, or more models than a matrix can be made for.
+        UnratableError: also when battles say too little about some model for an analytic interval.
+
+    Example:
+        >>> votes = pl.DataFrame({"model_a": ["x"] * 9, "model_b": ["y"] * 9, "winner": ["model_a", "tie", "model_b"] * 3})
+        >>> rank(Battles.from_frame(votes), replicates=100).table.select("rank", "model", "matches", "win_rate").rows()
+        [(1, 'x', 9.0, 0.5), (1, 'y', 9.0, 0.5)]
+    """
+    options = FitOptions(
+        ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, tolerance, max_iterations
+    )
+    kind = default_interval(options, len(battles.models), replicates) if interval is None else interval
+    asked = IntervalOptions(kind, replicates, seed, confidence, battles.is_clustered(cluster), threads, progress)
+    options.check()
+    asked.check(battles, estimator)
+    if ranks:
+        if not asked.is_wanted:
+            raise OptionError("rank intervals need a sandwich or replicates, not", value=replicates)
+        check_size(len(battles.models), "rank intervals")
+    ratings = fitted(battles, options, baseline=baseline, baseline_rating=baseline_rating, clustered=asked.cluster)
+    intervals = _Intervals(battles, ratings, asked)
+    for number, league in enumerate(uncertainties(ratings, asked)):
+        intervals.add(number, league, keep=ranks)
+    table = _table(battles, ratings, intervals)
+    if ranks:
+        table = table.join(intervals.ranks(), on="model", how="left", maintain_order="left")
+    return Leaderboard(
+        table=battles.with_unrated(table),
+        parameters=intervals.parameters(),
+        source=battles.source,
+        group=None,
+        battles=battles.count,
+        baselines=ratings.baselines,
+        baseline_rating=baseline_rating,
+        prior_ties=prior_ties,
+        tolerance=tolerance,
+        converged=ratings.converged,
+        iterations=ratings.iterations,
+        gradient_norm=ratings.gradient_norm,
+        log_likelihood=ratings.log_likelihood,
+        replicates=0 if kind == "sandwich" else replicates,
+        degenerate=intervals.degenerate,
+        unconverged=intervals.unconverged,
+        seed=seed,
+        confidence=confidence,
+        cluster=intervals.clustered_by,
+        weight=battles.weight,
+        left_out=ratings.left_out,
+        interval="sandwich" if intervals.kinds == {"sandwich"} else kind,
+        estimator=estimator,
+        ties=ties,
+        covariates=tuple(covariate.text for covariate in options.covariates),
+        standardized=standardize,
+        planned=planned_by(battles),
+        remarks=battles.remarks_with(asked.cluster),
+        warnings=(*dict.fromkeys(intervals.warnings), *battles.unrated_note),
+    )
+
+
+def ranked_like(board: Leaderboard, battles: Battles) -> Leaderboard:
+    """Rank other battles by the model of a board, without intervals, each component by itself."""
+    how = {**board.options, "interval": None, "replicates": 0, "components": "separate", "cluster": False}
+    return rank(battles, **how)  # type: ignore[arg-type]
+
+
+@dataclass(eq=False)
+class _Intervals:
+    """The intervals of a board, as its leagues come in; one entry per model."""
+
+    battles: Battles
+    ratings: Ratings
+    asked: IntervalOptions
+    degenerate: int = 0
+    unconverged: int = 0
+    kinds: set[Interval] = field(default_factory=set)
+    warnings: list[str] = field(default_factory=list)
+    kept: list[Uncertainty] = field(default_factory=list)
+    further: dict[int, Uncertainty | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        count = len(self.battles.models)
+        self.low, self.high, self.error = (np.full(count, np.nan) for _ in range(3))
+        self.used = np.zeros(count, dtype=np.int64)
+
+    @property
+    def clustered_by(self) -> str | None:
+        """The columns of clusters in words."""
+        return " and ".join(cluster_columns(self.battles.cluster_by)) if self.asked.cluster else None
+
+    def add(self, number: int, league: LeagueUncertainty, *, keep: bool) -> None:
+        """Add the league of a number; ``keep`` its uncertainty for :meth:`ranks`."""
+        for one in league.strengths:
+            self._add(one)
+            if keep:
+                self.kept.append(one)
+        self.further[number] = league.further
+
+    def _add(self, found: Uncertainty) -> None:
+        ends, confidence = found.interval(self.asked.confidence), self.asked.confidence
+        low, high = (self.ratings.baseline_rating + POINTS_PER_UNIT * end for end in ends[:2])
+        self.low[found.members], self.high[found.members] = low, high
+        self.error[found.members] = np.where(np.isnan(high - low), np.nan, POINTS_PER_UNIT * found.errors())
+        self.used[found.members] = ends.used
+        self.degenerate = max(self.degenerate, found.degenerate)
+        self.unconverged += found.unconverged
+        self.kinds.add(self.asked.interval if found.replicates is not None else "sandwich")
+        named = self.battles.models[found.members[found.base or 0]]
+        where = f"component of {named}: " if len(self.ratings.baselines) > 1 else ""
+        self.warnings += [where + said for said in found.warnings(self.battles.models, confidence, self.clustered_by)]
+
+    def ranks(self) -> pl.DataFrame:
+        """Return ``model``, ``rank_low`` and ``rank_high``: simultaneous intervals of the ranks."""
+        best, worst = (np.ones(len(self.battles.models), dtype=np.int64) for _ in range(2))
+        draws = self.asked.replicates or NORMAL_DRAWS
+        found = rank_intervals(self.kept, self.asked.confidence, draws, self.asked.seed)
+        for one, (first, last) in zip(self.kept, found, strict=True):
+            # Models of the same component that no chain of battles joins may lie anywhere among each other.
+            component = self.ratings.component
+            others = np.count_nonzero(component == component[one.members[0]]) - len(one.members)
+            best[one.members], worst[one.members] = first, last + others
+        return pl.DataFrame({"model": self.battles.models, "rank_low": best, "rank_high": worst})
+
+    def parameters(self) -> pl.DataFrame:
+        """Return ``Leaderboard.parameters``."""
+        table = self.ratings.parameters
+        error, low, high, p_value = (np.full(table.height, np.nan) for _ in range(4))
+        for number, found in self.further.items():
+            if found is None:
+                continue
+            rows = np.flatnonzero(table["component"].to_numpy() == number)
+            ends = found.interval(self.asked.confidence)
+            low[rows], high[rows] = ends.low[:-1], ends.high[:-1]
+            error[rows] = np.where(np.isnan(ends.high - ends.low), np.nan, found.errors())[:-1]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                p_value[rows] = found.p_values(found.estimate[:-1] / error[rows])
+        is_covariate = pl.col("scale").is_not_null()  # that a tie parameter is 0 is no hypothesis: it is the edge of its range
+        columns = {"standard_error": error, "ci_low": low, "ci_high": high}
+        with_errors = table.with_columns(**{name: pl.Series(values, dtype=pl.Float64) for name, values in columns.items()})
+        tests = with_errors.with_columns(
+            z=pl.when(is_covariate).then(pl.col("estimate") / pl.col("standard_error")),
+            p_value=pl.when(is_covariate).then(pl.Series(p_value, dtype=pl.Float64)),
+            elo=pl.when(is_covariate).then(POINTS_PER_UNIT * pl.col("estimate")),
+        )
+        names = ("component", "term", "estimate", "standard_error", "ci_low", "ci_high", "z", "p_value", "scale", "elo")
+        return tests.select(names).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _table(battles: Battles, ratings: Ratings, intervals: _Intervals) -> pl.DataFrame:
+    matches, wins, ties, losses = battles.cells.records()
+    frame = pl.DataFrame(
+        {
+            "model": pl.Series(battles.models, dtype=pl.String),
+            "rating": ratings.ratings,
+            "standard_error": intervals.error,
+            "ci_low": intervals.low,
+            "ci_high": intervals.high,
+            "matches": matches,
+            "wins": wins,
+            "ties": ties,
+            "losses": losses,
+            "win_rate": (wins + 0.5 * ties) / matches,
+            "replicates_used": intervals.used,
+            "component": ratings.component,
+        }
+    ).with_columns(pl.col("rating", "standard_error", "ci_low", "ci_high").fill_nan(None))
+    place = pl.col("rating").round(RANK_DIGITS).rank("min", descending=True).over("component")
+    # A model that is alone in its component has no rating and is first among one.
+    ranked = frame.with_columns(place.fill_null(1).cast(pl.Int64).alias("rank"))
+    return ranked.select("rank", pl.all().exclude("rank")).sort("component", "rank", "model")

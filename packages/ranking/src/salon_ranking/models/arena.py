@@ -1,0 +1,143 @@
+"""A league that grows: battles arrive in batches, counts are kept, and every fit starts from the last one."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_ranking import _core
+from salon_ranking._index import MOST_RATIO, RATIO_HINT, counting, numbered, reading
+from salon_ranking.battles import Battles
+from salon_ranking.errors import BattleError
+from salon_ranking.files import Frame, as_lazy, scan
+from salon_ranking.models.options import MAX_ITERATIONS, TOLERANCE, Components
+from salon_ranking.models.ratings import Ratings, fit
+from salon_ranking.options import checked
+
+_ID = "battle_id"
+
+
+@dataclass(frozen=True, eq=False)
+class Arena:
+    """All battles so far, as counts; never changed, :meth:`update` gives a new one.
+
+    Memory grows with the pairs of models that met and, where battles have a ``battle_id``, with their number; battles
+    themselves are not kept. So an arena cannot be resampled by clusters; use :class:`Battles` for that.
+
+    Attributes:
+        models: names of all models with a battle, in ascending order.
+        cells: the counts, for the numeric core.
+        seen: the ids of all battles that had one.
+        weight: the column with each battle's weight; None: every battle weighs 1.
+        start: log-strengths of the last fit by model, from which the next one starts.
+
+    Example:
+        >>> monday = pl.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a", "model_a"]})
+        >>> arena, ratings = Arena().update(monday).fitted(baseline="y")
+        >>> ratings.ratings.round(1).tolist()
+        [1000.0, 1000.0]
+        >>> arena, ratings = arena.update(monday.head(1)).fitted(baseline="y")  # starts where the last fit ended
+        >>> arena.count, ratings.ratings.round(1).tolist()
+        (3, [1120.4, 1000.0])
+    """
+
+    weight: str | None = None
+    models: tuple[str, ...] = ()
+    cells: _core.Cells | None = None
+    seen: pl.Series = field(default_factory=lambda: pl.Series(_ID, [], dtype=pl.String))
+    start: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Number of battles so far."""
+        return 0 if self.cells is None else self.cells.battles
+
+    def update(self, new_battles: Frame | str | Path, source: str = "battles") -> "Arena":
+        """The arena with more battles. Models may join; the order of updates does not matter.
+
+        Args:
+            new_battles: as for :meth:`Battles.from_frame` or :meth:`Battles.read`. With a column ``battle_id``, every id may
+                come once only, over all updates.
+
+        Raises:
+            BattleError: a row is wrong, or a ``battle_id`` is missing or was there before; nothing was added.
+        """
+        if isinstance(new_battles, (str, Path)):
+            source, frame = str(new_battles), scan(Path(new_battles))
+        else:
+            frame = as_lazy(new_battles, source)
+        ids = self._new_ids(frame, source)
+        more = Battles.from_frame(frame, source, weight=self.weight, ids=None)
+        seen = pl.concat([self.seen, ids]) if len(ids) else self.seen
+        if self.cells is None:
+            return Arena(self.weight, more.models, more.cells, seen, self.start)
+        models = tuple(sorted({*self.models, *more.models}))
+        place = {name: number for number, name in enumerate(models)}
+        old, new = (_numbers(names, place) for names in (self.models, more.models))
+        cells = _core.merge_cells(self.cells, old, more.cells, new, len(models))
+        weight = cells.columns()[5] if self.weight is not None else np.ones(1)
+        if weight.max(initial=0.0) > MOST_RATIO * weight.min(initial=math.inf):
+            problem = f"with the battles before, a weight more than {MOST_RATIO:,.0f} times the smallest one, {weight.min():g}:"
+            raise BattleError(problem, source=source, column=self.weight, value=weight.max(), hint=RATIO_HINT)
+        return Arena(self.weight, models, cells, seen, self.start)
+
+    def battles(self, source: str = "arena") -> Battles:
+        """The counts as :class:`Battles`, for everything that needs no single battle. Its ``frame`` has no rows."""
+        empty = pl.LazyFrame(schema={"model_a": pl.String, "model_b": pl.String, "winner": pl.String})
+        if self.cells is None:
+            return Battles.from_frame(empty, source)
+        return Battles(source, self.models, None, self.weight, self.cells, empty)
+
+    @checked
+    def fitted(
+        self,
+        *,
+        baseline: str | None = None,
+        baseline_rating: float = 1000.0,
+        prior_ties: float = 0.0,
+        tolerance: float = TOLERANCE,
+        max_iterations: int = MAX_ITERATIONS,
+        components: Components = "refuse",
+    ) -> tuple["Arena", Ratings]:
+        """Ratings, and the arena that remembers them as the start of the next fit.
+
+        The start changes the number of steps, not the answer: it equals :func:`salon_ranking.fit` of all battles to 1e-9 in
+        win probability. Arguments and errors are those of :func:`salon_ranking.fit`.
+        """
+        ratings = fit(
+            self.battles(),
+            baseline=baseline,
+            baseline_rating=baseline_rating,
+            prior_ties=prior_ties,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            components=components,
+            start=self.start,
+        )
+        values = zip(ratings.models, ratings.log_strengths.tolist(), strict=True)
+        start = {name: value for name, value in values if np.isfinite(value)}
+        return Arena(self.weight, self.models, self.cells, self.seen, start), ratings
+
+    def _new_ids(self, frame: pl.LazyFrame, source: str) -> pl.Series:
+        """The ids of new battles; empty when they have none."""
+        with reading(source):
+            if _ID not in frame.collect_schema():
+                return pl.Series(_ID, [], dtype=pl.String)
+            kept = counting(numbered(frame), self.weight)
+            rows, ids = kept.select("__row", pl.col(_ID).cast(pl.String)).collect().get_columns()
+        again = ids.is_null() | ~ids.is_first_distinct() | ids.is_in(self.seen.filter(self.seen.is_in(ids.implode())).implode())
+        if again.any():
+            row = int(again.arg_max() or 0)
+            value = ids[row]
+            problem = "no id" if value is None else "a battle that is already there:"
+            hint = "Take the row out; every battle counts once."
+            raise BattleError(problem, source=source, row=rows[row], column=_ID, value=value, hint=hint)
+        return ids
+
+
+def _numbers(names: tuple[str, ...], place: Mapping[str, int]) -> NDArray[np.uint32]:
+    return np.array([place[name] for name in names], dtype=np.uint32)

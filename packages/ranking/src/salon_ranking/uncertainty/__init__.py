@@ -1,0 +1,1 @@
+"""Uncertainty of fits: sandwich covariances, resampling, intervals, and simultaneous ranks."""

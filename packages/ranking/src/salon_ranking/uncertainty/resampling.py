@@ -1,0 +1,243 @@
+"""The uncertainty of a fit, of any model and by any kind of interval.
+
+A league's uncertainty is a sandwich (:mod:`salon_ranking.uncertainty.sandwich`) or comes from replicates: battles, or whole
+clusters, are drawn with replacement and the model is fitted again. Strengths are measured from the baseline, further parameters
+(a tie parameter, coefficients) from 0.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeAlias, get_args
+
+import numpy as np
+
+from salon_ranking.battles import Battles, cluster_columns
+from salon_ranking.errors import OptionError, UnratableError
+from salon_ranking.models.league import default_baseline
+from salon_ranking.models.likelihood import MOST_MODELS, DrawPlan, Floats, Likelihood, check_size
+from salon_ranking.models.options import FitOptions
+from salon_ranking.models.ratings import FittedLeague, Ratings
+from salon_ranking.options import workers
+from salon_ranking.uncertainty.sandwich import (
+    accelerations,
+    counts_of,
+    covariance,
+    degrees_of_freedom,
+    models_of_one_cluster,
+    still_models,
+    two_way,
+)
+from salon_ranking.uncertainty.uncertainty import Interval, Uncertainty, settled, stretched
+
+Progress: TypeAlias = Callable[[int, int], object]
+"""Called now and then with the replicates that are done and their number."""
+
+MOST_NUMBERS = 1 << 29
+
+
+@dataclass(frozen=True)
+class IntervalOptions:
+    """The arguments of :func:`salon_ranking.rank` that shape the uncertainty of its result."""
+
+    interval: Interval
+    replicates: int = 0
+    seed: int = 0
+    confidence: float = 0.95
+    cluster: bool = False
+    threads: int | None = None
+    progress: Progress | None = None
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there are to be intervals."""
+        return self.interval == "sandwich" or self.replicates > 0
+
+    def check(self, battles: Battles, estimator: str = "maximum-likelihood") -> None:
+        """Check ranges and combinations.
+
+        Raises:
+            OptionError: names the first wrong option.
+        """
+        if self.interval not in get_args(Interval):
+            raise OptionError("unknown kind of interval", value=self.interval, allowed=get_args(Interval))
+        columns = cluster_columns(battles.cluster_by) if self.cluster else ()
+        if self.interval == "bca" and estimator == "firth":
+            hint = "Take percentile or sandwich intervals: Firth's estimator has no bias left to correct for."
+            raise OptionError("Firth's estimator has no intervals of the kind", value=self.interval, hint=hint)
+        if self.interval == "bca" and len(columns) == 2:
+            raise OptionError("BCa intervals are for one column of clusters, not", value=" and ".join(columns))
+        if self.interval != "percentile":
+            check_size(len(battles.models), f"{self.interval} intervals")
+        elif len(columns) == 2:
+            check_size(len(battles.models), "intervals clustered by two columns")
+        if not 0.0 < self.confidence < 1.0:
+            raise OptionError("confidence must lie between 0 and 1, not", value=self.confidence)
+        if self.replicates < 0:
+            raise OptionError("replicates must be 0 or more, not", value=self.replicates)
+        if not 0 <= self.seed < 1 << 63:
+            raise OptionError("seed must lie between 0 and 2**63 - 1, not", value=self.seed)
+        workers(self.threads)
+        if self.replicates * len(battles.models) > MOST_NUMBERS:
+            most = MOST_NUMBERS // len(battles.models)
+            problem = (
+                f"replicates x models must stay below {MOST_NUMBERS:,}; with {len(battles.models):,} models that is at most"
+            )
+            raise OptionError(problem, value=most)
+
+
+@dataclass(frozen=True, eq=False)
+class LeagueUncertainty:
+    """The uncertainty of one league of a fit.
+
+    Attributes:
+        strengths: of the log-strengths, one for each group of models that chains of battles join; one group without a prior.
+        further: of the further parameters, with a fixed 0 as the last entry; None where the model has none.
+    """
+
+    strengths: tuple[Uncertainty, ...]
+    further: Uncertainty | None
+
+
+def default_interval(options: FitOptions, models: int, replicates: int) -> Interval:
+    """Return the kind of interval that is made when none is named: percentile, or a sandwich where refits are slow.
+
+    0 replicates are no intervals, whatever the model.
+    """
+    is_quick = options.is_plain and options.estimator == "maximum-likelihood"
+    return "percentile" if is_quick or models > MOST_MODELS or replicates == 0 else "sandwich"
+
+
+def uncertainties(ratings: Ratings, asked: IntervalOptions) -> Iterator[LeagueUncertainty]:
+    """Yield the uncertainty of every league of ``ratings``; nothing when no intervals are wanted.
+
+    Every league is what it would be alone: its own draws, clusters and degrees of freedom. A prior compares nobody: without
+    further parameters, the groups of models that chains of battles join have likelihoods with no term in common and are
+    resampled each by itself.
+    """
+    if not asked.is_wanted:
+        return
+    for league in ratings.leagues:
+        parts = list(_parts(league))
+        found = [_uncertainty(part, base, asked) for part, base in parts]
+        strengths = [one for each, _ in found for one in _joined(each, league)]
+        yield LeagueUncertainty(tuple(strengths), found[0][1])
+
+
+def _parts(league: FittedLeague) -> Iterator[tuple[FittedLeague, int | None]]:
+    """Yield the parts of a league that are resampled each by itself, with the baseline's position in each."""
+    joined = league.likelihood.cells.joined()
+    if league.likelihood.options.prior_ties == 0.0 or league.likelihood.size or not joined.any():
+        yield league, league.base
+        return
+    for number in range(int(joined.max()) + 1):
+        group = np.flatnonzero(joined == number)
+        likelihood = replace(league.likelihood, cells=league.likelihood.cells.among(group.tolist()))  # type: ignore[type-var]
+        estimate = replace(league.estimate, values=league.log_strengths[group])
+        base = np.flatnonzero(group == league.base)
+        yield FittedLeague(league.members[group], 0, likelihood, estimate), int(base[0]) if len(base) else None
+
+
+def _joined(found: Uncertainty, league: FittedLeague) -> Iterator[Uncertainty]:
+    """Yield the uncertainty of each group of models that chains of battles join, from that of all of them together."""
+    joined = league.likelihood.cells.joined()
+    if len(found.members) < len(joined) or not joined.any():
+        yield found
+        return
+    for number in range(int(joined.max()) + 1):
+        yield found.among(np.flatnonzero(joined == number))
+
+
+def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions) -> tuple[Uncertainty, Uncertainty | None]:
+    """Return the uncertainty of strengths, and of further parameters."""
+    likelihood, values, models = league.likelihood, league.estimate.values, len(league.members)
+    cells, prior = likelihood.cells, likelihood.options.prior_ties
+    counts = counts_of(likelihood.groups)
+    units = float(min(counts[:2], default=cells.battles))
+    still = models_of_one_cluster(cells) if asked.cluster else np.zeros(models, dtype=np.bool_)
+    if prior == 0.0:
+        still |= still_models(likelihood, values)
+    # A prior is in a sandwich, but in no resample: percentiles are unknown for what only it, or Firth's penalty, keeps finite.
+    strong = None
+    if likelihood.options.estimator == "firth" or (prior and asked.interval != "sandwich"):
+        strong = cells.components()
+    degrees = degrees_of_freedom(counts)
+    if asked.interval == "sandwich" and prior and not counts:
+        units = math.inf
+    bare = Uncertainty(league.members, base, values[:models], degrees=degrees, strong=strong, units=units, still=still)
+    rest = None
+    if likelihood.size:
+        number = np.arange(likelihood.size + 1)
+        rest = Uncertainty(number, likelihood.size, np.append(values[models:], 0.0), degrees=degrees, units=units, scale=0.0)
+    both = _Both(bare, rest, models)
+    if asked.interval == "sandwich":
+        return both.with_covariance(covariance(likelihood, values))
+    if counts and units < 2:
+        # Drawn again and again, one cluster would always give the same answer: that says nothing.
+        return both.with_replicates(np.empty((0, len(values))), None, 0, 0)
+    # Replicates are measured from some model in any case.
+    origin = default_baseline(cells, values[:models]) if base is None else base
+    drawn = likelihood.draw(values, DrawPlan(origin, asked.replicates, asked.seed, workers(asked.threads), _told(asked)))
+    skew = accelerations(likelihood, values, origin) if asked.interval == "bca" else None
+    replicates = drawn.log_strengths
+    if len(counts) == 3:
+        replicates = two_way(likelihood, values).carried_over(replicates, values, models)
+    elif counts:
+        replicates = stretched(replicates, values, counts[0])
+    strengths, further = both.with_replicates(replicates, skew, drawn.degenerate, drawn.unconverged)
+    analytic = cache(lambda: both.analytic(likelihood, values))
+    strengths = settled(strengths, asked.confidence, lambda: analytic()[0])
+    if strengths.replicates is None and further is not None:
+        further = analytic()[1]
+    return strengths, further
+
+
+@dataclass(frozen=True, eq=False)
+class _Both:
+    """What is known of strengths and of further parameters before any interval is made."""
+
+    strengths: Uncertainty
+    further: Uncertainty | None
+    models: int
+
+    def with_covariance(self, matrix: Floats) -> tuple[Uncertainty, Uncertainty | None]:
+        """Return both with their parts of a covariance."""
+        strengths = replace(self.strengths, covariance=matrix[: self.models, : self.models])
+        if self.further is None:
+            return strengths, None
+        return strengths, replace(self.further, covariance=np.pad(matrix[self.models :, self.models :], (0, 1)))
+
+    def with_replicates(
+        self, replicates: Floats, skew: Floats | None, degenerate: int, unconverged: int
+    ) -> tuple[Uncertainty, Uncertainty | None]:
+        """Return both with their parts of replicates and accelerations."""
+        ended = {"degenerate": degenerate, "unconverged": unconverged}
+        strengths = replace(
+            self.strengths,
+            replicates=replicates[:, : self.models],
+            acceleration=None if skew is None else skew[: self.models],
+            **ended,  # type: ignore[arg-type]
+        )
+        if self.further is None:
+            return strengths, None
+        rest = np.column_stack([replicates[:, self.models :], np.zeros(len(replicates))])
+        skew = None if skew is None else np.append(skew[self.models :], 0.0)
+        return strengths, replace(self.further, replicates=rest, acceleration=skew, **ended)  # type: ignore[arg-type]
+
+    def analytic(self, likelihood: Likelihood, values: Floats) -> tuple[Uncertainty, Uncertainty | None]:
+        """Return both by a sandwich; without it, and with a note why, where there can be none."""
+        if self.models > MOST_MODELS:
+            note = f"sandwiches are for at most {MOST_MODELS:,} models; a prior may help"
+        else:
+            try:
+                return self.with_covariance(covariance(likelihood, values))
+            except UnratableError as error:
+                note = str(error).splitlines()[0]
+        return replace(self.strengths, notes=(note,)), self.further
+
+
+def _told(asked: IntervalOptions) -> Callable[[int], object] | None:
+    """Return the progress callback in the form that the core calls."""
+    progress, replicates = asked.progress, asked.replicates
+    return None if progress is None else lambda done: progress(done, replicates)

@@ -1,0 +1,31 @@
+"""Makes the place of a new store."""
+
+from salon_store.errors import NotAStoreError
+from salon_store.files import flush_directory, locked
+from salon_store.metadata import Metadata, read_metadata, write_metadata
+from salon_store.places import METADATA, Directory, Place
+
+
+def make_store(place: Place, *, create: bool) -> None:
+    """Make a store without tables where there is none; of several processes that try at once, one does it.
+
+    Raises:
+        NotAStoreError: when the place has other things in it, or without ``create``.
+    """
+    if not create:
+        read_metadata(place)
+    root = place.layout.root
+    if isinstance(place, Directory) and root.exists() and not root.is_dir():
+        raise NotAStoreError("this is a file, not a directory", source=root)
+    root.mkdir(parents=True, exist_ok=True)
+    flush_directory(root.parent)
+    foreign = place.first_name()
+    if foreign is not None and place.read_text(METADATA) is None:
+        raise NotAStoreError(
+            f"the directory is no store, and not empty: it has {foreign!r}",
+            source=place.address,
+            hint="Choose a new or an empty directory.",
+        )
+    with locked(place.layout.lock("store")):
+        if place.read_text(METADATA) is None:
+            write_metadata(place, Metadata())

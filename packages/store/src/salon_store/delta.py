@@ -1,0 +1,368 @@
+"""One result table as a Delta table: its snapshots, and commits that succeed against exactly the version that was read.
+
+A commit is a compare-and-swap: it becomes version ``n + 1`` or, when another writer was first, nothing. That makes keys unique
+on a file system and in a bucket alike: an append looks for its keys in version ``n`` and is only valid as ``n + 1``
+(``append`` in ``writing.py``). Data files are named after the SHA-256 of their bytes, so the log promises their content.
+"""
+
+import json
+import os
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import polars as pl
+
+from salon_store.errors import DamagedTableError, StoreError, UnconfirmedError
+from salon_store.files import flush, flush_directory
+from salon_store.run_names import number_of, owner_of
+from salon_store.schemas import TableSchema
+from salon_taxonomy.errors import InputError
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable, Schema
+
+At: TypeAlias = "int | datetime | None"
+"""A version of a table, or the moment at which it was the newest; None: the newest now."""
+LOG = "_delta_log"
+_ADDED = "salon.added"
+_CHECKPOINT_EVERY = 100  # commits
+_LONGEST_STATISTIC = 64  # characters
+_CONFIGURATION = {
+    # The whole log is kept: it is the history of the results.
+    "delta.enableExpiredLogCleanup": "false",
+    "delta.logRetentionDuration": "interval 36500 days",
+    "delta.checkpointInterval": str(_CHECKPOINT_EVERY),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One data file of a table, as its log describes it. ``modified`` is in milliseconds since 1970."""
+
+    name: str
+    bytes: int
+    rows: int
+    modified: int
+
+    @property
+    def owner(self) -> str:
+        """The run whose rows it has, in words."""
+        return owner_of(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One version of a table: the data files that count, oldest rows first."""
+
+    version: int
+    files: tuple[DataFile, ...]
+    missing_columns: frozenset[str]
+    """Columns that some or all of the files lack: they were added to the record later."""
+    table: "DeltaTable"
+
+    def has_transaction(self, name: str) -> bool:
+        """Whether a commit of this application transaction is part of the version."""
+        return self.table.transaction_version(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A commit of a table: what it did, when (by the clock of who did it), for which run, how many files came and went."""
+
+    table: str
+    version: int
+    at: datetime
+    operation: str
+    run_id: str | None
+    rows: int
+    files_added: int
+    files_removed: int
+
+
+class DeltaLog:
+    """The log of one table. Every call opens the table anew: that costs less than following it with a kept handle."""
+
+    def __init__(self, schema: TableSchema, url: str, options: Mapping[str, str] | None, local: Path | None) -> None:
+        self._schema = schema
+        self.url = url
+        self._options = dict(options) if options else None
+        self._log = local / LOG if local else None
+
+    def create(self, added: Collection[str] = ()) -> None:
+        """Make the table where it is missing; of several processes that try at once, one does it.
+
+        Args:
+            added: columns that files which are going to be committed lack.
+        """
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        if DeltaTable.is_deltatable(self.url, self._options):
+            return
+        schema = _delta_schema(self._schema, added)
+        try:
+            DeltaTable.create(
+                self.url,
+                schema,
+                mode="ignore",
+                configuration=_CONFIGURATION,
+                storage_options=self._options,
+                name=self._schema.name,
+            )
+        except (DeltaError, OSError) as error:
+            if not DeltaTable.is_deltatable(self.url, self._options):
+                raise StoreError(f"{self.url}: the table could not be made ({_first_line(error)})") from error
+        self.flush(0)
+
+    def version(self) -> int:
+        """The newest version."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            return int(DeltaTable(self.url, storage_options=self._options).version())
+        except (DeltaError, OSError) as error:
+            raise self._damaged(error) from error
+
+    def snapshot(self, at: At = None) -> Snapshot:
+        """Open a version.
+
+        Raises:
+            DamagedTableError: when the log is missing or cannot be read.
+            InputError: when there is no such version.
+        """
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            table = DeltaTable(self.url, storage_options=self._options)
+            if at is not None:
+                version = at if isinstance(at, int) else self._version_at(table, at)
+                if not 0 <= version <= table.version():
+                    raise InputError(
+                        f"table {self._schema.name} has no such version:", value=version, allowed=[f"0 to {table.version()}"]
+                    )
+                table = DeltaTable(self.url, version=version, storage_options=self._options)
+            actions = pl.DataFrame(table.get_add_actions(flatten=True))
+        except (DeltaError, OSError) as error:
+            raise self._damaged(error) from error
+        columns = actions.select("path", "size_bytes", "num_records", "modification_time")
+        files = [DataFile(name, size, rows or 0, modified) for name, size, rows, modified in columns.iter_rows()]
+        since = {field.name for field in table.schema().fields if _ADDED not in field.metadata}
+        missing = frozenset(self._schema.columns.keys() - since)
+        return Snapshot(table.version(), tuple(sorted(files, key=_age)), missing, table)
+
+    def add_columns(self) -> None:
+        """Add the columns that the record has and the table lacks; older rows have null there."""
+        from deltalake import Field
+        from deltalake.exceptions import DeltaError
+
+        while True:
+            snapshot = self.snapshot()
+            known = {field.name for field in snapshot.table.schema().fields}
+            missing = [
+                Field.from_json(text)
+                for name, text in _fields(self._schema, set(self._schema.columns)).items()
+                if name not in known
+            ]
+            if not missing:
+                return
+            try:
+                snapshot.table.alter.add_columns(missing)
+            except (DeltaError, OSError) as error:
+                if self.snapshot().version == snapshot.version:
+                    raise StoreError(f"{self.url}: columns could not be added ({_first_line(error)})") from error
+
+    def commit(
+        self,
+        snapshot: Snapshot,
+        *,
+        add: Sequence[tuple[DataFile, str]] = (),
+        remove: Sequence[DataFile] = (),
+        operation: str,
+        run_id: str | None = None,
+        transaction: str | None = None,
+        keeps_rows: bool = False,
+    ) -> bool:
+        """Make the next version of what was read; False when another writer made it first, and nothing was changed.
+
+        Args:
+            snapshot: the version that was read.
+            add: finished data files and their statistics (JSON).
+            remove: files of ``snapshot`` that no longer count.
+            operation: what is done, for the history.
+            run_id: for which run, for the history.
+            transaction: the name of an application transaction, recorded with the commit.
+            keeps_rows: the same rows in other files.
+
+        Raises:
+            StoreError: when the commit cannot be written.
+            UnconfirmedError: when it was written, and the disk does not confirm it.
+        """
+        from deltalake import CommitProperties, PostCommitHookProperties, Transaction
+        from deltalake.exceptions import DeltaError
+        from deltalake.transaction import AddAction, RemoveAction
+
+        now = int(datetime.now(UTC).timestamp() * 1000)
+        change = not keeps_rows
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(file.name, file.bytes, {}, file.modified, change, statistics) for file, statistics in add
+        ]
+        actions += [RemoveAction(file.name, change, now, file.bytes, {}) for file in remove]
+        facts: dict[str, Any] = {"salon": operation, "salonRows": sum(file.rows for file, _ in add)}
+        facts |= {"salonAdded": len(add), "salonRemoved": len(remove)} | ({"salonRun": run_id} if run_id else {})
+        try:
+            snapshot.table.create_write_transaction(
+                actions,
+                "append",
+                snapshot.table.schema(),
+                commit_properties=CommitProperties(
+                    facts, max_commit_retries=0, app_transactions=[Transaction(transaction, 1)] if transaction else None
+                ),
+                post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
+            )
+        except (DeltaError, OSError) as error:
+            latest = self.snapshot()
+            if latest.version == snapshot.version:
+                raise StoreError(
+                    f"{self.url}: the commit could not be written ({_first_line(error)})\n"
+                    "Nothing was changed. Check that there is room and permission, and repeat the command."
+                ) from error
+            names = {file.name for file in latest.files}
+            if not add or not all(file.name in names for file, _ in add):
+                return False  # otherwise: it was written, only the answer was lost
+        self.flush(snapshot.version + 1)
+        if (snapshot.version + 1) % _CHECKPOINT_EVERY == 0:
+            self._checkpoint()
+        return True
+
+    def history(self) -> list[Change]:
+        """Every version, newest first."""
+        from deltalake.exceptions import DeltaError
+
+        try:
+            commits = self.snapshot().table.history()
+        except (DeltaError, OSError) as error:
+            raise self._damaged(error) from error
+        return [
+            Change(
+                self._schema.name,
+                int(commit["version"]),
+                datetime.fromtimestamp(int(commit["timestamp"]) / 1000, UTC),
+                str(commit.get("salon") or commit["operation"].lower()),
+                commit.get("salonRun"),
+                int(commit.get("salonRows", 0)),
+                int(commit.get("salonAdded", 0)),
+                int(commit.get("salonRemoved", 0)),
+            )
+            for commit in commits
+        ]
+
+    def _version_at(self, table: "DeltaTable", at: datetime) -> int:
+        """The version that was the newest at a moment; a clock that was behind the version before counts as even with it."""
+        version, latest = -1, 0
+        for commit in sorted(table.history(), key=lambda commit: int(commit["version"])):
+            latest = max(latest, int(commit["timestamp"]))
+            if latest > at.timestamp() * 1000:
+                break
+            version = int(commit["version"])
+        if version < 0:
+            raise InputError(f"table {self._schema.name} is younger than", value=at.isoformat())
+        return version
+
+    def _checkpoint(self) -> None:
+        """Write the state of the table as one file, which makes it quicker to open; a failure costs that only."""
+        from deltalake.exceptions import DeltaError
+
+        with suppress(DeltaError, OSError, StoreError):
+            snapshot = self.snapshot()
+            snapshot.table.create_checkpoint()
+            if self._log is not None:
+                for path in self._log.glob(f"{snapshot.version:020}.checkpoint*"):
+                    flush(path)
+                flush_directory(self._log)
+
+    def flush(self, version: int) -> None:
+        """Flush a commit to the disk.
+
+        Raises:
+            UnconfirmedError: when the disk refuses.
+        """
+        if self._log is None:
+            return
+        try:
+            flush(self._log / f"{version:020}.json")
+            flush_directory(self._log)
+        except OSError as error:
+            raise UnconfirmedError(
+                f"{self.url}: version {version} was committed, but the disk did not confirm it ({error.strerror})\n"
+                "Its rows are in the table, and may be lost in a power cut only. Repeating the command is harmless with "
+                '`--on-duplicate skip` (on_duplicate="skip").'
+            ) from error
+
+    def _damaged(self, error: Exception) -> StoreError:
+        if self._log is None:
+            return StoreError(f"{self.url}: the log of table {self._schema.name} could not be read ({_first_line(error)})")
+        return DamagedTableError(
+            self._log,
+            f"the log of table {self._schema.name} cannot be read ({_first_line(error)})",
+            self._log.parent.parent,
+            "Restore the directory from a backup.",
+        )
+
+
+def statistics(frame: pl.DataFrame, schema: TableSchema) -> str:
+    """Return what the log says of a file's rows, as JSON: their number, the range of each key column and of ``run_id``."""
+    chosen = [
+        name
+        for name, column in schema.columns.items()
+        if name in {*schema.key, "run_id"} and name in frame.columns and column.dtype in (pl.String, pl.Int64)
+    ]
+    lowest, highest = (frame.select(getattr(pl.col(chosen), edge)()).row(0, named=True) for edge in ("min", "max"))
+    usable = [
+        name
+        for name in chosen
+        if not any(value is None or len(str(value)) > _LONGEST_STATISTIC for value in (lowest[name], highest[name]))
+    ]
+    return json.dumps(
+        {
+            "numRecords": frame.height,
+            "minValues": {name: lowest[name] for name in usable},
+            "maxValues": {name: highest[name] for name in usable},
+            "nullCount": {name: frame[name].null_count() for name in usable},
+        }
+    )
+
+
+def _age(file: DataFile) -> tuple[int, str]:
+    """Sorts files by the number in their names."""
+    return number_of(file.name), file.name
+
+
+def _fields(schema: TableSchema, added: Collection[str]) -> dict[str, str]:
+    # All may be null: a column that is added later has no value in older rows. ``checks.py`` is stricter.
+    return {
+        name: json.dumps(
+            {"name": name, "type": column.delta_type, "nullable": True, "metadata": {_ADDED: "true"} if name in added else {}}
+        )
+        for name, column in schema.columns.items()
+    }
+
+
+def _delta_schema(schema: TableSchema, added: Collection[str]) -> "Schema":
+    from deltalake import Schema
+
+    return Schema.from_json(f'{{"type":"struct","fields":[{",".join(_fields(schema, added).values())}]}}')
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def modified_milliseconds(status: os.stat_result) -> int:
+    """Return a file's time of modification as the log has it."""
+    return status.st_mtime_ns // 1_000_000

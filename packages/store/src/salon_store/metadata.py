@@ -1,0 +1,93 @@
+"""``store.json``: the file that makes a directory or a prefix a store, and says which tables it has."""
+
+import json
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from salon_store.errors import NotAStoreError
+from salon_store.places import METADATA, Place, is_url, place_of
+from salon_taxonomy.records import TABLES
+
+FORMAT_VERSION = 6
+"""6: Delta tables. Up to 5: directories of Parquet parts (``migrations.py``)."""
+_FORMAT = "salon-store"
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The contents of ``store.json``: the version of the layout, the tables that were made, a digest of their columns.
+
+    A table that is not listed has never had a row; one that is listed and has no log was deleted.
+    """
+
+    schema_version: int = FORMAT_VERSION
+    tables: tuple[str, ...] = ()
+    columns: str | None = None
+
+
+def columns_digest() -> str:
+    """Return a digest of the columns of all records; when it changes, tables gain columns."""
+    names = [f"{table}.{name}" for table, record in TABLES.items() for name in record.model_fields]
+    return sha256("\n".join(names).encode()).hexdigest()[:16]
+
+
+def is_store(where: str | Path) -> bool:
+    """Return whether a path or URL has a ``store.json``, readable or not."""
+    if not is_url(where) and not (Path(where) / METADATA).is_file():
+        return False
+    return place_of(where).read_text(METADATA) is not None
+
+
+def read_metadata(place: Place) -> Metadata:
+    """Read ``store.json``.
+
+    Raises:
+        NotAStoreError: when there is none, when it cannot be understood, or when the store is newer than this Salon.
+    """
+    text = place.read_text(METADATA)
+    if text is None:
+        other = place.first_name()
+        raise NotAStoreError(
+            "this is no store (it has no store.json)",
+            source=place.address,
+            hint=None if other is not None else f"`salon store init {place.address}` makes one.",
+        )
+    try:
+        content = json.loads(text)
+        if content["format"] != _FORMAT:
+            raise ValueError("another format")
+        metadata = Metadata(int(content["schema_version"]), tuple(content.get("tables", ())), content.get("columns"))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NotAStoreError(
+            f"store.json cannot be understood ({error})",
+            source=f"{place.address}/{METADATA}",
+            hint="The rows are in the tables' directories; write store.json as docs/store.md shows it.",
+        ) from error
+    if metadata.schema_version > FORMAT_VERSION:
+        raise NotAStoreError(
+            f"the store has schema version {metadata.schema_version}, this Salon knows versions up to {FORMAT_VERSION}",
+            source=place.address,
+            hint="Update salon-store; nothing was changed.",
+        )
+    return metadata
+
+
+def write_metadata(place: Place, metadata: Metadata) -> Metadata:
+    """Write ``store.json``."""
+    place.write_text(METADATA, json.dumps({"format": _FORMAT} | asdict(metadata), indent=2) + "\n")
+    return metadata
+
+
+def refuse_old(place: Place, metadata: Metadata) -> None:
+    """Refuse a store of an older layout, which must be opened for writing once.
+
+    Raises:
+        NotAStoreError: for a layout before Delta tables.
+    """
+    if metadata.schema_version < FORMAT_VERSION:
+        raise NotAStoreError(
+            f"the store has schema version {metadata.schema_version} and must be brought to {FORMAT_VERSION}",
+            source=place.address,
+            hint=f"`salon store init {place.address}` opens it for writing once.",
+        )

@@ -1,0 +1,447 @@
+"""Where a store is: a directory, or a prefix of a bucket with a working directory on this machine.
+
+Both offer the same: the address of each table's Delta log, small texts, and data files that can be put, listed, checked
+and removed. Files are read from the local disk in either case: those of a bucket are downloaded once, compared with the SHA-256
+in their names, and kept, because a data file never changes.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+
+from salon_store.errors import DamagedFileError, StoreError
+from salon_store.files import publish, publish_text
+from salon_store.run_names import content_of
+from salon_taxonomy.digest import file_sha256
+from salon_taxonomy.errors import InputError
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import ObjectStore
+
+    from salon_store.delta import DataFile
+
+METADATA = "store.json"
+_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "azure", "adl")
+_CLIENT_OPTIONS = ("allow_http", "allow_invalid_certificates", "connect_timeout", "proxy_url", "timeout")
+_PROVIDERS = ("aws_", "google_", "azure_")
+_DOWNLOADS_AT_ONCE = 8
+_ENCODED = re.compile("%[0-9A-Fa-f]{2}")
+
+
+class Listed(NamedTuple):
+    """A file that exists: its size, and when it was written, in seconds since 1970 by the storage's clock."""
+
+    bytes: int
+    modified: float
+
+
+class Layout:
+    """The paths of a store on this machine: everything for a directory, journals and locks for a bucket."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.note = root / METADATA
+        self.catalog = root / "catalog.duckdb"
+        self.journals = root / "journal"
+        self.set_aside = root / "set-aside"
+        self.locks = root / ".locks"
+        self.cache = root / ".cache"
+
+    def table(self, name: str) -> Path:
+        """The directory of a table."""
+        return self.root / name
+
+    def lock(self, name: str) -> Path:
+        """The file that is locked while a table (``battles``), ``store``, ``catalog`` or ``compaction`` is worked on."""
+        return self.locks / name
+
+
+class Place(Protocol):
+    """What a store asks of the place it is in."""
+
+    layout: Layout
+    options: Mapping[str, str] | None
+
+    @property
+    def address(self) -> str:
+        """The directory or URL, for messages."""
+
+    def table_url(self, table: str) -> str:
+        """The table's address for ``deltalake``."""
+
+    def table_directory(self, table: str) -> Path | None:
+        """The table's directory where it is on this machine."""
+
+    def read_text(self, name: str) -> str | None:
+        """A small file's text, None when there is none."""
+
+    def write_text(self, name: str, text: str) -> None:
+        """Replace a small file."""
+
+    def first_name(self) -> str | None:
+        """The name of something that is in the place, None when it is empty."""
+
+    def listing(self, table: str) -> dict[str, Listed]:
+        """The table's files outside its log."""
+
+    def now(self) -> float:
+        """The time by the storage's clock, in seconds since 1970."""
+
+    @contextmanager
+    def new_file(self, table: str) -> Iterator[Path]:
+        """A path on this machine for a data file that is being written; it is gone afterwards."""
+
+    def put(self, table: str, written: Path, name: str) -> int:
+        """Give a written file its name in the table, durably; returns its time of modification in milliseconds."""
+
+    def remove(self, table: str, names: Sequence[str]) -> None:
+        """Remove data files; those that are gone are passed over."""
+
+    def content(self, table: str, name: str) -> str | None:
+        """The SHA-256 of a data file's bytes as they are now; None when it is gone."""
+
+    def local(self, table: str, files: "Sequence[DataFile]") -> list[Path]:
+        """Check data files against the log and return where they can be read on this machine.
+
+        Raises:
+            DamagedFileError: for the first that is missing, foreign, or not as it was written.
+        """
+
+
+def place_of(where: str | Path, options: Mapping[str, str] | None = None, work: str | Path | None = None) -> Place:
+    """Return the place that a path or URL names.
+
+    Raises:
+        InputError: for a URL of an unknown kind, or a path with a percent sign before two hex digits.
+    """
+    if not is_url(where):
+        root = Path(where).absolute()
+        if _ENCODED.search(str(root)):  # which delta-rs would decode
+            raise InputError("a store's path cannot have a percent sign before two hex digits:", value=str(root))
+        return Directory(root)
+    scheme = str(where).split("://", 1)[0].lower()
+    if scheme not in _SCHEMES:
+        raise InputError(
+            "a store is a directory or a URL, not", value=str(where), allowed=[f"{name}://…" for name in _SCHEMES[:4]]
+        )
+    return Bucket(str(where).rstrip("/"), options or {}, Path(work).absolute() if work else _work_directory(str(where)))
+
+
+def is_url(where: str | Path) -> bool:
+    """Return whether a store's address is a URL rather than a path.
+
+    Example:
+        >>> is_url("s3://bucket/results"), is_url("results")
+        (True, False)
+    """
+    return isinstance(where, str) and "://" in where
+
+
+def _work_directory(url: str) -> Path:
+    """Where this machine keeps a bucket's journals, locks and downloaded files."""
+    return Path.home() / ".local" / "state" / "salon" / "stores" / sha256(url.rstrip("/").encode()).hexdigest()[:16]
+
+
+class Directory:
+    """A store in a directory."""
+
+    options: Mapping[str, str] | None = None
+
+    def __init__(self, root: Path) -> None:
+        self.layout = Layout(root)
+
+    @property
+    def address(self) -> str:
+        """The directory."""
+        return str(self.layout.root)
+
+    def table_url(self, table: str) -> str:
+        """The table's directory."""
+        return str(self.layout.table(table))
+
+    def table_directory(self, table: str) -> Path | None:
+        """The table's directory."""
+        return self.layout.table(table)
+
+    def read_text(self, name: str) -> str | None:
+        """A small file's text."""
+        try:
+            return (self.layout.root / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def write_text(self, name: str, text: str) -> None:
+        """Replace a small file."""
+        publish_text(self.layout.root / name, text)
+
+    def first_name(self) -> str | None:
+        """The first name in the directory that is not hidden."""
+        root = self.layout.root
+        names = sorted(path.name for path in root.iterdir()) if root.exists() else []
+        return next((name for name in names if not name.startswith(".")), None)
+
+    def listing(self, table: str) -> dict[str, Listed]:
+        """The table's files outside its log."""
+        found = {}
+        with os.scandir(self.layout.table(table)) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    found[entry.name] = Listed(status.st_size, status.st_mtime)
+        return found
+
+    def now(self) -> float:
+        """The time by the file system's clock."""
+        probe = self.layout.locks / f"clock-{os.getpid()}"
+        try:
+            probe.touch()
+            return probe.stat().st_mtime
+        finally:
+            probe.unlink(missing_ok=True)
+
+    @contextmanager
+    def new_file(self, table: str) -> Iterator[Path]:
+        """A hidden path in the table's directory."""
+        path = self.layout.table(table) / f".{os.getpid()}-{time.monotonic_ns()}.tmp"
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def put(self, table: str, written: Path, name: str) -> int:
+        """Flush, make read-only, rename."""
+        path = self.layout.table(table) / name
+        publish(written, path, read_only=True)
+        return _milliseconds(path)
+
+    def remove(self, table: str, names: Sequence[str]) -> None:
+        """Remove files."""
+        for name in names:
+            (self.layout.table(table) / name).unlink(missing_ok=True)
+
+    def content(self, table: str, name: str) -> str | None:
+        """The SHA-256 of a data file's bytes."""
+        try:
+            return file_sha256(self.layout.table(table) / name)
+        except FileNotFoundError:
+            return None
+
+    def local(self, table: str, files: "Sequence[DataFile]") -> list[Path]:
+        """Compare size and time of modification with the log, and the content where the time differs (a copied store)."""
+        return [self._checked(self.layout.table(table) / file.name, file) for file in files]
+
+    def _checked(self, path: Path, file: "DataFile") -> Path:
+        content = content_of(file.name)
+        if content is None:
+            raise DamagedFileError(path, file.owner, "it was not written by Salon", self.address)
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            raise DamagedFileError(path, file.owner, "it is missing, with its rows", self.address) from None
+        except OSError as error:
+            raise DamagedFileError(path, file.owner, str(error.strerror), self.address) from error
+        if status.st_size != file.bytes:
+            raise DamagedFileError(path, file.owner, f"{status.st_size:,} of {file.bytes:,} bytes", self.address)
+        if status.st_mtime_ns // 1_000_000 != file.modified:
+            if file_sha256(path) != content:
+                raise DamagedFileError(path, file.owner, ALTERED, self.address)
+            with suppress(OSError):  # the next query need not read it again
+                os.utime(path, ns=(status.st_atime_ns, file.modified * 1_000_000))
+        return path
+
+
+ALTERED = "its bytes are not those that were written"
+
+
+def _milliseconds(path: Path) -> int:
+    return path.stat().st_mtime_ns // 1_000_000
+
+
+class Bucket:
+    """A store under a prefix of an object store (``s3://``, ``gs://``, ``az://``).
+
+    ``options`` are those of ``object_store`` (``aws_endpoint_url``, …) and win over the environment; they are never written
+    anywhere.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, str], work: Path) -> None:
+        self.url = url
+        self.options: Mapping[str, str] | None = dict(options)
+        self.layout = Layout(work)
+
+    @property
+    def address(self) -> str:
+        """The URL."""
+        return self.url
+
+    @property
+    def _objects(self) -> "ObjectStore":
+        from obstore.store import from_url
+
+        config: dict[str, Any] = {}
+        client: dict[str, Any] = {}
+        for key, value in (self.options or {}).items():
+            short = key.lower()
+            for provider in _PROVIDERS:
+                short = short.removeprefix(provider)
+            (client if short in _CLIENT_OPTIONS else config)[short if short in _CLIENT_OPTIONS else key] = value
+        client = {
+            key: value.lower() == "true" if value.lower() in ("true", "false") else value for key, value in client.items()
+        }
+        with self._explained():
+            return from_url(self.url, config=cast("Any", config or None), client_options=cast("Any", client or None))
+
+    def table_url(self, table: str) -> str:
+        """The table's URL."""
+        return f"{self.url}/{table}"
+
+    def table_directory(self, table: str) -> Path | None:
+        """None: the table is elsewhere."""
+        return None
+
+    def read_text(self, name: str) -> str | None:
+        """A small object's text."""
+        import obstore
+
+        try:
+            with self._explained():
+                return bytes(obstore.get(self._objects, name).bytes()).decode()
+        except FileNotFoundError:
+            return None
+
+    def write_text(self, name: str, text: str) -> None:
+        """Replace a small object."""
+        import obstore
+
+        with self._explained():
+            obstore.put(self._objects, name, text.encode())
+
+    def first_name(self) -> str | None:
+        """The first object under the prefix."""
+        return next((entry["path"] for entry in self._entries(None)), None)
+
+    def listing(self, table: str) -> dict[str, Listed]:
+        """The table's objects outside its log."""
+        found = {}
+        for entry in self._entries(table):
+            name = entry["path"].removeprefix(f"{table}/")
+            if "/" not in name:
+                found[name] = Listed(entry["size"], entry["last_modified"].timestamp())
+        return found
+
+    def now(self) -> float:
+        """The time by the object store's clock."""
+        import obstore
+
+        name = f".clock-{os.getpid()}-{time.monotonic_ns()}"
+        with self._explained():
+            obstore.put(self._objects, name, b"")
+            try:
+                return float(obstore.head(self._objects, name)["last_modified"].timestamp())
+            finally:
+                obstore.delete(self._objects, name)
+
+    @contextmanager
+    def new_file(self, table: str) -> Iterator[Path]:
+        """A path in a temporary directory."""
+        with TemporaryDirectory(prefix="salon-") as folder:
+            yield Path(folder) / f"{table}.parquet"
+
+    def put(self, table: str, written: Path, name: str) -> int:
+        """Upload, and keep a copy for reading."""
+        import obstore
+
+        modified = _milliseconds(written)
+        with self._explained():
+            obstore.put(self._objects, f"{table}/{name}", written)
+        with suppress(OSError):
+            kept = self._kept(table, name)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            written.replace(kept)
+        return modified
+
+    def remove(self, table: str, names: Sequence[str]) -> None:
+        """Remove objects and their copies."""
+        import obstore
+
+        if names:
+            with self._explained():
+                obstore.delete(self._objects, [f"{table}/{name}" for name in names])
+        for name in names:
+            self._kept(table, name).unlink(missing_ok=True)
+
+    def content(self, table: str, name: str) -> str | None:
+        """The SHA-256 of an object's bytes, read anew."""
+        import obstore
+
+        found = sha256()
+        try:
+            with self._explained():
+                for chunk in obstore.get(self._objects, f"{table}/{name}"):
+                    found.update(bytes(chunk))
+        except FileNotFoundError:
+            return None
+        return found.hexdigest()
+
+    def local(self, table: str, files: "Sequence[DataFile]") -> list[Path]:
+        """Compare the listing with the log, and download what is not on this machine yet."""
+        listed = self.listing(table) if files else {}
+        for file in files:
+            url = f"{self.table_url(table)}/{file.name}"
+            if content_of(file.name) is None:
+                raise DamagedFileError(url, file.owner, "it was not written by Salon", self.address)
+            if file.name not in listed:
+                raise DamagedFileError(url, file.owner, "it is missing, with its rows", self.address)
+            if listed[file.name].bytes != file.bytes:
+                raise DamagedFileError(url, file.owner, f"{listed[file.name].bytes:,} of {file.bytes:,} bytes", self.address)
+        with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE) as pool:
+            return list(pool.map(lambda file: self._downloaded(table, file), files))
+
+    def _downloaded(self, table: str, file: "DataFile") -> Path:
+        import obstore
+
+        kept = self._kept(table, file.name)
+        if kept.exists() and kept.stat().st_size == file.bytes:
+            return kept
+        with self._explained():
+            content = bytes(obstore.get(self._objects, f"{table}/{file.name}").bytes())
+        if sha256(content).hexdigest() != content_of(file.name):
+            raise DamagedFileError(f"{self.table_url(table)}/{file.name}", file.owner, ALTERED, self.address)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        temporary = kept.with_name(f".{file.name}.{os.getpid()}-{time.monotonic_ns()}")
+        try:
+            temporary.write_bytes(content)
+            temporary.replace(kept)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return kept
+
+    def _kept(self, table: str, name: str) -> Path:
+        return self.layout.cache / table / name
+
+    def _entries(self, prefix: str | None) -> "Iterator[ObjectMeta]":
+        import obstore
+
+        with self._explained():
+            for page in obstore.list(self._objects, prefix=prefix):
+                yield from page
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Let what the object store refuses come out as a :class:`StoreError`; a missing object stays a FileNotFoundError."""
+        from obstore.exceptions import BaseError
+
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except BaseError as error:
+            raise StoreError(f"{self.url}: {str(error).strip().splitlines()[0]}") from error

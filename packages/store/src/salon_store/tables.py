@@ -1,0 +1,301 @@
+"""One result table in its place: reading, appending, merging small files, removing files that are out of use."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal, TypeAlias
+from uuid import uuid4
+
+import polars as pl
+
+from salon_store.delta import LOG, At, DataFile, DeltaLog, Snapshot, statistics
+from salon_store.errors import DamagedFileError, StoreError, UnconfirmedError
+from salon_store.files import locked
+from salon_store.keys import KeyIndex
+from salon_store.places import ALTERED, Place
+from salon_store.run_names import content_of, data_file_name, number_of
+from salon_store.schemas import TableSchema
+from salon_taxonomy.digest import file_sha256
+from salon_taxonomy.errors import InputError
+
+OnDuplicate: TypeAlias = Literal["refuse", "skip"]
+TARGET_BYTES = 256 << 20
+RETENTION = timedelta(days=7)
+SHORTEST_RETENTION = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What an append did. ``file`` is the new data file's name, None when no row was written."""
+
+    table: str
+    run_id: str
+    rows_written: int
+    rows_skipped: int
+    file: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction did to one table: files merged, files written in their place."""
+
+    table: str
+    files_merged: int
+    files_written: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """How large a table is: rows, the files that count, and their bytes."""
+
+    table: str
+    rows: int
+    files: int
+    bytes: int
+
+
+class Table:
+    """One table of a store."""
+
+    def __init__(self, schema: TableSchema, place: Place) -> None:
+        self.schema = schema
+        self.name = schema.name
+        self._place = place
+        self.log = DeltaLog(schema, place.table_url(schema.name), place.options, place.table_directory(schema.name))
+        self._unconfirmed: tuple[int, pl.DataFrame, Appended] | None = None  # repeating this append confirms it
+        self._keys = KeyIndex(schema, place.layout.cache)
+
+    def whole(self, at: At = None) -> tuple[Snapshot, list[Path]]:
+        """Return a version and where its files can be read, each checked against the log.
+
+        Raises:
+            DamagedTableError: when the log cannot be read, or a file is missing, foreign, or not as it was written.
+        """
+        snapshot = self.log.snapshot(at)
+        while True:
+            try:
+                return snapshot, self._place.local(self.name, snapshot.files)
+            except DamagedFileError:
+                latest = self.log.snapshot(at)
+                if latest.version == snapshot.version:
+                    raise
+                snapshot = latest  # the file was merged into another and removed
+
+    def scan(self, at: At = None) -> pl.LazyFrame:
+        """Return the rows of a version as a lazy frame of the table's schema; columns that older files lack are null."""
+        _, paths = self.whole(at)
+        return scanned(paths, self.schema)
+
+    def path_of(self, name: str) -> Path | str:
+        """Where a data file is, as a path or URL."""
+        directory = self._place.table_directory(self.name)
+        return directory / name if directory else f"{self.log.url}/{name}"
+
+    def info(self) -> TableInfo:
+        """Return how large the newest version is."""
+        files = self.whole()[0].files
+        return TableInfo(self.name, sum(file.rows for file in files), len(files), sum(file.bytes for file in files))
+
+    def append(
+        self,
+        frame: pl.DataFrame,
+        run_id: str,
+        on_duplicate: OnDuplicate,
+        source: str | Path | None,
+        transaction: str | None = None,
+    ) -> Appended:
+        """Add checked rows as one file in one commit.
+
+        The commit is valid only on top of the version in which the keys were looked for. When another writer was first, the
+        keys are looked for in its rows, too, and the same file is committed on top of them.
+
+        Args:
+            frame: the rows, as ``checks.checked`` returns them.
+            run_id: for the file's name and the history.
+            on_duplicate: what to do with a row whose key is in the table.
+            source: the file the rows come from, for error messages.
+            transaction: the name of an application transaction: a second append of the same name writes nothing.
+        """
+        if self._unconfirmed is not None:
+            version, before, outcome = self._unconfirmed
+            if outcome.run_id == run_id and before.equals(frame):
+                self.log.flush(version)
+                self._unconfirmed = None
+                return outcome
+        written: tuple[DataFile, str] | None = None
+        try:
+            with locked(self._place.layout.lock(self.name)):
+                while True:
+                    snapshot, _ = self.whole()
+                    if written is not None and any(file.name == written[0].name for file in snapshot.files):
+                        break  # the commit had succeeded, only its answer was lost
+                    if transaction is not None and snapshot.has_transaction(transaction):
+                        return Appended(self.name, run_id, 0, frame.height, None)
+                    new, duplicate = self._keys.split(frame, snapshot.files, self._rows)
+                    if duplicate is not None and on_duplicate == "refuse":
+                        raise duplicate.error(source)
+                    if new.is_empty():
+                        return Appended(self.name, run_id, 0, frame.height, None)
+                    if written is None or written[0].rows != new.height:
+                        self._discard(written)
+                        last = max((number_of(file.name) for file in snapshot.files), default=0)
+                        written = self.write(new, run_id, 1 + max(last, snapshot.version))
+                    try:
+                        if self.log.commit(snapshot, add=[written], operation="append", run_id=run_id, transaction=transaction):
+                            break
+                    except UnconfirmedError:
+                        outcome = Appended(self.name, run_id, new.height, frame.height - new.height, written[0].name)
+                        self._unconfirmed = (snapshot.version + 1, frame, outcome)
+                        raise
+                committed, written = written[0], None
+                self._keys.add(committed, new)
+        finally:
+            self._discard(written)
+        return Appended(self.name, run_id, new.height, frame.height - new.height, committed.name)
+
+    def merge(self, target_bytes: int = TARGET_BYTES) -> Compacted:
+        """Merge small files up to about ``target_bytes``; rows of one run come to lie together. Appends may go on meanwhile."""
+        merged = written = 0
+        snapshot, _ = self.whole()
+        for group in _groups(snapshot.files, target_bytes, by_run="run_id" in self.schema.columns):
+            if self._merged(group, snapshot):
+                merged, written = merged + len(group), written + 1
+        return Compacted(self.name, merged, written)
+
+    def remove(self, names: Sequence[str], operation: str) -> None:
+        """Commit that files no longer count. Their rows are gone."""
+        while True:
+            snapshot = self.log.snapshot()
+            gone = [file for file in snapshot.files if file.name in names]
+            if not gone or self.log.commit(snapshot, remove=gone, operation=operation):
+                return
+
+    def vacuum(self, retention: timedelta) -> list[str]:
+        """Remove files that no version of the last ``retention`` has, by the storage's own clock; returns their names.
+
+        A file that is being written, and one that a reader may still need, is younger than that, or in one of these versions.
+        """
+        if retention < SHORTEST_RETENTION:
+            raise InputError("a retention must be at least", value=str(retention), allowed=[str(SHORTEST_RETENTION)])
+        with locked(self._place.layout.lock("compaction")):
+            start = self._place.now() - retention.total_seconds()
+            versions = self._place.listing(f"{self.name}/{LOG}")
+            before = [
+                int(name[:20])
+                for name, entry in versions.items()
+                if name.endswith(".json") and name[:20].isdecimal() and entry.modified < start
+            ]
+            current = self.log.snapshot()
+            if not before:
+                return []
+            needed = {file.name for snapshot in (self.log.snapshot(max(before)), current) for file in snapshot.files}
+            names = [
+                name
+                for name, entry in self._place.listing(self.name).items()
+                if name not in needed and entry.modified < start and (content_of(name) or name.endswith(".tmp"))
+            ]
+            self._place.remove(self.name, names)
+        return names
+
+    def _rows(self, files: Sequence[DataFile]) -> pl.LazyFrame:
+        return scanned(self._place.local(self.name, files), self.schema)
+
+    def _merged(self, group: Sequence[DataFile], snapshot: Snapshot) -> bool:
+        paths = self._place.local(self.name, group)
+        for file, path in zip(group, paths, strict=True):
+            if file_sha256(path) != content_of(file.name):
+                raise DamagedFileError(path, file.owner, ALTERED, self._place.address)
+        written: tuple[DataFile, str] | None = self.write(
+            scanned(paths, self.schema), None, min(number_of(file.name) for file in group)
+        )
+        try:
+            while True:
+                names = {file.name for file in snapshot.files}
+                if not all(file.name in names for file in group):
+                    return False  # another merged them
+                if written is None or self.log.commit(
+                    snapshot, add=[written], remove=group, operation="compact", keeps_rows=True
+                ):
+                    written = None
+                    return True
+                snapshot = self.log.snapshot()
+        finally:
+            self._discard(written)
+
+    def write(self, rows: pl.DataFrame | pl.LazyFrame, run_id: str | None, number: int) -> tuple[DataFile, str]:
+        """Write a data file that no version has yet; returns it with its statistics. A lazy frame is streamed."""
+        with self._place.new_file(self.name) as path:
+            try:
+                # The mark makes two files of the same rows two files.
+                footer = {"salon.run_id": run_id or "", "salon.written": uuid4().hex}
+                if isinstance(rows, pl.LazyFrame):
+                    rows.sink_parquet(path, compression="zstd", metadata=footer)
+                    described = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+                    rows = described.select(
+                        name for name in {*self.schema.key, "run_id"} if name in self.schema.columns
+                    ).collect()
+                else:
+                    rows.write_parquet(path, compression="zstd", metadata=footer)
+            except (pl.exceptions.PolarsError, OSError) as error:
+                raise StoreError(
+                    f"{self._place.address}: a data file of table {self.name} could not be written "
+                    f"({str(error).splitlines()[0]})\nNothing was changed. Check that there is room, and repeat the command."
+                ) from error
+            name = data_file_name(run_id, number, file_sha256(path))
+            size = path.stat().st_size
+            modified = self._place.put(self.name, path, name)
+        return DataFile(name, size, rows.height, modified), statistics(rows, self.schema)
+
+    def _discard(self, written: tuple[DataFile, str] | None) -> None:
+        """Remove a file that was written and not committed; what is left behind is removed by ``vacuum``."""
+        if written is not None:
+            with suppress(StoreError, OSError):
+                if all(file.name != written[0].name for file in self.log.snapshot().files):
+                    self._place.remove(self.name, [written[0].name])
+
+
+def scanned(paths: Sequence[Path], schema: TableSchema) -> pl.LazyFrame:
+    """Return data files as one lazy frame of the table's schema; columns that a file does not have are null."""
+    if not paths:
+        return schema.empty().lazy()
+    return pl.scan_parquet(
+        list(map(str, paths)),
+        schema=schema.polars,
+        missing_columns="insert",
+        extra_columns="ignore",
+        glob=False,
+        hive_partitioning=False,
+        cache=False,
+    )
+
+
+def altered(files: Sequence[DataFile], paths: Sequence[Path], store: str) -> DamagedFileError | None:
+    """Return the error about the first file whose bytes are not those that were written; reads all of every file."""
+    for file, path in zip(files, paths, strict=True):
+        try:
+            if file_sha256(path) == content_of(file.name):
+                continue
+            problem = ALTERED
+        except OSError as error:
+            problem = str(error.strerror)
+        return DamagedFileError(path, file.owner, problem, store)
+    return None
+
+
+def _groups(files: Sequence[DataFile], target_bytes: int, *, by_run: bool) -> Iterator[list[DataFile]]:
+    small = [file for file in files if file.bytes <= target_bytes // 2]
+    if by_run:
+        small.sort(key=lambda file: (file.owner, number_of(file.name)))
+    group: list[DataFile] = []
+    filled = 0
+    for file in small:
+        if group and filled + file.bytes > target_bytes:
+            if len(group) > 1:
+                yield group
+            group, filled = [], 0
+        group.append(file)
+        filled += file.bytes
+    if len(group) > 1:
+        yield group

@@ -1,0 +1,128 @@
+"""The rooms of the house: no import cycle between modules or between rooms, and the direction of bench's rooms.
+
+Imports within functions, the strings ``"salon_x.module:name"`` of lazy commands and the arguments of ``import_module`` count as
+imports; imports for type checkers alone do not.
+"""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+BENCH = ("media", "judges", "editors", "suites.contract", "runs", "suites", "refine", "analysis", "report", "cli")
+"""A room of salon-bench imports itself and rooms to its left; ``testing`` imports none, and only ``cli`` imports it."""
+WAITING = ("salon_ranking.", "salon_train.", "salon_taxonomy.taxonomy")
+"""Where rooms, or modules, still import each other in a circle."""
+
+_PLACE = re.compile(r"(salon_\w+(?:\.\w+)+):\w+")
+
+
+def modules_of(packages: Mapping[str, Path]) -> dict[str, Path]:
+    return {
+        ".".join((name, *path.relative_to(source).with_suffix("").parts)).removesuffix(".__init__"): path
+        for name, source in packages.items()
+        for path in source.rglob("*.py")
+    }
+
+
+def imports_of(path: Path, modules: Mapping[str, Path]) -> Iterator[tuple[str, int]]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_checkers = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_checkers:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield (inner if inner in modules else node.module), node.lineno
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and (found := _PLACE.fullmatch(node.value)):
+            yield found[1], node.lineno
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            yield from ((str(each.value), node.lineno) for each in node.args if isinstance(each, ast.Constant))
+
+
+def graph_of(packages: Mapping[str, Path]) -> dict[str, dict[str, int]]:
+    """Module to the modules that it imports, each with the line."""
+    modules = modules_of(packages)
+    return {
+        module: {name: line for name, line in imports_of(path, modules) if name in modules and name != module}
+        for module, path in modules.items()
+    }
+
+
+def cycles(graph: Mapping[str, set[str]]) -> list[str]:
+    """Every import that closes a circle, with the way round it."""
+    found, done = [], set()
+
+    def visit(name: str, way: tuple[str, ...]) -> None:
+        if name in way:
+            found.append(" → ".join((*way[way.index(name) :], name)))
+        elif name not in done:
+            for each in sorted(graph.get(name, ())):
+                visit(each, (*way, name))
+            done.add(name)
+
+    for name in sorted(graph):
+        visit(name, ())
+    return found
+
+
+def room_of(module: str) -> str:
+    package, _, inner = module.partition(".")
+    if package == "salon_bench" and inner.startswith("suites.contract"):
+        return f"{package}.suites.contract"
+    return f"{package}.{inner.partition('.')[0]}"
+
+
+def test_no_module_imports_itself_in_a_circle(packages: dict[str, Path]) -> None:
+    found = cycles({name: set(imported) for name, imported in graph_of(packages).items()})
+    assert [each for each in found if not each.startswith(WAITING)] == []
+
+
+def test_no_room_imports_itself_in_a_circle(packages: dict[str, Path]) -> None:
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for module, imported in graph_of(packages).items():
+        for other in imported:
+            same_package = module.partition(".")[0] == other.partition(".")[0]
+            if same_package and "." in module and "." in other and room_of(module) != room_of(other):
+                rooms[room_of(module)].add(room_of(other))
+    assert [each for each in cycles(rooms) if not each.startswith(WAITING)] == []
+
+
+def test_the_rooms_of_bench_import_in_one_direction(packages: dict[str, Path]) -> None:
+    place = {f"salon_bench.{name}": number for number, name in enumerate(BENCH)} | {"salon_bench.testing": -1}
+    wrong = []
+    for module, imported in graph_of({"salon_bench": packages["salon_bench"]}).items():
+        for other, line in imported.items():
+            here, there = room_of(module), room_of(other)
+            if here == there or "salon_bench" in (module, other):
+                continue
+            allowed = here == "salon_bench.cli" if there == "salon_bench.testing" else place[there] < place[here]
+            if not allowed:
+                wrong.append(f"{module}:{line} imports {other}")
+    assert wrong == []
+
+
+def test_the_check_sees_imports_within_functions_and_in_strings(tmp_path: Path) -> None:
+    texts = {
+        "a": "def f():\n    from salon_x import b\n",
+        "b": "LAZY = 'salon_x.c:command'\n",
+        "c": "from typing import TYPE_CHECKING\nimport salon_x.a\nif TYPE_CHECKING:\n    import salon_x.b\n",
+    }
+    (tmp_path / "salon_x").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "salon_x" / f"{name}.py").write_text(text, encoding="utf-8")
+    graph = graph_of({"salon_x": tmp_path / "salon_x"})
+    edges = list(pairwise(("salon_x.a", "salon_x.b", "salon_x.c", "salon_x.a")))
+    assert [set(graph[one]) for one, _ in edges] == [{other} for _, other in edges]
+    assert len(cycles({name: set(imported) for name, imported in graph.items()})) == 1
