@@ -4,7 +4,6 @@ Not part of the tests; run with ``just benchmark``.
 """
 
 from collections.abc import Callable
-from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -94,4 +93,4 @@ def test_compact_a_hundred_small_parts(benchmark: Benchmark, tmp_path: Path) -> 
             store.append("battles", battles(100, f"{part}-"), run_id="r")
         return (store,), {}
 
-    benchmark.pedantic(lambda store: store.compact(remove_after=timedelta(0)), setup=scattered, rounds=2)
+    benchmark.pedantic(lambda store: store.compact(), setup=scattered, rounds=2)

@@ -13,7 +13,11 @@ import pytest
 from click.testing import CliRunner
 from small_arena import write_material
 
+from salon_arena import ArenaDatabase
+from salon_arena.people import People
+from salon_arena.simulate import simulate
 from salon_taxonomy.cli import main
+from salon_taxonomy.errors import InputError
 
 SALON = [sys.executable, "-c", "from salon_taxonomy.cli import main; main()"]
 
@@ -78,3 +82,27 @@ def test_the_demonstration_ranks_its_models_as_planted(tmp_path: Path) -> None:
     found = {row[place]: (float(row[low]), float(row[high])) for row in rows[1:6]}
     assert found["atelier"][0] > found["easel"][1]
     assert found["atelier"][0] <= 1400 <= found["atelier"][1]
+
+
+def test_a_simulation_over_http_finds_careless_raters_and_the_planted_order(tmp_path: Path) -> None:
+    found = simulate(votes=700, raters=14, careless=0.15, malicious=0.0, models=3, prompts=60, seed=1)
+    assert found.votes == 700 and found.counted < 700 * 0.95  # anchors, and what careless raters said
+    assert (found.bad, found.caught) == (2, 2) and found.flagged <= 4
+    assert found.error < 80 and found.models == 2
+    for wrong in ({"votes": 3}, {"models": 2}, {"careless": 0.9, "malicious": 0.2}):
+        with pytest.raises(InputError):
+            simulate(**wrong)  # type: ignore[arg-type]
+
+
+def test_experts_join_through_a_printed_invite_once(tmp_path: Path) -> None:
+    database = tmp_path / "experts.db"
+    ArenaDatabase.open(database, mode="expert").close()
+    code, output = called("invite", "--database", str(database), "--count", "3", "--address", "https://arena.example.org/")
+    links = output.split()
+    assert code == 0 and len(set(links)) == 3 and all(link.startswith("https://arena.example.org/#") for link in links)
+    with ArenaDatabase.open(database) as opened:
+        people = People(opened, lambda: 0)
+        session = people.join(invite=links[0].split("#")[1]).result()
+    code, output = called("people", "--database", str(database), "--suspend", session.rater_id, "--days", "3")
+    assert code == 0 and f"{session.rater_id}: rater, 0 settled; suspended until" in output
+    assert called("people", "--database", str(database), "--forget", "rater-none")[0] == 2

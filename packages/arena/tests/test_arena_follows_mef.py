@@ -17,7 +17,7 @@ from salon_arena.board import PERSONAL_VOTES, LiveBoard
 from salon_arena.material import KnownPair
 from salon_arena.quality import LiveChecks, flagged, overview
 from salon_arena.service import AnswerBody
-from salon_bench.suites.generations import Generated
+from salon_bench.suites.contract.generations import Generated
 from salon_ranking.battles import Battles
 from salon_ranking.raters import Votes, check_raters
 from salon_taxonomy.records import Winner

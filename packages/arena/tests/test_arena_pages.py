@@ -1,5 +1,6 @@
 """Every page in a headless Chromium: axe finds nothing, wide and narrow, light and dark, written from the right."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from browsing import Served, context, needs_chromium, opened, settled_votes
 from playwright.sync_api import Browser, Page
 
+from salon_arena import ArenaDatabase, Material, vote_service
 from salon_arena.app import POLICY
 
 pytestmark = needs_chromium
@@ -59,3 +61,25 @@ def test_pages_load_nothing_from_elsewhere_and_no_script_but_their_own(browser: 
         )
         assert page.evaluate("window.bad") is None
         assert len(heard) == 1 and "Content Security Policy" in heard[0]
+
+
+def test_an_expert_joins_by_the_link_of_an_invite_once(browser: Browser, tmp_path: Path, material: Material) -> None:
+    with ArenaDatabase.open(tmp_path / "experts.db", mode="expert") as database:
+        served = Served(tmp_path, service=vote_service(database, material))
+        code = served.service.people.invite().result()
+        with context(browser, served, bypass_csp=True) as (rater, heard):
+            sent: list[str] = []
+            rater.on("request", lambda request: sent.append(request.url))
+            page = rater.new_page()
+            page.goto(f"{served.address}/#{code}")
+            page.wait_for_function("code => document.querySelector('#invite').value === code", arg=code)
+            assert page.url == f"{served.address}/" and faults(page) == []
+            page.get_by_role("button", name="I agree").click()
+            page.wait_for_selector(".stage.shown")
+            assert not any(code in url for url in sent) and heard == []
+        with context(browser, served) as (other, _):
+            page = other.new_page()
+            page.goto(f"{served.address}/#{code}")
+            page.get_by_role("button", name="I agree").click()
+            page.wait_for_function("() => document.querySelector('#message').textContent.includes('used already')")
+        served.close()

@@ -101,6 +101,26 @@ def test_a_limit_draws_prompts_by_the_seed_and_keeps_their_order() -> None:
     assert drawn(prompts, 1000, 1) is prompts
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 6])
+@pytest.mark.parametrize("limit", [None, 6])
+def test_every_prompt_is_in_one_shard_and_each_shard_is_a_run_of_its_own(pictures: Path, count: int, limit: int | None) -> None:
+    whole = made(pictures, limit=limit)
+    shards = [made(pictures, limit=limit, shard=(place, count)) for place in range(1, count + 1)]
+    ids = sorted(item.prompt.prompt_id for shard in shards for item in shard.prompts)
+    assert ids == sorted(item.prompt.prompt_id for item in whole.prompts)
+    assert len({shard.plan.run_id for shard in [whole, *shards]}) == count + 1
+    for place, shard in enumerate(shards, start=1):
+        assert f"-{place}of{count}-" in shard.plan.run_id
+        assert RunPlan.from_settings(shard.plan.run_id, shard.plan.settings()) == shard.plan
+        assert not shard.generations.left_out
+
+
+@pytest.mark.parametrize("shard", [(0, 3), (4, 3), (1, 0), (7, 7)])
+def test_a_shard_that_does_not_exist_or_has_no_prompt_is_refused(pictures: Path, shard: tuple[int, int]) -> None:
+    with pytest.raises(InputError, match="1/N to N/N"):
+        made(pictures, shard=shard)
+
+
 @pytest.mark.parametrize("names", [[], ["a", "a"]])
 def test_subjects_must_differ(pictures: Path, names: list[str]) -> None:
     with pytest.raises(InputError, match="different names"):

@@ -17,24 +17,32 @@ def league(models: int = 4, battles: int = 600, seed: int = 0) -> pl.DataFrame:
     return pl.DataFrame({"model_a": names[a], "model_b": names[b], "winner": np.where(won, "model_a", "model_b")})
 
 
-def refitted_effects(frame: pl.DataFrame, base: str, prior_ties: float) -> np.ndarray:
+def refitted_effects(frame: pl.DataFrame, base: str, prior_ties: float, **how: object) -> np.ndarray:
     """The largest change by one more match against anybody, by fitting every such league."""
-    before = fit(Battles.from_frame(frame), baseline=base, prior_ties=prior_ties)
+    before = fit(Battles.from_frame(frame), baseline=base, prior_ties=prior_ties, **how)
     effects = np.zeros(len(before.models))
     for place, model in enumerate(before.models):
         for rival in before.models:
-            for winner in ("model_a", "model_b") if rival != model else ():
-                more = pl.concat([frame, pl.DataFrame({"model_a": [model], "model_b": [rival], "winner": [winner]})])
-                after = fit(Battles.from_frame(more), baseline=base, prior_ties=prior_ties)
+            for winner in ("model_a", "model_b", "tie") if rival != model else ():
+                one = pl.DataFrame({"model_a": [model], "model_b": [rival], "winner": [winner], "size": [0.0]})
+                more = pl.concat([frame, one.select(frame.columns)])
+                after = fit(Battles.from_frame(more), baseline=base, prior_ties=prior_ties, **how)
                 effects[place] = max(effects[place], abs(after.ratings[place] - before.ratings[place]))
     return effects
 
 
 @pytest.mark.parametrize("prior_ties", [0.0, 2.0])
-def test_the_effect_of_one_match_is_that_of_fitting_again(prior_ties: float):
+@pytest.mark.parametrize("model", [{}, {"ties": "davidson"}, {"ties": "rao-kupper"}, {"covariates": ["size"]}], ids=str)
+def test_the_effect_of_one_match_is_that_of_fitting_again(model: dict[str, object], prior_ties: float):
     frame = league()
-    ours = match_effects(Battles.from_frame(frame), fit(Battles.from_frame(frame), baseline="m3", prior_ties=prior_ties))
-    expected = refitted_effects(frame, "m3", prior_ties)
+    if model:
+        random = np.random.default_rng(4)
+        tie = pl.Series(random.random(600) < 0.3)
+        frame = frame.with_columns(size=random.normal(size=600), winner=pl.when(tie).then(pl.lit("tie")).otherwise("winner"))
+    if "covariates" in model:
+        model = {**model, "standardize": False}
+    ours = match_effects(fit(Battles.from_frame(frame), baseline="m3", prior_ties=prior_ties, **model))
+    expected = refitted_effects(frame, "m3", prior_ties, **model)
     assert ours == pytest.approx(expected, rel=0.01)
     assert ours[3] == 0.0
 

@@ -199,7 +199,7 @@ ANALYTIC: dict[str, Callable[[Battles], Answer]] = {
     "fit_contextual": _contextual,
     "fit_contextual by clusters": partial(_contextual, cluster=True),
     "goodness_of_fit": lambda b: _fitness(b, fit(b)),
-    "goodness_of_fit of ties": lambda b: _fitness(b, tied(b, prior_ties=1)),
+    "goodness_of_fit of ties": lambda b: _fitness(b, fit(b, ties="davidson", prior_ties=1)),
     "cycle_report": lambda b: [cycle_report(b).triads, cycle_report(b).cyclic],
     "Newman": lambda b: [alternative_scores(b, "newman", baseline=BASE).table],
     "PageRank": lambda b: [alternative_scores(b, "pagerank", baseline=BASE).table],
@@ -579,7 +579,7 @@ def test_the_command_hands_threads_on(option: str, tmp_path, monkeypatch: pytest
 COVERED = {
     *("fit", "rank", "rank_by", "groups_of", "differences", "contributions", "explain", "listing", "compare"),
     "compare_votes",
-    *("goodness_of_fit", "cycle_report", "alternative_scores", "win_rates", "acceptability"),
+    *("goodness_of_fit", "cycle_report", "alternative_scores", "win_rates", "acceptability", "predict", "log_loss"),
     *("settle_both_bad", "dimension_weights", "next_pairs", "convergence", "head_to_head"),
 }
 WITHOUT_WEIGHTS = {"online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify"}

@@ -178,14 +178,14 @@ def test_inverse_information_is_the_pseudo_inverse_without_a_prior():
     battles = Battles.from_frame(league())
     theta = fit(battles).log_strengths
     expected = np.linalg.pinv(reference_uncertainty.information(battles.cells, theta, 0.0), rcond=1e-10)
-    assert inverse_curvature(plain(battles.cells).at(theta), theta, 0.0) == pytest.approx(expected, abs=1e-12)
+    assert inverse_curvature(plain(battles.cells).at(theta), 0.0 * theta, len(theta)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_curvature_that_cannot_be_inverted_is_refused():
     heavy, faint = 1e9, 1e-9
     curvature = np.array([[heavy, -heavy, 0.0], [-heavy, heavy + faint, -faint], [0.0, -faint, faint]])
     with pytest.raises(UnratableError, match="say too little"):
-        inverse_curvature(SimpleNamespace(curvature=lambda: curvature), np.zeros(3), 0.0)
+        inverse_curvature(SimpleNamespace(curvature=lambda: curvature), np.zeros(3), 3)
 
 
 def faint_to(model: str, weight: float) -> pl.DataFrame:

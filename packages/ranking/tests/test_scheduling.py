@@ -281,7 +281,7 @@ def test_a_wrong_table_of_generations_is_named(frame: dict[str, list[str | None]
 def test_a_shelf_needs_prompts_and_samples():
     with pytest.raises(OptionError, match="no prompts"):
         Shelf.full(["x"], [])
-    with pytest.raises(OptionError, match="samples must be 1"):
+    with pytest.raises(OptionError, match="samples must lie between 1 and"):
         Shelf.full(["x"], ["p"], samples=0)
 
 

@@ -11,7 +11,7 @@ from ranked import critical_value, plain
 from twins import reference_uncertainty
 
 from salon_ranking import Battles, OptionError, _core, fit, rank
-from salon_ranking.uncertainty.sandwich import covariance, inverse_curvature, two_way
+from salon_ranking.uncertainty.sandwich import covariance, inverse_curvature, prior_curvature, two_way
 from salon_ranking.uncertainty.simultaneous import certain as simultaneous
 from salon_ranking.uncertainty.simultaneous import rank_intervals
 from salon_ranking.uncertainty.two_way import FLOOR, TwoWay
@@ -43,7 +43,7 @@ def parts(battles: Battles) -> tuple[np.ndarray, TwoWay]:
 def test_the_two_way_covariance_is_the_twins_sum_over_pairs_of_battles():
     battles = Battles.from_frame(league(), cluster_by=BOTH)
     theta = fit(battles).log_strengths
-    bread = inverse_curvature(plain(battles.cells).at(theta), theta, 0.0)
+    bread = inverse_curvature(plain(battles.cells).at(theta), 0.0 * theta, len(theta))
     expected = reference_uncertainty.two_way_covariance(battles.cells, theta, bread)
     assert covariance(plain(battles.cells, clustered=True), theta) == pytest.approx(expected, abs=1e-10)
 
@@ -160,7 +160,7 @@ def test_with_a_prior_and_one_battle_the_sandwich_is_about_the_posterior():
     battles = Battles.from_frame(pl.concat([rest, one]))
     theta = fit(battles, prior_ties=1).log_strengths
     number = battles.models.index("new")
-    posterior = inverse_curvature(plain(battles.cells).at(theta), theta, 1.0)
+    posterior = inverse_curvature(plain(battles.cells).at(theta), prior_curvature(theta, 1.0), len(theta))
     assert covariance(plain(battles.cells, 1.0), theta)[number, number] == pytest.approx(posterior[number, number], rel=0.3)
     row = rank(battles, interval="sandwich", prior_ties=1).table.row(by_predicate=pl.col("model") == "new", named=True)
     assert row["ci_high"] - row["ci_low"] > 800  # without the prior's share it would be some 500

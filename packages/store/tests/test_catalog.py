@@ -14,11 +14,11 @@ Battles = Callable[..., pl.DataFrame]
 
 
 def counted(store: ResultStore, table: str = "battles") -> int:
-    with duckdb.connect(str(store.path / "catalog.duckdb"), read_only=True) as connection:
+    with duckdb.connect(str(store.catalog()), read_only=True) as connection:
         return int(connection.execute(f'SELECT count(*) FROM "{table}"').fetchall()[0][0])
 
 
-def test_the_catalog_follows_every_append_and_compaction(store: ResultStore, battles: Battles) -> None:
+def test_the_catalog_shows_every_append_and_compaction(store: ResultStore, battles: Battles) -> None:
     assert counted(store) == 0
     for number in range(3):
         store.append("battles", battles(2, f"{number}-"), run_id="r")

@@ -94,12 +94,13 @@ class Killed(BaseException):
     """The process dies here."""
 
 
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.study)])
 def test_a_migration_that_is_killed_at_any_point_is_continued(
-    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stride: int
 ) -> None:
     step = 0
     while True:
-        step += 1
+        step += stride
         shutil.rmtree(tmp_path / "copy", ignore_errors=True)
         shutil.copytree(old, tmp_path / "copy")
         count = 0

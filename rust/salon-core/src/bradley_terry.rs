@@ -34,6 +34,8 @@ pub struct Settings {
     pub max_iterations: usize,
     /// Drawn battles of every model against a fixed opponent of strength 0; 0 is plain maximum likelihood.
     pub prior_ties: f64,
+    /// The coefficients of covariates are fitted with the penalty `ridge / 2 · Σ β²`; other models have none.
+    pub ridge: f64,
 }
 
 /// A fitted model.

@@ -58,7 +58,7 @@ pub struct ContextualFit {
 /// [`CoreError::Cancelled`], or [`CoreError`] for rows that do not fit together.
 pub fn unexplained(rows: &Rows<'_>, watch: &Watch) -> Result<Vec<f64>, CoreError> {
     let design = Design::new(rows)?;
-    let problem = Problem::new(rows, &design, 0.0);
+    let problem = Problem::new(rows, &design, 0.0, 0.0);
     let size = problem.size;
     let at = Point { theta: vec![0.0; rows.models], beta: vec![0.0; size] };
     let state = problem.state(&at);
@@ -87,7 +87,7 @@ pub fn unexplained(rows: &Rows<'_>, watch: &Watch) -> Result<Vec<f64>, CoreError
 /// [`CoreError::Cancelled`], or [`CoreError`] for rows that do not fit together.
 pub fn fit_contextual(rows: &Rows<'_>, settings: &Settings, watch: &Watch) -> Result<ContextualFit, CoreError> {
     let design = Design::new(rows)?;
-    let problem = Problem::new(rows, &design, settings.prior_ties);
+    let problem = Problem::new(rows, &design, settings.prior_ties, settings.ridge);
     let start = Point { theta: vec![0.0; rows.models], beta: vec![0.0; problem.size] };
     let reached = problem.maximise(start, settings, watch)?;
     Ok(problem.report(reached))
@@ -116,7 +116,7 @@ pub(crate) fn fit_nearby(
     (theta, beta): (&[f64], &[f64]),
     watch: &Watch,
 ) -> Result<Answer, CoreError> {
-    let problem = Problem::new(rows, design, settings.prior_ties);
+    let problem = Problem::new(rows, design, settings.prior_ties, settings.ridge);
     let start = Point { theta: theta.to_vec(), beta: beta.to_vec() };
     let Reached { at, converged, determined, .. } = problem.maximise(start, settings, watch)?;
     let drawn = (0..rows.first.len()).filter(|&row| rows.count[row] > 0.0);
@@ -206,11 +206,12 @@ struct Problem<'a> {
     /// Number of covariates.
     size: usize,
     prior: f64,
+    ridge: f64,
 }
 
 impl<'a> Problem<'a> {
-    fn new(rows: &'a Rows<'a>, design: &'a Design, prior: f64) -> Self {
-        Self { rows, pairs: &design.pairs, pair: &design.pair, size: design.size, prior }
+    fn new(rows: &'a Rows<'a>, design: &'a Design, prior: f64, ridge: f64) -> Self {
+        Self { rows, pairs: &design.pairs, pair: &design.pair, size: design.size, prior, ridge }
     }
 
     fn maximise(&self, start: Point, settings: &Settings, watch: &Watch) -> Result<Reached, CoreError> {
@@ -251,7 +252,7 @@ impl<'a> Problem<'a> {
         let (models, size) = (self.rows.models, self.size);
         let mut state = State {
             theta: at.theta.iter().map(|&theta| self.prior * (0.5 - logistic(theta))).collect(),
-            beta: vec![0.0; size],
+            beta: at.beta.iter().map(|&beta| -self.ridge * beta).collect(),
             curvature: vec![0.0; self.pairs.len()],
             extra: at.theta.iter().map(|&theta| self.prior * logistic(theta) * logistic(-theta)).collect(),
             border: vec![0.0; size * models],
@@ -276,6 +277,7 @@ impl<'a> Problem<'a> {
             }
         }
         for k in 0..size {
+            state.corner[k * size + k] += self.ridge;
             for l in 0..k {
                 state.corner[l * size + k] = state.corner[k * size + l];
             }

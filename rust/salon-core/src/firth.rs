@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_model_without_battles_changes_no_other_and_has_no_strength() {
         let (pairs, scores) = ring(5);
-        let settings = Settings { tolerance: 1e-10, max_iterations: 100, prior_ties: 0.0 };
+        let settings = Settings { tolerance: 1e-10, max_iterations: 100, prior_ties: 0.0, ridge: 0.0 };
         let alone = maximise(&pairs, &scores, None, &[0.0; 5], &settings, &Watch::default()).unwrap();
         let more = Pairs { models: 6, ..pairs };
         let joined = [true, true, true, true, true, false];

@@ -13,7 +13,7 @@ use salon_core::resample::Resampler;
 use salon_core::watch::Watch;
 
 const MENU: [Option<Outcome>; 3] = [Some(Outcome::Win), Some(Outcome::Loss), Some(Outcome::Tie)];
-const SETTINGS: Settings = Settings { tolerance: 1e-9, max_iterations: 100, prior_ties: 0.0 };
+const SETTINGS: Settings = Settings { tolerance: 1e-9, max_iterations: 100, prior_ties: 0.0, ridge: 0.0 };
 
 /// Battles among `models` models of which lower numbers are stronger.
 fn columns(models: u32, battles: usize, seed: u64) -> [Vec<u32>; 3] {

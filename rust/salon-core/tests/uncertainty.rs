@@ -12,7 +12,7 @@ use salon_core::resample::Resampler;
 use salon_core::watch::Watch;
 
 const MENU: [Option<Outcome>; 3] = [Some(Outcome::Win), Some(Outcome::Loss), Some(Outcome::Tie)];
-const SETTINGS: Settings = Settings { tolerance: 1e-11, max_iterations: 100, prior_ties: 0.0 };
+const SETTINGS: Settings = Settings { tolerance: 1e-11, max_iterations: 100, prior_ties: 0.0, ridge: 0.0 };
 const MODELS: u32 = 5;
 const CLUSTERS: usize = 12;
 

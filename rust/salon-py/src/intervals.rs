@@ -6,6 +6,7 @@ use numpy::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use salon_core::bootstrap::Plan;
+use salon_core::bradley_terry::Settings;
 use salon_core::contextual_bootstrap;
 use salon_core::firth::Estimator;
 use salon_core::paired_resample::{Table, draw_items};
@@ -185,7 +186,7 @@ pub fn bootstrap_ties(
 /// `estimate` and `coefficients`. Rows hold θ, then β.
 #[pyfunction]
 #[pyo3(signature = (rows, estimate, coefficients, groups, baseline, replicates, seed, threads, prior_ties, tolerance,
-    max_iterations, progress=None))]
+    max_iterations, progress=None, ridge=0.0))]
 #[allow(clippy::too_many_arguments)]
 pub fn bootstrap_contextual(
     py: Python<'_>,
@@ -201,8 +202,9 @@ pub fn bootstrap_contextual(
     tolerance: f64,
     max_iterations: usize,
     progress: Option<&Bound<'_, PyAny>>,
+    ridge: f64,
 ) -> PyResult<Replicates> {
-    let settings = settings(prior_ties, tolerance, max_iterations)?;
+    let settings = Settings { ridge, ..settings(prior_ties, tolerance, max_iterations)? };
     let plan =
         Plan { replicates, seed, by_cluster: !groups.is_empty(), baseline, threads, estimator: Estimator::default() };
     let (estimate, coefficients, groups) = (estimate.as_slice()?, coefficients.as_slice()?, groupings(&groups)?);

@@ -1,8 +1,6 @@
 //! Models beyond plain Bradley-Terry, on their way out: tie models, covariates, online Elo, leagues that grow.
 
-use numpy::{
-    IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use salon_core::bradley_terry::{Likelihood, Settings};
@@ -263,7 +261,7 @@ impl RowArrays<'_> {
 
 /// Fit strengths and coefficients; `rows` are first, second, score, count, weight, covariates (rows, covariates).
 #[pyfunction]
-#[pyo3(signature = (models, rows, prior_ties, tolerance, max_iterations))]
+#[pyo3(signature = (models, rows, prior_ties, tolerance, max_iterations, ridge=0.0))]
 pub fn fit_contextual(
     py: Python<'_>,
     models: usize,
@@ -271,8 +269,9 @@ pub fn fit_contextual(
     prior_ties: f64,
     tolerance: f64,
     max_iterations: usize,
+    ridge: f64,
 ) -> PyResult<ContextualFit> {
-    let settings: Settings = settings(prior_ties, tolerance, max_iterations)?;
+    let settings = Settings { ridge, ..settings(prior_ties, tolerance, max_iterations)? };
     let rows = rows.rows(models)?;
     let inner = through(py, None, |watch| contextual::fit_contextual(&rows, &settings, watch))?;
     Ok(ContextualFit { inner })

@@ -78,7 +78,7 @@ pub(crate) fn settings(prior_ties: f64, tolerance: f64, max_iterations: usize) -
     if !(prior_ties >= 0.0 && prior_ties.is_finite() && tolerance > 0.0) {
         return Err(PyValueError::new_err("prior_ties must be finite and not negative, tolerance positive"));
     }
-    Ok(Settings { tolerance, max_iterations, prior_ties })
+    Ok(Settings { tolerance, max_iterations, prior_ties, ridge: 0.0 })
 }
 
 /// Fit the Bradley-Terry model to all battles, from equal strengths.

@@ -100,7 +100,7 @@ pub fn contributions<'py>(
     max_iterations: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Bound<'py, PyArray2<f64>>, usize)> {
-    let settings = Settings { tolerance, max_iterations, prior_ties };
+    let settings = Settings { tolerance, max_iterations, prior_ties, ridge: 0.0 };
     let cells = &cells.inner;
     let found = through(py, progress, |watch| core_contributions(cells, &settings, threads, watch))?;
     let shape = [cells.clusters(), cells.pairs().models];

@@ -141,7 +141,7 @@ def _answers_to_forms(
 def _answers_to_labels(
     database: ArenaDatabase, prompts: dict[str, Prompt], generations: dict[str, Generation]
 ) -> list[Assessment]:
-    """One row per label that a rater gave, with where and what; and, by the judge ``agreed``, per label that was accepted."""
+    """Return one row per label of each rater; and, by the judge ``agreed``, per accepted label."""
     found: dict[str, Assessment] = {}
     states = database.read(label_states)
     for row in database.read(lambda connection: list(connection.execute(_LABELS))):

@@ -106,7 +106,7 @@ class FormTask:
         return {"state": "work"}
 
     def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
-        """Items that have fewer raters than wanted and that this rater has not had; leases that ran out do not count."""
+        """Return items that need a further rater and are new to this one; leases that ran out do not count."""
         taken: dict[str, int] = {row[0]: row[1] for row in connection.execute(_TAKEN, {"now": now})}
         wanted = [item for item in self._items if taken.get(item.subject, 0) < self._raters]
         drafts: list[Draft] = []

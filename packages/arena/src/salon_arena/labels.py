@@ -1,4 +1,4 @@
-"""Labels of a taxonomy: several people label each file alone, more are asked when they differ, experts verify what is agreed.
+"""Deal files to be labelled with a taxonomy, and what raters agree on to be verified.
 
     three raters ── all agree ──────────────► agreed ── two auditors accept ──► accepted
          └──────── differ ── two more ── labels of most ──┘        └── one rejects ──► rejected
@@ -245,7 +245,7 @@ def label_states(connection: Connection) -> dict[str, _Item]:
 
 
 def label_summary(connection: Connection) -> list[str]:
-    """How many files are in each state, and Fleiss' κ of normal against faulty among the first three raters of each."""
+    """Count files by state, and compute Fleiss' κ of normal against faulty over their first three raters."""
     items = label_states(connection).values()
     states = Counter(item.state for item in items)
     lines = [f"{count:,} {state}" for state, count in sorted(states.items())]

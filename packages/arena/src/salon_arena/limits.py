@@ -30,7 +30,7 @@ class Limits:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def allow(self, key: str) -> bool:
-        """Take a token; False when there is none."""
+        """Take a token; False when the bucket is empty."""
         now = self._clock()
         tokens, at = self._buckets.pop(key, (self._most, now))
         tokens = min(self._most, tokens + (now - at) * self._per_second)

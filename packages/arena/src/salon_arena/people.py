@@ -94,7 +94,7 @@ class People:
         return self._database.write(lambda connection: self._agreed(connection, rater_id, self._clock()))
 
     def rater_of(self, token: str) -> str | None:
-        """The rater of a session; None for an unknown one, and for one who has not agreed to the present consent text."""
+        """Return the rater of a session; None if it is unknown or the present consent text is not agreed to."""
         hashed = token_hash(token)
         agreed = (CONSENTS.c.rater_id == SESSIONS.c.rater_id) & (CONSENTS.c.version == self.consent_version)
         query = select(SESSIONS.c.rater_id).join(CONSENTS, agreed).where(SESSIONS.c.token_hash == hashed)

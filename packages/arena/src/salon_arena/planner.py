@@ -75,9 +75,9 @@ class Planner:
         self._plan: deque[Planned] = deque()
 
     def draw(self, connection: Connection, rater_id: str, taken: Set[str]) -> Planned | None:
-        """Take the first planned pair that the rater has not had and that is not in ``taken``; None when the rater has had all.
+        """Take the first planned pair that is new to the rater and not in ``taken``.
 
-        The pairs passed over stay planned for other raters.
+        Returns None if the rater has had every pair. The pairs passed over stay planned for other raters.
         """
         for attempt in range(2):
             for start in range(0, len(self._plan), _TRIED):

@@ -96,7 +96,7 @@ def _named(winner: str, payload: dict[str, Any]) -> str:
 
 
 def audits(connection: Connection, auditor: str, missing: int, random: Random, suspended_days: float) -> list[Draft]:
-    """Battles of the audit sample that nobody has audited and that this auditor has not seen, sides exchanged or not by lot."""
+    """Return unaudited battles of the audit sample that are new to this auditor, sides at random."""
     query = select(SETTLED.c.assignment_id, SETTLED.c.rater_id).where(SETTLED.c.kind == "battle").order_by(SETTLED.c.number)
     rows = list(connection.execute(query))
     if not rows:

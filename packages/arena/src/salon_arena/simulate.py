@@ -1,7 +1,7 @@
 """Simulated raters of known quality vote over HTTP; what the arena concludes is compared with what is true.
 
-Good raters answer by planted strengths. Careless ones answer fast and at random. Malicious ones always favour one model. All
-run through the pages' own requests, the scheduler, the anchors and the live checks.
+Good raters answer by planted strengths. Careless ones answer fast and at random. Malicious ones always favour one model. All go
+through the requests of the pages, the scheduler, the anchors and the live checks.
 """
 
 import asyncio
@@ -124,7 +124,7 @@ def simulate(
     prompts: int = 200,
     seed: int = 0,
 ) -> Simulated:
-    """Let raters of known quality vote over HTTP in an arena of their own, and compare its conclusions with the truth.
+    """Let raters of known quality vote over HTTP in a new arena, and compare its conclusions with the truth.
 
     Args:
         votes: how many, at least one per rater.
@@ -173,7 +173,7 @@ def served(application: "Starlette") -> "Iterator[int]":
     """Serve an application on a free port of this machine; yields the port."""
     import uvicorn
 
-    server = uvicorn.Server(uvicorn.Config(application, port=0, log_level="warning", access_log=False))
+    server = uvicorn.Server(uvicorn.Config(application, port=0, log_level="warning", access_log=False, timeout_keep_alive=600))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -215,10 +215,10 @@ class _Crowd:
         given = 0
         await rater.open()
         while self._left > 0:
+            self._left -= 1
             task = await rater.next()
             if task is None:
                 break
-            self._left -= 1
             self._clock.now += _STEP_US
             payload = self._service.payload_of(task["assignment"])
             left, right = (file["model"] for file in payload["files"])
@@ -237,7 +237,10 @@ class _Crowd:
 
 
 def simulated_choice(generator: random.Random, left: float, right: float) -> str:
-    """Answer as strengths on the Elo scale say; with a tie as half a win, the left one wins 1 / (1 + 10^((right-left)/400))."""
+    """Draw an answer to two models of these strengths, in Elo points.
+
+    With a tie as half a win, the left one wins 1 / (1 + 10^((right - left)/400)) on average.
+    """
     expected = 1 / (1 + 10 ** ((right - left) / 400))
     tied = TIES * min(expected, 1 - expected)
     drawn = generator.random()

@@ -1,4 +1,4 @@
-"""What every kind of work has in common: what comes next for a rater, what the page learns of it, which answers it takes."""
+"""Define what every kind of task has in common: its choice for a rater, its page, its answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Task(Protocol):
         ...
 
     def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
-        """What the page says of the rater's progress beyond votes; ``state`` is ``work`` or why there is none."""
+        """Return what the page says beyond votes; ``state`` is ``work`` or the reason why there are no tasks."""
         ...
 
     def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:

@@ -1,4 +1,4 @@
-"""The chain of answers: each row commits to all rows before it, so none can be changed or taken out unnoticed.
+"""Chain answers by hashes: each row commits to all rows before it, so a changed or missing row shows.
 
     chain_0 = "",   chain_n = SHA-256(chain_{n-1} ‖ canonical JSON of row n)
 

@@ -41,14 +41,13 @@ def daft(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     """
     import daft as library
 
-    @library.cls(use_process=True, max_concurrency=workers)
-    class Worker:
-        @library.method(return_dtype=library.DataType.string())  # type: ignore[untyped-decorator, unused-ignore]
-        def answer(self, task: str) -> str:
-            return _answer(task)
+    def answer(self: object, task: str) -> str:
+        return _answer(task)
 
+    method = library.method(return_dtype=library.DataType.string())(answer)
+    worker = library.cls(use_process=True, max_concurrency=workers)(type("Worker", (), {"answer": method}))
     frame = library.from_pydict({"task": [json.dumps(asdict(task)) for task in tasks]})
-    answers = frame.with_column("answer", Worker().answer(frame["task"])).to_pydict()
+    answers = frame.with_column("answer", worker().answer(frame["task"])).to_pydict()
     by_task = dict(zip(answers["task"], answers["answer"], strict=True))
     for task in tasks:
         yield _outcome(task, by_task[json.dumps(asdict(task))])

@@ -91,6 +91,15 @@ class JudgedStage(Stage):
     pictures: PicturePolicy = PICTURES
     spending: Spending = field(default_factory=Spending, compare=False)
 
+    @property
+    def stopped(self) -> str | None:
+        """Return the limit that was reached."""
+        return self.spending.stopped
+
+    def in_this_process(self, dataset: DataSet, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        """Judge the shards of the tasks (:func:`judge_shards`)."""
+        return judge_shards(dataset, self, tasks)
+
 
 def judge_stage(
     ask: Ask,

@@ -8,15 +8,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_bench.media import SourceLimits
-from salon_bench.media.decoding import decode
 from salon_curate.stages import Stage, stage
 from salon_taxonomy.errors import InputError, picture_failures
 from salon_taxonomy.verdict import Unscored
 
 _SIDE: Final = 32
 _KEPT: Final = 8
-_LIMITS: Final = SourceLimits()
+MOST_PIXELS: Final = 80_000_000
+"""A picture with more is refused before any is decoded; the same limit as for pictures that judges are shown."""
 
 
 def _cosines() -> NDArray[np.float32]:
@@ -102,13 +101,15 @@ def _grey(data: bytes) -> tuple[Any, int, int] | str:
         try:
             with Image.open(BytesIO(data), formats=["JPEG"]) as opened:
                 width, height = opened.size
-                if width * height > _LIMITS.most_pixels:
-                    return f"the picture has {width:,} × {height:,} pixels; at most {_LIMITS.most_pixels:,} are decoded"
+                if width * height > MOST_PIXELS:
+                    return f"the picture has {width:,} × {height:,} pixels; at most {MOST_PIXELS:,} are decoded"
                 opened.draft("L", opened.size)
                 opened.load()
                 return opened.convert("L"), width, height
         except picture_failures() as error:
             return f"the file is cut off or damaged ({error or type(error).__name__})"
+    from salon_bench.media.decoding import decode  # loads much that a JPEG does not need
+
     found = decode(data)
     return found.detail if isinstance(found, Unscored) else (found.image.convert("L"), found.width, found.height)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from salon_curate.dataset import DataSet, file_digest
 from salon_curate.engine import Engine, Outcome, embedded
-from salon_curate.judging import JudgedStage, judge_shards
 from salon_curate.selection import table
 from salon_curate.stages import Stage, Task, checked_output, expected_parts, read_receipt, write_part
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -109,9 +108,8 @@ def run(
             continue
         progress = Progress(stage.name, 0, len(tasks), 0, sum(task.rows for task in tasks), 0, 0.0)
         began = time.monotonic()
-        if isinstance(stage, JudgedStage):
-            outcomes = judge_shards(dataset, stage, tasks)
-        else:
+        outcomes = stage.in_this_process(dataset, tasks)
+        if outcomes is None:
             outcomes = _whole(dataset, stages, stage, tasks) if stage.whole else engine(tasks, workers)
         for outcome in outcomes:
             progress.done += 1
@@ -125,8 +123,8 @@ def run(
                 progress.problems += outcome.counts.get("problems", 0)
             if watch is not None:
                 watch(progress)
-        if isinstance(stage, JudgedStage) and stage.spending.stopped:
-            stopped = stage.spending.stopped
+        if stage.stopped is not None:
+            stopped = stage.stopped
             break
     return RunResult(made, kept, problems, tuple(aside), stopped)
 

@@ -80,8 +80,8 @@ class Selection:
     mask: "NDArray[np.bool_]"
 
 
-def table(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[str]) -> "pl.LazyFrame":
-    """Return columns of all rows, in the order of the shards, ``key`` first.
+def table(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[str], *, keys: bool = True) -> "pl.LazyFrame":
+    """Return columns of all rows, in the order of the shards; with ``keys`` the column ``key`` first.
 
     Columns of one stage are kept together in ``cache/`` after their first use, so that thresholds can be tried in seconds.
 
@@ -97,12 +97,11 @@ def table(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[str]) -> 
     if unknown:
         raise InputError("no stage writes the column", value=unknown[0], found=[*LIGHT, *writer])
     expected = expected_parts(dataset, stages)
-    light = [name for name in wanted if name in LIGHT]
-    frames = [
-        _cached(dataset, "shards", [f"shards/{shard.name}.parquet" for shard in dataset.shards], list(LIGHT)).select(
-            "key", *light
-        )
-    ]
+    light = [*(["key"] if keys else []), *(name for name in wanted if name in LIGHT)]
+    frames = []
+    if light:
+        shards = [f"shards/{shard.name}.parquet" for shard in dataset.shards]
+        frames.append(_cached(dataset, "shards", shards, list(LIGHT)).select(light))
     for stage in stages:
         own = [name for name in wanted if writer.get(name) is stage]
         if own:
@@ -118,28 +117,39 @@ def select(dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, s
         IncompleteError: a stage has not finished.
     """
     import numpy as np
-    import polars as pl
 
     if not predicates:
         raise InputError("a selection needs at least one condition", hint="Add --where 'sharpness >= 80'.")
-    read = {each: predicate(sql) for each, sql in predicates.items()}
-    frame = table(dataset, stages, [column for each in read.values() for column in each.columns])
-    try:
-        found = frame.select(each.expression.alias(f"p{number}") for number, each in enumerate(read.values())).collect()
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"the conditions cannot be applied ({error})", column="where") from error
-    for number, each in enumerate(read.values()):
-        if found.schema[f"p{number}"] != pl.Boolean:
-            raise InputError("a condition must be true or false, not a value:", column="where", value=each.sql)
-    holds = [found[f"p{number}"].fill_null(False).to_numpy() for number in range(len(read))]
-    nulls = [int(found[f"p{number}"].null_count()) for number in range(len(read))]
-    failed = np.sum([~each for each in holds], axis=0)
-    counts = {
-        each: (int((~hold).sum()) - null, null, int((~hold & (failed == 1)).sum()))
-        for each, hold, null in zip(read, holds, nulls, strict=True)
-    }
+    judged = _conditions(dataset, stages, predicates.values())
+    failed = np.sum([~judged[sql][0] for sql in predicates.values()], axis=0)
+    counts = {}
+    for each, sql in predicates.items():
+        holds, nulls = judged[sql]
+        counts[each] = (int((~holds).sum()) - nulls, nulls, int((~holds & (failed == 1)).sum()))
     mask = failed == 0
     return Selection(name, dict(predicates), len(mask), int(mask.sum()), counts, mask)
+
+
+def _conditions(
+    dataset: DataSet, stages: Sequence[Stage], conditions: Iterable[str]
+) -> "dict[str, tuple[NDArray[np.bool_], int]]":
+    """For each condition, where it holds, shape (rows,), and for how many rows it is null."""
+    import polars as pl
+
+    read = [predicate(sql) for sql in dict.fromkeys(conditions)]
+    frame = table(dataset, stages, [column for each in read for column in each.columns], keys=False)
+    try:
+        found = frame.select(each.expression.alias(f"p{number}") for number, each in enumerate(read)).collect()
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"the conditions cannot be applied ({error})", column="where") from error
+    for number, each in enumerate(read):
+        if found.schema[f"p{number}"] != pl.Boolean:
+            raise InputError("a condition must be true or false, not a value:", column="where", value=each.sql)
+    columns = [found[f"p{number}"] for number in range(len(read))]
+    return {
+        each.sql: (column.fill_null(value=False).to_numpy(), column.null_count())
+        for each, column in zip(read, columns, strict=True)
+    }
 
 
 def save_selection(dataset: DataSet, stages: Sequence[Stage], selection: Selection) -> Path:
@@ -199,21 +209,24 @@ def diff(dataset: DataSet, stages: Sequence[Stage], old: Mapping[str, str], new:
     import numpy as np
     import polars as pl
 
-    before, after = select(dataset, stages, old), select(dataset, stages, new)
-    left, entered = before.mask & ~after.mask, ~before.mask & after.mask
+    judged = _conditions(dataset, stages, [*old.values(), *new.values()])
+    before, after = (np.logical_and.reduce([judged[sql][0] for sql in each.values()]) for each in (old, new))
+    left, entered = before & ~after, ~before & after
     moved: dict[str, tuple[int, int]] = {}
-    why = np.full(before.rows, "", dtype=object)
+    why: dict[int, list[str]] = {}
     for place, conditions, side in ((0, old, entered), (1, new, left)):
         for name, sql in conditions.items():
-            fails = side & ~select(dataset, stages, {name: sql}).mask
-            if fails.any():
+            rows = np.flatnonzero(side & ~judged[sql][0]).tolist()
+            if rows:
                 counts = list(moved.get(name, (0, 0)))
-                counts[place] += int(fails.sum())
+                counts[place] += len(rows)
                 moved[name] = (counts[0], counts[1])
-                why[fails] = [f"{each}, {name}".strip(", ") for each in why[fails]]
+                for row in rows:
+                    why.setdefault(row, []).append(name)
     either = left | entered
     keys = table(dataset, stages, []).collect()["key"].filter(pl.Series(either))
-    frame = pl.DataFrame({"key": keys, "change": np.where(left[either], "left", "entered"), "by": why[either].astype(str)})
+    by = [", ".join(why[row]) for row in np.flatnonzero(either).tolist()]
+    frame = pl.DataFrame({"key": keys, "change": np.where(left[either], "left", "entered"), "by": by})
     return Moved(int(entered.sum()), int(left.sum()), moved, frame)
 
 
@@ -252,17 +265,18 @@ def sweep(
 
     if points < 2:
         raise InputError("must be 2 or more", column="points", value=points)
-    frame = table(dataset, stages, columns).collect()
+    frame = table(dataset, stages, columns, keys=False).collect() if columns else None
+    judged = _conditions(dataset, stages, predicates.values()) if predicates and columns else {}
     curves = []
     for column in columns:
-        if not frame.schema[column].is_numeric():
+        if frame is None or not frame.schema[column].is_numeric():
             raise InputError("has no numbers to sweep:", column="sweep", value=column)
-        others = {name: sql for name, sql in predicates.items() if column not in predicate(sql).columns}
+        others = [holds for sql, (holds, _) in judged.items() if column not in predicate(sql).columns]
         values = frame[column].cast(float).to_numpy()
         known = ~np.isnan(values)
         if not known.any():
             raise InputError("has no values to sweep:", column="sweep", value=column)
-        chosen = values[known & select(dataset, stages, others).mask if others else known]
+        chosen = values[np.logical_and.reduce([known, *others])]
         grid = np.linspace(float(values[known].min()), float(values[known].max()), points)
         place = np.searchsorted(grid, chosen, side="right")  # how many thresholds a value reaches
         kept = len(chosen) - np.cumsum(np.bincount(place, minlength=points + 1))[:points]

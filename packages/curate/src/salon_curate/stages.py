@@ -9,7 +9,7 @@ parts it read, so a part that exists need not be made again, and the same work h
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +23,8 @@ from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from salon_curate.engine import Outcome
 
 Function: TypeAlias = "Callable[..., pl.DataFrame]"
 RECEIPT: Final = "salon.receipt"
@@ -61,6 +63,15 @@ class Stage:
     def folder(self) -> str:
         """Return the folder of the stage's parts, below the data set."""
         return f"columns/{self.name}@{self.version}"
+
+    @property
+    def stopped(self) -> str | None:
+        """Return why the stage does no more in this run; None for a stage that asks no judge."""
+        return None
+
+    def in_this_process(self, dataset: DataSet, tasks: "Sequence[Task]") -> "Iterator[Outcome] | None":
+        """Return the outcomes of a stage that holds a judge; None for one that an engine runs."""
+        return None
 
     @property
     def problem(self) -> str:

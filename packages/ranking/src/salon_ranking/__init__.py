@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from salon_ranking.battles import Battles
     from salon_ranking.diagnostics.both_bad import acceptability, settle_both_bad
     from salon_ranking.diagnostics.goodness_of_fit import CycleReport, GoodnessOfFit, cycle_report, goodness_of_fit
+    from salon_ranking.diagnostics.prediction import LogLoss, log_loss, predict
     from salon_ranking.diagnostics.win_rates import as_matrix, win_rates
     from salon_ranking.errors import (
         BattleError,
@@ -70,6 +71,7 @@ __all__ = [
     "Differences",
     "GoodnessOfFit",
     "Leaderboard",
+    "LogLoss",
     "MissingExtraError",
     "OnlineElo",
     "OptionError",
@@ -95,9 +97,11 @@ __all__ = [
     "groups_of",
     "holm",
     "listing",
+    "log_loss",
     "match_effects",
     "online_elo",
     "percentile_interval",
+    "predict",
     "rank",
     "rank_by",
     "settle_both_bad",
@@ -116,6 +120,7 @@ _BY_MODULE = {
         "cycle_report",
         "goodness_of_fit",
     ),
+    "diagnostics.prediction": ("LogLoss", "log_loss", "predict"),
     "diagnostics.win_rates": (
         "as_matrix",
         "win_rates",

@@ -186,6 +186,7 @@ def fit_contextual(
     prior_ties: float,
     tolerance: float,
     max_iterations: int,
+    ridge: float = 0.0,
 ) -> ContextualFit: ...
 def unexplained(
     models: int,
@@ -269,5 +270,6 @@ def bootstrap_contextual(
     tolerance: float,
     max_iterations: int,
     progress: Callable[[int], object] | None = None,
+    ridge: float = 0.0,
 ) -> Replicates: ...
 def near_duplicates(hashes: NDArray[np.uint64], distance: int) -> NDArray[np.uint32]: ...

@@ -76,7 +76,7 @@ class _Names:
 
 
 class _Clusters:
-    """The cluster of every battle: the code of its value, or of the crossing of its values where there are several columns."""
+    """Numbers the cluster of every battle, by one column or by the crossing of several."""
 
     def __init__(self, columns: int) -> None:
         self._crossers = [_core.Crosser() for _ in range(1, columns)]
@@ -112,7 +112,7 @@ class _Clusters:
 
 
 def numbered(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the frame with the number of each row from 1 in ``__row``; that of rows that were left out stays."""
+    """Return the frame with the number of each row from 1 in ``__row``, if it has none yet."""
     return frame if "__row" in frame.collect_schema() else frame.with_row_index("__row", offset=1)
 
 
@@ -152,7 +152,7 @@ class Names:
 
 
 def stream(frame: pl.LazyFrame, columns: Columns, source: str, take: "Callable[[Batch, list[int]], object]") -> Names:
-    """Hand all battles to ``take`` as codes, batch by batch in their order, each with the outcome of every winner code.
+    """Pass all battles to ``take`` as codes, in batches and in order, with the outcome of every winner code.
 
     Raises:
         BattleError: as :func:`encode`.
@@ -257,7 +257,7 @@ class Batch:
 
 
 def _menu(winners: _Names, known: int, largest: int) -> list[int]:
-    """The outcome of each winner code from ``known`` to ``largest``; 3 is none."""
+    """Return the outcome of each winner code from ``known`` to ``largest``; 3 is an unknown winner."""
     codes: dict[str, int] = {label.value: code for label, code in _OUTCOMES.items()}
     return [codes.get(label, 3) for label in winners.first(largest + 1)[known:]]
 

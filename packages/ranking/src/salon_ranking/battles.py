@@ -1,15 +1,18 @@
-"""Battles: who met whom, and who won; from a frame, a file, or a result store."""
+"""Battles, the pairwise comparisons with their winners: from a frame, a file, or a result store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from salon_ranking import _core
-from salon_ranking._index import Columns, counting, encode, numbered
+from salon_ranking._index import Columns, counting, encode, numbered, weight_of
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import TRUTH, Frame, all_wrong, as_lazy, reading, scan, truth_of
 from salon_ranking.repeated_ids import ID, refuse_repeated
@@ -19,6 +22,8 @@ from salon_ranking.vote_formats import VoteFormat, alike_names, format_of, merge
 ANCHOR = "is_anchor"
 """The column of rows whose answer is known: they test raters, not models."""
 ALIKE = "WARNING: names that differ only by case, spaces or Unicode form are ranked apart"
+PAIR_WEIGHT = "pair_weight"
+"""The column with the weights of :meth:`Battles.with_equal_pairs`."""
 Anchors: TypeAlias = Literal["leave_out", "count"]
 
 _COUNTS = ("wins", "ties", "losses", "win_rate", "replicates_used")
@@ -36,9 +41,9 @@ class Battles:
         weight: the column with each battle's weight; None: every battle weighs 1.
         cells: the counts, for the numeric core.
         frame: the battles that count, with the columns that were given; without anchors.
-        everything: the same with anchors, for checks of raters; None: there are none.
+        everything: the same with anchors, for checks of raters; None without anchors.
         remarks: what a header says of how the battles were read: anchors left out, names that are nearly the same.
-        both_bad: battles that were taken out because they were judged both-bad; None: none were.
+        both_bad: battles that were left out because they were judged both-bad; None: all are counted.
     """
 
     source: str
@@ -168,6 +173,84 @@ class Battles:
             votes=votes,
         )
 
+    @classmethod
+    def from_wins(
+        cls, wins: ArrayLike, models: Sequence[str], *, ties: ArrayLike | None = None, source: str = "battles"
+    ) -> "Battles":
+        """Build from a matrix of wins; one battle per win and per tie, without clusters and covariates.
+
+        Args:
+            wins: how often the row's model beat the column's, shape (n, n); whole numbers of 0 or more, 0 on the diagonal.
+            models: their names, shape (n,).
+            ties: how often each two models tied, shape (n, n), symmetric.
+
+        Raises:
+            BattleError: a count is negative or not whole, the diagonal is not 0, the shapes differ, ties are not symmetric, or
+                ``models`` are not names.
+
+        Example:
+            >>> Battles.from_wins([[0, 3], [1, 0]], ["x", "y"]).cells.records()[1].tolist()
+            [3.0, 1.0]
+        """
+        if not isinstance(models, Sequence) or not all(isinstance(name, str) for name in models):
+            raise BattleError("models must be names, one per row of wins, not", source=source, value=repr(models))
+        names = list(models)
+        tables = [_counts(name, table, len(names), source) for name, table in (("wins", wins), ("ties", ties))]
+        if (tables[1] != tables[1].T).any():
+            raise BattleError("ties must be symmetric: the upper and the lower half differ", source=source)
+        frames = [
+            pl.DataFrame({"a": a, "b": b, "n": table[a, b]}).with_columns(winner=pl.lit(winner))
+            for winner, table in (("model_a", tables[0]), ("tie", np.triu(tables[1])))
+            for a, b in [np.nonzero(table)]
+        ]
+        known, number = pl.Series(names, dtype=pl.String), pl.col("n").cast(pl.UInt32)
+        met = pl.concat(frames)
+        columns = {"model_a": known.gather(met["a"]), "model_b": known.gather(met["b"]), "winner": met["winner"], "n": met["n"]}
+        lazy = (
+            pl.LazyFrame(columns)
+            .select(pl.col("model_a", "model_b", "winner").repeat_by(number))
+            .explode("model_a", "model_b", "winner")
+        )
+        return cls.from_frame(lazy, source)
+
+    def with_equal_pairs(self, min_pair_count: int = 50) -> "Battles":
+        """Return the same battles, weighed so that all pairs of models with enough battles count alike.
+
+        A battle weighs 1 / max(battles of its pair, ``min_pair_count``), times its own weight; weights are scaled to a mean of
+        1. Ratings then depend less on which pairs met often (inverse propensity weights, as in arena-rank).
+
+        Args:
+            min_pair_count: pairs with fewer battles count less, so that a few battles do not outweigh the rest.
+
+        Raises:
+            OptionError: ``min_pair_count`` is not a whole number of 1 or more.
+            BattleError: the battles are counts alone, as those of an :class:`Arena`.
+
+        Example:
+            >>> rows = [("x", "y")] * 3 + [("y", "z")]
+            >>> votes = pl.DataFrame(rows, schema=["model_a", "model_b"], orient="row").with_columns(winner=pl.lit("tie"))
+            >>> Battles.from_frame(votes).with_equal_pairs(1).cells.records()[0].tolist()
+            [2.0, 4.0, 2.0]
+        """
+        if isinstance(min_pair_count, bool) or not isinstance(min_pair_count, Integral) or not 1 <= min_pair_count < 1 << 53:
+            raise OptionError("min_pair_count must be a whole number of 1 or more, not", value=min_pair_count)
+        if self.count and not self.frame.head(1).collect().height:
+            raise BattleError("only counts are left; weigh the battles before they are counted", source=self.source)
+        first, second, _, _, count, weight = self.cells.columns()
+        names = pl.Series(self.models, dtype=pl.String)
+        met = pl.DataFrame({"__one": names.gather(first), "__other": names.gather(second), "__n": count})
+        pairs = met.group_by("__one", "__other").agg(pl.col("__n").sum().clip(int(min_pair_count)))
+        share = met.drop("__n").join(pairs, on=["__one", "__other"], how="left", maintain_order="left")["__n"].to_numpy()
+        unit = self.count / float((count * weight / share).sum())
+        sides = [pl.col("model_a").cast(pl.String), pl.col("model_b").cast(pl.String)]
+        ends = {"__one": pl.min_horizontal(sides), "__other": pl.max_horizontal(sides)}
+        weighed = self.rows.with_columns(**ends).join(pairs.lazy(), on=["__one", "__other"], how="left", maintain_order="left")
+        own = weight_of(self.weight)
+        frame = weighed.with_columns((unit * own / pl.col("__n")).alias(PAIR_WEIGHT)).drop("__one", "__other", "__n", "__row")
+        some = Battles.from_frame(frame, self.source, self.cluster_by, PAIR_WEIGHT, ids=None, anchors="count")
+        said = f"pairs of {min_pair_count:,} battles or more count alike"
+        return replace(some, everything=self.everything, remarks=(*self.remarks, said))
+
     def with_rows(self, frame: pl.LazyFrame) -> "Battles":
         """Return some of the same battles, with the same source, clusters, weights and remarks."""
         some = Battles.from_frame(frame, self.source, self.cluster_by, self.weight, ids=None, anchors="count")
@@ -191,7 +274,7 @@ class Battles:
 
     @property
     def rows(self) -> pl.LazyFrame:
-        """The rows of ``frame`` that count, those of weight 0 left out, with the number of each from 1 in ``__row``."""
+        """The rows of ``frame`` with a weight other than 0, with the number of each from 1 in ``__row``."""
         return counting(numbered(self.frame), self.weight)
 
     @cached_property
@@ -223,12 +306,37 @@ class Battles:
 
     @property
     def unrated_note(self) -> tuple[str, ...]:
-        """A sentence that names the models of :attr:`unrated`; none when there are none."""
+        """A sentence that names the models of :attr:`unrated`, if it has any."""
         names = self.unrated["model"].to_list()
         if not names:
             return ()
         said = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else "")
         return (f"not rated, as all of their battles were judged both-bad: {said}",)
+
+
+def _counts(name: str, table: ArrayLike | None, models: int, source: str) -> NDArray[np.int64]:
+    """Return a square table of counts; zeros without a table.
+
+    Raises:
+        BattleError: it is not a square of whole numbers of 0 or more with 0 on the diagonal.
+    """
+    if table is None:
+        return np.zeros((models, models), dtype=np.int64)
+    try:
+        values = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BattleError(f"{name} must be a table of numbers", source=source) from None
+    if values.shape != (models, models):
+        shape = f"{models} x {models}, one row and one column per model"
+        raise BattleError(f"{name} must have the shape {shape}, not", source=source, value=values.shape)
+    wrong = ~((values >= 0.0) & (values < 1 << 32) & (values == np.round(values))) | (
+        (values != 0.0) & np.eye(models, dtype=bool)
+    )
+    if wrong.any():
+        row, column = (int(place) for place in np.argwhere(wrong)[0])
+        problem = f"{name} must be whole numbers of 0 or more, 0 on the diagonal; row {row + 1}, column {column + 1} is"
+        raise BattleError(problem, source=source, value=values[row, column])
+    return values.astype(np.int64)
 
 
 def planned_by(battles: Battles) -> dict[str, int]:

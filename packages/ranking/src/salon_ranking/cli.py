@@ -46,7 +46,7 @@ _QUIET_SECONDS = 1.0
     type=click.Choice(["refuse", "count"]),
     default="refuse",
     show_default=True,
-    help="When a battle_id stands in two rows: stop and name them, or count both.",
+    help="When a battle_id is in two rows: stop and name them, or count both.",
 )
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
 @click.option(
@@ -97,7 +97,7 @@ _QUIET_SECONDS = 1.0
 @click.option(
     "--exclude-flagged",
     is_flag=True,
-    help="Leave out the battles of raters whom `salon raters` flags, or whom --raters does; say how many and why.",
+    help="Leave out the battles of raters flagged by `salon raters`, or by the table --raters; report how many and why.",
 )
 @click.option(
     "--raters",
@@ -226,7 +226,7 @@ def _is_quiet(request: "Request") -> bool:
 
 
 def _show_boards(answer: "Answer", *, quiet: bool) -> None:
-    """Print each board as a table, with a header on how it was made, its parameters, and the analyses beside it."""
+    """Print each board as a table, with its header, parameters and analyses."""
     from salon_ranking.model_options import show_tables
     from salon_ranking.report.terminal import board_table, more_rows, plain
 

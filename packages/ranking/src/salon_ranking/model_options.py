@@ -53,6 +53,15 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         show_default=True,
         help="Divide covariates that are numbers by their standard deviation.",
     ),
+    click.option(
+        "--ridge", type=float, default=0.0, show_default=True, help="Penalty ridge/2 · Σ β² on the coefficients of covariates."
+    ),
+    click.option(
+        "--equal-pairs",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Weigh battles by 1 / max(battles of their pair, N): all pairs with N battles or more count alike.",
+    ),
     click.option("--k", type=float, default=4.0, show_default=True, help="Online Elo: most points that one battle moves."),
     click.option("--orders", type=int, default=0, show_default=True, help="Online Elo: average over so many random orders."),
     click.option(
@@ -68,6 +77,8 @@ _NAMES = (
     "covariates",
     "position_bias",
     "standardize",
+    "ridge",
+    "equal_pairs",
     "k",
     "orders",
     "order_by",

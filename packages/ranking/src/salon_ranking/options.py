@@ -52,6 +52,7 @@ RANGES: Mapping[str, Range] = {
     "most_width": Range(1e-6, 1e6),
     "orders": Range(0),
     "prior_ties": Range(0, 1e9),
+    "ridge": Range(0, 1e9),
     "replicates": Range(0, 2**31 - 1),
     "rounds": Range(1),
     "samples": Range(1, 2**32 - 1),
@@ -270,7 +271,7 @@ def _number(name: str, value: object, *, whole: bool) -> object:
 
 
 def workers(threads: int | None) -> int:
-    """Return the number of threads to use: as many as asked for, by default all processors that this process may use.
+    """Return the number of threads to use; by default all processors that this process may use.
 
     Raises:
         OptionError: ``threads`` is not a whole number within its range.

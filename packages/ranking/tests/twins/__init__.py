@@ -51,10 +51,22 @@ class NumpyCore:
 
     @staticmethod
     def bootstrap_contextual(
-        rows, estimate, coefficients, groups, baseline, replicates, seed, threads, prior, tolerance, most, progress=None
+        rows,
+        estimate,
+        coefficients,
+        groups,
+        baseline,
+        replicates,
+        seed,
+        threads,
+        prior,
+        tolerance,
+        most,
+        progress=None,
+        ridge=0.0,
     ):
         return reference_parameter_uncertainty.bootstrap_contextual(
-            rows, len(estimate), groups, baseline, replicates, seed, prior, tolerance, most
+            rows, len(estimate), groups, baseline, replicates, seed, prior, tolerance, most, ridge
         )
 
     def __getattr__(self, name: str) -> Any:

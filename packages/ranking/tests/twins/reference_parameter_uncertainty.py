@@ -90,6 +90,7 @@ def bootstrap_contextual(
     prior_ties: float,
     tolerance: float,
     max_iterations: int,
+    ridge: float,
 ) -> Replicates:
     """As ``_core.bootstrap_contextual``."""
     first, second, score, count, weight, covariates = rows
@@ -104,7 +105,7 @@ def bootstrap_contextual(
             endings.degenerate += 1
             continue
         chosen = (first[kept], second[kept], score[kept], times[kept], weight[kept], covariates[kept])
-        found = reference_parameters.fit_contextual(models, chosen, prior_ties, tolerance, max_iterations)
+        found = reference_parameters.fit_contextual(models, chosen, prior_ties, tolerance, max_iterations, ridge)
         if not found.converged and found.largest_log_odds > _CERTAIN:
             endings.degenerate += 1
             continue

@@ -117,6 +117,7 @@ def fit_contextual(
     prior_ties: float,
     tolerance: float,
     max_iterations: int,
+    ridge: float = 0.0,
 ) -> ContextualFit:
     """As ``_core.fit_contextual``."""
     first, second, score, count, weight, covariates = rows
@@ -131,6 +132,9 @@ def fit_contextual(
         hessian = design.T @ ((mass * p * (1 - p))[:, None] * design)
         gradient[:models] += slope
         hessian[:models, :models] += bend
+        gradient[models:] -= ridge * x[models:]
+        hessian[models:, models:] += ridge * np.eye(len(x) - models)
+        value -= 0.5 * ridge * float(x[models:] @ x[models:])
         return value + _log_likelihood(log_odds, score, mass), gradient, hessian
 
     start = np.zeros(design.shape[1])

@@ -1,4 +1,4 @@
-"""Result tables of image and video evaluation: Delta tables in a directory or bucket, safe for many writers, read with SQL.
+"""Result tables of image and video evaluation, as Delta tables in a directory or bucket.
 
     store = ResultStore.open("results")                 make or open a store
     store.append("battles", frame, run_id="monday")     all rows or none, durable when it returns

@@ -1,17 +1,17 @@
 """``catalog.duckdb``: a database file with nothing but views over the tables' files, for plain ``duckdb`` and other tools.
 
-It is rebuilt after every change as a whole new file that replaces the old one in one rename. Salon itself never opens
-it, so a DuckDB shell that has it open disturbs no writer; it shows the versions of the moment at which it opened the file.
+It is rebuilt as a whole new file that replaces the old one in one rename. Salon itself never opens it, so a DuckDB shell
+that has it open disturbs no writer; it shows the versions of the moment at which the file was made.
 """
 
 import json
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from salon_store.errors import DamagedTableError, StoreError
-from salon_store.files import locked, publish, publish_text, temporary_name
+from salon_store.files import locked, replace_text, temporary_name
 from salon_store.places import Layout
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import Table
@@ -20,47 +20,40 @@ from salon_store.views import create_complaint, create_view, literal
 _FORMAT = "2"
 
 
-def refresh(layout: Layout, tables: Mapping[str, Table], changed: Collection[str]) -> bool:
-    """Bring the views of the changed tables up to date; returns whether a new file was made.
+def refresh(layout: Layout, tables: Mapping[str, Table]) -> bool:
+    """Bring the views up to date; returns whether a new file was made.
 
     Of several processes that wait here, the first does the work of all that came before it. A damaged table gets a view that
     says so.
 
-    The rows are committed already, so a disk that refuses the new file (it is full) fails no append: the old file, which
-    lacks them, is removed, and the next change or opening makes a new one.
+    A disk that refuses the new file (it is full) stops no other work: the old file is removed, the next call makes a new one.
     """
     import duckdb
 
     with locked(layout.lock("catalog")):
         try:
-            return _refreshed(layout, tables, changed)
+            return _refreshed(layout, tables)
         except (OSError, duckdb.Error, StoreError):
             layout.catalog.unlink(missing_ok=True)
             _stamp(layout).unlink(missing_ok=True)
             return False
 
 
-def _refreshed(layout: Layout, tables: Mapping[str, Table], changed: Collection[str]) -> bool:
+def _refreshed(layout: Layout, tables: Mapping[str, Table]) -> bool:
     import duckdb
 
     head = {"format": _FORMAT, "root": str(layout.root), "columns": _columns()}
     noted = _noted(layout)
-    versions: dict[str, int | str] = {}
-    if layout.catalog.exists() and {key: noted.get(key) for key in head} == head:
-        versions = noted["versions"]
-    changed = set(changed) | (SCHEMAS.keys() - versions.keys())
-    now = {name: _version(tables[name]) if name in tables else -1 for name in changed}
-    stale = [name for name in SCHEMAS if name in now and now[name] != versions.get(name)]
-    if stale and versions:
-        try:
-            now |= _build(layout, tables, stale, anew=False)
-        except duckdb.Error:  # the file was spoiled
-            versions = {}
-            now = {name: _version(table) for name, table in tables.items()}
+    same = layout.catalog.exists() and {key: noted.get(key) for key in head} == head
+    versions = {name: _version(tables[name]) if name in tables else -1 for name in SCHEMAS}
+    shown = noted["versions"] if same else {}
+    stale = [name for name, version in versions.items() if version != shown.get(name)]
     if stale:
-        if not versions:
-            now |= _build(layout, tables, SCHEMAS, anew=True)
-        publish_text(_stamp(layout), json.dumps(head | {"versions": versions | now}))
+        try:
+            versions |= _build(layout, tables, stale if shown else SCHEMAS, anew=not shown)
+        except duckdb.Error:  # the old file was spoiled
+            versions |= _build(layout, tables, SCHEMAS, anew=True)
+        replace_text(_stamp(layout), json.dumps(head | {"versions": versions}))
     return bool(stale)
 
 
@@ -74,7 +67,7 @@ def _stamp(layout: Layout) -> Path:
 
 
 def _version(table: Table) -> int | str:
-    """A table's newest version, or why there is none."""
+    """Return a table's newest version, or the error of its log."""
     try:
         return table.log.version()
     except DamagedTableError as error:
@@ -99,6 +92,7 @@ def _build(layout: Layout, tables: Mapping[str, Table], names: Iterable[str], *,
         if not anew:
             shutil.copyfile(layout.catalog, temporary)
         with duckdb.connect(":memory:") as connection:
+            connection.execute("SET enable_progress_bar = false")
             # A storage version of old: shells older than our own DuckDB can open the file.
             connection.execute(f"ATTACH {literal(str(temporary))} AS catalog (STORAGE_VERSION 'v1.0.0')")
             connection.execute("USE catalog")
@@ -113,7 +107,7 @@ def _build(layout: Layout, tables: Mapping[str, Table], names: Iterable[str], *,
                     shown[name] = snapshot.version
                 except (DamagedTableError, duckdb.Error) as error:
                     create_complaint(connection, schema, str(error).splitlines()[0])
-        publish(temporary, layout.catalog)
+        temporary.replace(layout.catalog)  # not flushed: it can be made again
     finally:
         temporary.unlink(missing_ok=True)
         temporary.with_name(f"{temporary.name}.wal").unlink(missing_ok=True)

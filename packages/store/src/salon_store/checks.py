@@ -1,4 +1,4 @@
-"""Whether a whole frame may stand in a table: columns, types, nulls, limits, allowed values, rules between columns.
+"""Check a whole frame against its table: columns, types, nulls, limits, allowed values, rules between columns.
 
 Everything is checked on whole columns; only when something is wrong is the first offending row looked for. The same
 limits bind single records (``salon_taxonomy.records``).
@@ -64,7 +64,9 @@ def checked(frame: pl.DataFrame, schema: TableSchema, *, source: str | Path | No
 
 
 def frame_of(records: Iterable[Record], schema: TableSchema) -> pl.DataFrame:
-    """Records of one table as a frame of its schema; the records' own checks have been made when they were built.
+    """Convert records of one table to a frame of its schema.
+
+    The records' own checks were made when they were built.
 
     Raises:
         RowError: for a record of another table, or a number that does not fit 64 bits.

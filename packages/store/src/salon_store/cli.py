@@ -146,6 +146,7 @@ def import_files(
         outcome = opened.append(table, joined(frames, table), run_id=run, on_duplicate=on_duplicate)
     except DuplicateKeyError as error:
         raise located(error, frames) from error
+    opened.catalog()
     skipped = f", {outcome.rows_skipped:,} skipped (key already in the table)" if outcome.rows_skipped else ""
     click.echo(f"{_count(outcome.rows_written, 'row')} written to {table}{skipped}.", err=True)
 
@@ -244,7 +245,7 @@ def vacuum(directory: str | Path, retention: float) -> None:
 @click.argument("directory", type=_STORE)
 @click.argument("table", required=False)
 def history(directory: str | Path, table: str | None) -> None:
-    """List the commits of TABLE, or of all tables, of the store in DIRECTORY: when, what, which run, how many rows.
+    """List the commits of TABLE, or of all tables, of the store in DIRECTORY.
 
     \b
     salon store history results

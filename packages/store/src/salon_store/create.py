@@ -7,7 +7,7 @@ from salon_store.places import METADATA, Directory, Place
 
 
 def make_store(place: Place, *, create: bool) -> None:
-    """Make a store without tables where there is none; of several processes that try at once, one does it.
+    """Make a store without tables in an empty place; of several processes that try at once, one does it.
 
     Raises:
         NotAStoreError: when the place has other things in it, or without ``create``.

@@ -66,12 +66,16 @@ class Snapshot:
 
     def has_transaction(self, name: str) -> bool:
         """Whether a commit of this application transaction is part of the version."""
-        return self.table.transaction_version(name) is not None
+        return self.transaction_version(name) is not None
+
+    def transaction_version(self, name: str) -> int | None:
+        """The version of an application transaction, None when no commit has it."""
+        return self.table.transaction_version(name)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A commit of a table: what it did, when (by the clock of who did it), for which run, how many files came and went."""
+    """Describe one commit of a table. ``at`` is by the clock of the machine that made it."""
 
     table: str
     version: int
@@ -84,7 +88,7 @@ class Change:
 
 
 class DeltaLog:
-    """The log of one table. Every call opens the table anew: that costs less than following it with a kept handle."""
+    """The log of one table. Every call opens the table again: that costs less than following it with a kept handle."""
 
     def __init__(self, schema: TableSchema, url: str, options: Mapping[str, str] | None, local: Path | None) -> None:
         self._schema = schema
@@ -185,7 +189,7 @@ class DeltaLog:
         remove: Sequence[DataFile] = (),
         operation: str,
         run_id: str | None = None,
-        transaction: str | None = None,
+        transaction: tuple[str, int] | None = None,
         keeps_rows: bool = False,
     ) -> bool:
         """Make the next version of what was read; False when another writer made it first, and nothing was changed.
@@ -196,7 +200,7 @@ class DeltaLog:
             remove: files of ``snapshot`` that no longer count.
             operation: what is done, for the history.
             run_id: for which run, for the history.
-            transaction: the name of an application transaction, recorded with the commit.
+            transaction: the name and version of an application transaction, recorded with the commit.
             keeps_rows: the same rows in other files.
 
         Raises:
@@ -221,7 +225,7 @@ class DeltaLog:
                 "append",
                 snapshot.table.schema(),
                 commit_properties=CommitProperties(
-                    facts, max_commit_retries=0, app_transactions=[Transaction(transaction, 1)] if transaction else None
+                    facts, max_commit_retries=0, app_transactions=[Transaction(*transaction)] if transaction else None
                 ),
                 post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
             )
@@ -263,7 +267,7 @@ class DeltaLog:
         ]
 
     def _version_at(self, table: "DeltaTable", at: datetime) -> int:
-        """The version that was the newest at a moment; a clock that was behind the version before counts as even with it."""
+        """Return the newest version of a moment. A commit that is dated before its predecessor counts as simultaneous."""
         version, latest = -1, 0
         for commit in sorted(table.history(), key=lambda commit: int(commit["version"])):
             latest = max(latest, int(commit["timestamp"]))
@@ -316,7 +320,7 @@ class DeltaLog:
 
 
 def statistics(frame: pl.DataFrame, schema: TableSchema) -> str:
-    """Return what the log says of a file's rows, as JSON: their number, the range of each key column and of ``run_id``."""
+    """Return the statistics of a file for the log, as JSON: rows, and the range of key columns and ``run_id``."""
     chosen = [
         name
         for name, column in schema.columns.items()

@@ -2,8 +2,8 @@
 
     SalonError
     ├── InputError
-    │   ├── RowError              a row cannot stand in its table: names table, column, row and value
-    │   │   └── DuplicateKeyError a row's key already stands
+    │   ├── RowError              a row does not fit its table: names table, column, row and value
+    │   │   └── DuplicateKeyError a row's key is already in the table
     │   ├── QueryError            a query is wrong, or asks for more than reading
     │   └── NotAStoreError        the directory is no store, or one that this version cannot read
     └── StoreError
@@ -24,7 +24,7 @@ from salon_taxonomy.errors import InputError, SalonError
 
 
 class RowError(InputError):
-    """A row cannot stand in its table. ``source`` is the file it came from, or the table's name."""
+    """A row does not fit its table. ``source`` is the file it came from, or the table's name."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class RowError(InputError):
 
 
 class DuplicateKeyError(RowError):
-    """A row's key already stands in the store, or twice in what was given."""
+    """A row's key is already in the table, or twice in the rows given."""
 
 
 class QueryError(InputError):
@@ -83,7 +83,7 @@ class DamagedFileError(DamagedTableError):
 
 
 class UnconfirmedError(StoreError):
-    """Rows were committed, but the disk did not confirm it: they may be lost in a power cut, and not otherwise."""
+    """Rows were committed, but the disk did not confirm it: a power cut may lose them."""
 
 
 class JournalInUseError(StoreError):

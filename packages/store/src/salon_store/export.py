@@ -35,7 +35,7 @@ def format_of(chosen: str | None, output: Path | None) -> Format:
 
 
 def encoded(frame: pl.DataFrame, form: Format) -> bytes:
-    """The frame as a file's bytes; times in ISO 8601, lists in csv as JSON arrays, json as an array of objects."""
+    """Encode the frame as a file: times in ISO 8601, lists in csv as JSON arrays, json as an array."""
     out = BytesIO()
     if form == "parquet":
         frame.write_parquet(out)

@@ -49,6 +49,13 @@ def publish_text(path: Path, text: str) -> None:
     publish(temporary, path)
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Replace ``path`` by a file with this text in one rename, without flushing it."""
+    temporary = temporary_name(path)
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
 def flush_directory(directory: Path) -> None:
     """Flush a directory's entries (names given, taken and removed) to the disk."""
     flush(directory)
@@ -56,7 +63,7 @@ def flush_directory(directory: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the exclusive lock on ``path`` (made if missing); waits for whoever holds it, for as long as it takes."""
+    """Hold the exclusive lock on ``path`` (made if missing); waits for it as long as it takes."""
     path.parent.mkdir(exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:

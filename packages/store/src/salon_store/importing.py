@@ -33,7 +33,7 @@ def read_rows(path: Path, table: str, *, on_bytes: Callable[[int], None] | None 
         on_bytes: told how many more bytes of the file have been read.
 
     Raises:
-        RowError: for the first row that cannot stand in the table: file, row or line, column, value.
+        RowError: for the first row that does not fit the table: file, row or line, column, value.
         InputError: for a file that is missing, of another kind, or broken.
     """
     schema = table_schema(table)
@@ -71,7 +71,7 @@ def located(error: DuplicateKeyError, frames: Sequence[tuple[Path, pl.DataFrame]
 
 
 def _nobody(_: int) -> None:
-    """Nobody is watching."""
+    """Ignore the progress."""
 
 
 def _from_parquet(path: Path, schema: TableSchema, on_bytes: Callable[[int], None]) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 A run that makes rows one at a time (a judge's answers, say) writes them to ``journal/<run>.jsonl``, one line per call
 of :meth:`Journal.add`, flushed to the disk. When the journal is closed its rows are *folded*: appended to their tables
-as parts, after which the file is removed. A journal whose writer died is folded by whoever opens the store next; the
+as parts, after which the file is removed. A journal whose writer died is folded by the next process that opens the store; the
 lock on the file tells the two cases apart. Folding twice changes nothing, because rows whose key stands are skipped.
 
 A line is ``{"seq":1,"crc32":"0a1b2c3d","table":"scores","rows":[…]}``; the checksum covers the number and all that
@@ -22,7 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Self, TypeAlias, get_args
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -33,6 +33,9 @@ from salon_store.files import flush_directory
 from salon_store.run_names import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import TABLES, Record
+
+if TYPE_CHECKING:
+    from salon_store.leases import Lease
 
 SET_ASIDE = "set-aside"
 """The directory, below ``journal/``, of lines that could not be folded."""
@@ -57,7 +60,7 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What became of one journal: rows that are in parts now, rows that already stood, lines set aside."""
+    """Count the rows of one journal that were written or already in their tables, and list the lines set aside."""
 
     run_id: str
     rows_written: int
@@ -67,7 +70,7 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What can be read from a journal: its run, the good records by table, the bad lines, its own id (None: an old one)."""
+    """The contents of a journal: its run, its records by table, the bad lines, its id (None in old ones)."""
 
     run_id: str
     records: dict[str, list[Record]]
@@ -171,7 +174,7 @@ class Journal:
         return self.folded
 
     def leave(self) -> None:
-        """Flush and let go without folding: whoever opens the store next folds the rows. A second call does nothing.
+        """Flush and close without folding: the next process that opens the store folds the rows. A second call does nothing.
 
         The file of a journal to which nothing was added is removed.
         """
@@ -215,11 +218,12 @@ class Journal:
 
 
 class LockedFile:
-    """An append-only file that this process alone holds (``flock``); closing it lets go."""
+    """An append-only file that this process alone holds (``flock``); closing it lets go, also of the run's lease."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self.closed = False
+        self.lease: Lease | None = None
 
     @classmethod
     def opened(cls, path: Path, *, create: bool) -> "LockedFile | None":
@@ -231,7 +235,7 @@ class LockedFile:
                 return None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Whoever held it may have folded and removed it between the open and the lock.
+                # Another process may have folded and removed it between the open and the lock.
                 same = os.fstat(descriptor).st_ino == path.stat().st_ino
             except BlockingIOError:
                 os.close(descriptor)
@@ -267,6 +271,8 @@ class LockedFile:
         if not self.closed:
             self.closed = True
             os.close(self._descriptor)
+            if self.lease is not None:
+                self.lease.release()
 
 
 @contextmanager

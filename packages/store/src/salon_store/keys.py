@@ -22,7 +22,8 @@ from salon_store.schemas import TableSchema
 
 Rows = Callable[[Sequence[DataFile]], pl.LazyFrame]
 """Scans data files; takes the files."""
-_AT_ONCE = 500
+_MOST_CHUNKS = 500
+_SAVED_AT_ONCE = 64
 
 
 class KeyIndex:
@@ -35,9 +36,10 @@ class KeyIndex:
         self._hashes = pl.Series("key", [], dtype=pl.UInt64)
         self._names: list[str] = []
         self._ends: list[int] = []
+        self._unsaved: dict[str, pl.Series] = {}
 
     def split(self, frame: pl.DataFrame, files: Sequence[DataFile], rows: Rows) -> tuple[pl.DataFrame, "Duplicate | None"]:
-        """Return the rows whose key is new (first in the frame and in no file), and the first row whose key is not."""
+        """Return the rows whose key is new, and the first row whose key is in a file or earlier in the frame."""
         taken = self._repeated(frame) | self._stored(frame, files, rows)
         if not taken.any():
             return frame, None
@@ -47,8 +49,10 @@ class KeyIndex:
     def add(self, file: DataFile, frame: pl.DataFrame) -> None:
         """Remember the keys of a file that was just written."""
         hashes = frame.select(self._schema.key).hash_rows()
-        with suppress(StoreError):  # it is computed again when it is needed
-            self._save({file.name: hashes})
+        self._unsaved[file.name] = hashes
+        if len(self._unsaved) >= _SAVED_AT_ONCE:  # the others are computed again by the process that needs them
+            self._save(self._unsaved)
+            self._unsaved = {}
         self._extend(file.name, hashes)
 
     def _repeated(self, frame: pl.DataFrame) -> pl.Series:
@@ -94,7 +98,7 @@ class KeyIndex:
         self._hashes = self._hashes.append(hashes.alias("key"))
         self._names.append(name)
         self._ends.append(len(self._hashes))
-        if rechunk and self._hashes.n_chunks() > _AT_ONCE:
+        if rechunk and self._hashes.n_chunks() > _MOST_CHUNKS:
             self._hashes = self._hashes.rechunk()
 
     def _computed(self, files: Sequence[DataFile], rows: Rows) -> dict[str, pl.Series]:

@@ -43,7 +43,7 @@ def read_metadata(place: Place) -> Metadata:
     """Read ``store.json``.
 
     Raises:
-        NotAStoreError: when there is none, when it cannot be understood, or when the store is newer than this Salon.
+        NotAStoreError: when it is missing, when it cannot be understood, or when the store is newer than this Salon.
     """
     text = place.read_text(METADATA)
     if text is None:

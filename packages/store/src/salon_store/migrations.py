@@ -74,7 +74,7 @@ def _migrate(directory: Path, table: "Table", place: Directory) -> None:
     while parts and not snapshot.has_transaction(_TRANSACTION):
         files = [_data_file(part, schemas[part], table) for part in parts]
         flush_directory(directory)
-        if table.log.commit(snapshot, add=files, operation="migrate parts", transaction=_TRANSACTION):
+        if table.log.commit(snapshot, add=files, operation="migrate parts", transaction=(_TRANSACTION, 1)):
             return
         snapshot = table.log.snapshot()
 

@@ -81,7 +81,7 @@ class Place(Protocol):
         """The table's directory where it is on this machine."""
 
     def read_text(self, name: str) -> str | None:
-        """A small file's text, None when there is none."""
+        """A small file's text, None when it is missing."""
 
     def write_text(self, name: str, text: str) -> None:
         """Replace a small file."""
@@ -379,7 +379,7 @@ class Bucket:
             self._kept(table, name).unlink(missing_ok=True)
 
     def content(self, table: str, name: str) -> str | None:
-        """The SHA-256 of an object's bytes, read anew."""
+        """The SHA-256 of an object's bytes, downloaded again."""
         import obstore
 
         found = sha256()

@@ -10,7 +10,7 @@ from salon_store.store import ResultStore
 
 
 def open_table(path: str | Path, table: str) -> pl.LazyFrame | None:
-    """Return a table of the store at ``path`` (a directory or URL) for reading, or None when there is no store.
+    """Return a table of the store at ``path``, a directory or URL, or None when there is no store.
 
     Raises:
         InputError: when it is a store, but has no such table or cannot be read by this version.

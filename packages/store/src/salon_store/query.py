@@ -1,7 +1,7 @@
 """SQL that reads the store's tables and can do nothing else.
 
 A query runs in a DuckDB of its own, in memory, that may open this store's data files and no other file. That alone is not
-enough: DuckDB lets whoever may read a file also write it (``WITH x AS (COPY … TO 'a data file')``). So the query's syntax
+enough: DuckDB lets a query that may read a file also write it (``WITH x AS (COPY … TO 'a data file')``). So the query's syntax
 tree is looked at first: one statement, made of nothing but selections, calling no table function but harmless ones.
 """
 
@@ -32,6 +32,7 @@ _NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "
 _TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree"})
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
+    "SET enable_progress_bar = false",
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
@@ -105,7 +106,7 @@ def _attempt(query: str, tables: Mapping[str, Table], *, store: str, timeout: fl
 def _answered(
     query: str, tables: Mapping[str, Table], connection: "duckdb.DuckDBPyConnection", stopped: Event, *, store: str, at: At
 ) -> pl.DataFrame:
-    """The result of the query on a new connection, which is locked down first; any error will do once it is stopped."""
+    """Return the result of the query on a new connection, which is locked down first."""
     import duckdb
 
     for setting in _SETTINGS:
@@ -156,7 +157,7 @@ def _create_views(
     used: Mapping[str, tuple[Snapshot, list[Path]]],
     damaged: Mapping[str, DamagedTableError],
 ) -> None:
-    """Make a view of each table over its files, and let the connection open these files and nothing else from here on."""
+    """Make a view of each table, and let the connection open the files of these views and nothing else."""
     files: set[str] = set()
     for schema in SCHEMAS.values():
         if schema.name in used:
@@ -354,7 +355,7 @@ def _refuse_strange_times(frame: pl.DataFrame) -> None:
 
 
 def _whole_numbers(texts: pl.Series) -> pl.Series:
-    """Numbers of up to 128 bits: in 64 bits where all of them fit, otherwise in 128, otherwise as they are, as text."""
+    """Convert texts to 64-bit integers where all of them fit, otherwise to 128 bits, otherwise leave them."""
     for kind in (pl.Int64, pl.Int128):
         numbers = texts.cast(kind, strict=False)
         if numbers.null_count() == texts.null_count():

@@ -1,7 +1,7 @@
-"""The store's second door: opens a journal and nothing else, without the libraries that read and write parts.
+"""Opens a journal and nothing else, without the libraries that read and write tables.
 
 A process that only writes rows down (a run that asks judges) starts in a fraction of the time and of the memory that
-:class:`salon_store.ResultStore` takes. What it wrote is folded into parts by whoever opens the store next.
+:class:`salon_store.ResultStore` takes. What it wrote is folded by the next process that opens the store.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ _EVERY = 1_000_000_000
 
 
 def open_journal(store: str | Path, run_id: str, *, sync_every: int = _EVERY) -> Journal | None:
-    """Open the journal of a run in a store, which is made when there is none; close it with :meth:`Journal.leave`.
+    """Open the journal of a run in a store, which is made when missing; close it with :meth:`Journal.leave`.
 
     None when a journal of that run was left behind by a writer that died: open the store once
     (``ResultStore.open``), which folds it, and call again.
@@ -67,4 +67,4 @@ def open_journal(store: str | Path, run_id: str, *, sync_every: int = _EVERY) ->
 
 
 def _nobody_folds(path: Path, run_id: str | None) -> Folded:
-    raise StoreError(f"{path}: this journal is folded by whoever opens the store; close it with Journal.leave()")
+    raise StoreError(f"{path}: this journal is folded by the next process that opens the store; close it with Journal.leave()")

@@ -1,4 +1,4 @@
-"""A run's id as part of a file name: of its journals, and of the data files that hold its rows."""
+"""Run ids in the names of journals and data files."""
 
 import re
 from hashlib import sha256
@@ -11,9 +11,9 @@ _DATA_FILE = re.compile(r"(?:run-(?P<run>.+)|merged)-(?P<number>[0-9]{10})-(?P<s
 
 
 def file_stem(run_id: str) -> str:
-    """Return a run's id as the beginning of a file name: percent-encoded, never hidden, never a path, at most 120 characters.
+    """Return a run's id as the beginning of a file name: percent-encoded, at most 120 characters.
 
-    Ids that are longer keep their beginning and end in a digest of the whole.
+    It is never hidden and never a path. Ids that are longer keep their beginning and end in a digest of the whole.
 
     Raises:
         InputError: for an empty id, one longer than 200 characters, or one that is not valid Unicode.
@@ -36,7 +36,7 @@ def file_stem(run_id: str) -> str:
 
 
 def data_file_name(run_id: str | None, number: int, content: str) -> str:
-    """Return the name of a data file: its run (None: rows of several), its place in the table, the SHA-256 of its bytes.
+    """Return a data file's name: run (None: several), place in the table, SHA-256 of its bytes.
 
     A name has letters, digits and ``-._`` only, so every engine and every object store takes it as it is. What else a
     run's id has is written as ``_`` and two hex digits.

@@ -71,7 +71,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """One result table: columns in order, the columns of its key (nulls in a key are equal to each other), rules."""
+    """Describe one result table: columns in order, key columns (nulls in a key are equal), rules."""
 
     name: str
     key: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The result store: Delta tables in a directory or bucket that many processes and machines append to and read at once.
+"""The result store: Delta tables that many processes and machines append to and read at once.
 
 This file is the front door; behind it are ``places.py`` (where files are), ``tables.py`` (one table), ``delta.py`` (its log),
 ``keys.py`` (duplicates), ``checks.py`` (rows), ``journal.py``, ``leases.py``, ``query.py`` (SQL), ``catalog.py``,
@@ -19,9 +19,10 @@ from salon_store.delta import At, Change
 from salon_store.errors import DamagedTableError, ReadOnlyError, explained
 from salon_store.files import flush_directory, locked
 from salon_store.journal import Folded, Journal, LockedFile, closed_on_error
+from salon_store.leases import Lease
 from salon_store.metadata import FORMAT_VERSION, Metadata, columns_digest, read_metadata, refuse_old, write_metadata
 from salon_store.migrations import migrate_parts, remove_parts
-from salon_store.places import METADATA, Place, place_of
+from salon_store.places import METADATA, Bucket, Place, place_of
 from salon_store.query import run_query
 from salon_store.run_names import file_stem
 from salon_store.schemas import SCHEMAS, table_schema
@@ -64,14 +65,14 @@ class ResultStore:
         storage_options: Mapping[str, str] | None = None,
         work: str | Path | None = None,
     ) -> Self:
-        """Open a store, and make it first if ``create`` and the place is missing or empty.
+        """Open a store; with ``create``, make it first in a missing or empty place.
 
         Opening for writing brings the tables to the current columns and folds the journals of writers that died
         (see :attr:`recovered`). ``read_only`` changes nothing, and works where nothing can be changed.
 
         Args:
             path: a directory, or a URL: ``s3://bucket/prefix``, ``gs://…``, ``az://…``.
-            create: make a store where there is none.
+            create: make a missing store.
             read_only: open for reading.
             storage_options: for a URL: endpoint, region, credentials, as ``object_store`` names them (``aws_region``, …).
                 What is not given is taken from the environment (``AWS_ACCESS_KEY_ID``, …). They are never stored.
@@ -99,7 +100,7 @@ class ResultStore:
             layout.journals.mkdir(exist_ok=True)
             flush_directory(layout.root)
             store.recovered = store.recover()
-            store._refresh_catalog()
+            store.catalog()
             return store
 
     def _bring_up_to_date(self) -> None:
@@ -160,11 +161,7 @@ class ResultStore:
             DamagedTableError: when a file of the table is missing, foreign or cut, so that its keys are unknown.
             StoreError: when the disk or the object store refuses; nothing was written.
         """
-        outcome = self._append(table, rows, run_id, on_duplicate, source)
-        if outcome.file is not None:
-            with explained(self.path):
-                self._refresh_catalog(table)
-        return outcome
+        return self._append(table, rows, run_id, on_duplicate, source)
 
     def _append(
         self,
@@ -175,7 +172,6 @@ class ResultStore:
         source: str | Path | None,
         transaction: str | None = None,
     ) -> Appended:
-        """Append without bringing the catalog up to date."""
         self._refuse_when_read_only()
         schema = table_schema(table)
         file_stem(run_id)
@@ -193,7 +189,8 @@ class ResultStore:
         What an earlier, dead writer of the same run left behind is folded first.
 
         Raises:
-            JournalInUseError: when a live writer on this machine holds the journal of this run.
+            JournalInUseError: when a live writer holds the journal of this run: on this machine or, for a store in a
+                bucket, on another.
             InputError: for an unusable run id, or a ``sync_every`` below 1.
         """
         self._refuse_when_read_only()
@@ -207,7 +204,9 @@ class ResultStore:
                     raise journal.held_elsewhere(path)
                 with closed_on_error(file):
                     if path.stat().st_size == 0:
-                        return Journal(path, run_id, file, self._fold, sync_every)
+                        if isinstance(self._place, Bucket):
+                            file.lease = Lease.take(self._tables["runs"].log, run_id)
+                        return Journal(path, run_id, file, self._fold_and_show, sync_every)
                     self.recovered += (self._fold(path, run_id),)
                 file.close()
 
@@ -229,6 +228,11 @@ class ResultStore:
                     file.close()
         return tuple(folded)
 
+    def _fold_and_show(self, path: Path, run_id: str | None) -> Folded:
+        folded = self._fold(path, run_id)
+        self.catalog()
+        return folded
+
     def _fold(self, path: Path, run_id: str | None) -> Folded:
         """Commit a journal's rows, one commit per table, and remove it; the caller holds its lock.
 
@@ -239,7 +243,6 @@ class ResultStore:
         kept = journal.set_aside(path, contents)
         transaction = f"salon-journal-{contents.journal_id}" if contents.journal_id else None
         results = [self._append(table, records, name, "skip", None, transaction) for table, records in contents.records.items()]
-        self._refresh_catalog(*contents.records)
         path.unlink()
         written = sum(result.rows_written for result in results)
         return Folded(name, written, sum(result.rows_skipped for result in results), kept)
@@ -319,7 +322,7 @@ class ResultStore:
                 if on_table is not None:
                     on_table(name)
                 done.append(table.merge(target_bytes))
-            self._refresh_catalog()
+        self.catalog()
         return tuple(done)
 
     def vacuum(self, *, retention: timedelta = RETENTION) -> dict[str, list[str]]:
@@ -332,7 +335,20 @@ class ResultStore:
         """
         self._refuse_when_read_only()
         with explained(self.path):
-            return {name: table.vacuum(retention) for name, table in self._tables.items()}
+            removed = {name: table.vacuum(retention) for name, table in self._tables.items()}
+        self.catalog()
+        return removed
+
+    def catalog(self) -> Path:
+        """Bring ``catalog.duckdb`` up to date, for plain DuckDB, and return its path.
+
+        Opening for writing, :meth:`compact`, :meth:`vacuum` and the end of a journal do this; an append does not.
+        """
+        self._refuse_when_read_only()
+        made = {name: table for name, table in self._tables.items() if self._made(name)}
+        with explained(self.path):
+            catalog.refresh(self._layout, made)
+        return self._layout.catalog
 
     def verify(self, *, set_aside: bool = False) -> verification.Verified:
         """Check every file: content, schema, values, keys. ``set_aside`` takes what cannot be read out of the tables."""
@@ -341,24 +357,19 @@ class ResultStore:
         with explained(self.path):
             made = {name: table for name, table in self._tables.items() if self._made(name)}
             outcome = verification.verify_store(self._place, made, set_aside=set_aside)
-            if set_aside:
-                self._refresh_catalog()
-            return outcome
+        if set_aside:
+            self.catalog()
+        return outcome
 
     def journals_waiting(self) -> tuple[Path, ...]:
         """Journals that are not folded: in use, or (seen read-only) left behind by a writer that died."""
         return tuple(journal.waiting(self._layout.journals))
 
     def _made(self, table: str) -> bool:
-        """Whether a table was made; one that a journal-only writer left out is made by the next to open for writing."""
+        """Return whether a table was made; the next process that opens the store for writing makes missing ones."""
         if table not in self._metadata.tables:
             self._metadata = read_metadata(self._place)
         return table in self._metadata.tables
-
-    def _refresh_catalog(self, *changed: str) -> None:
-        """Bring the catalog up to date: the views of the tables that were changed, or of all."""
-        made = {name: table for name, table in self._tables.items() if self._made(name)}
-        catalog.refresh(self._layout, made, changed or SCHEMAS)
 
     def _refuse_when_read_only(self) -> None:
         if self.read_only:

@@ -84,7 +84,7 @@ class Table:
                 snapshot = latest  # the file was merged into another and removed
 
     def scan(self, at: At = None) -> pl.LazyFrame:
-        """Return the rows of a version as a lazy frame of the table's schema; columns that older files lack are null."""
+        """Return the rows of a version as a lazy frame; columns that older files lack are null."""
         _, paths = self.whole(at)
         return scanned(paths, self.schema)
 
@@ -125,6 +125,7 @@ class Table:
                 self._unconfirmed = None
                 return outcome
         written: tuple[DataFile, str] | None = None
+        once = None if transaction is None else (transaction, 1)
         try:
             with locked(self._place.layout.lock(self.name)):
                 while True:
@@ -143,7 +144,7 @@ class Table:
                         last = max((number_of(file.name) for file in snapshot.files), default=0)
                         written = self.write(new, run_id, 1 + max(last, snapshot.version))
                     try:
-                        if self.log.commit(snapshot, add=[written], operation="append", run_id=run_id, transaction=transaction):
+                        if self.log.commit(snapshot, add=[written], operation="append", run_id=run_id, transaction=once):
                             break
                     except UnconfirmedError:
                         outcome = Appended(self.name, run_id, new.height, frame.height - new.height, written[0].name)
@@ -175,11 +176,12 @@ class Table:
     def vacuum(self, retention: timedelta) -> list[str]:
         """Remove files that no version of the last ``retention`` has, by the storage's own clock; returns their names.
 
-        A file that is being written, and one that a reader may still need, is younger than that, or in one of these versions.
+        What a reader may still need is younger than that, or in one of these versions. Files that are being written are
+        younger, too; on one machine the locks keep them from being removed whatever its clock says.
         """
         if retention < SHORTEST_RETENTION:
             raise InputError("a retention must be at least", value=str(retention), allowed=[str(SHORTEST_RETENTION)])
-        with locked(self._place.layout.lock("compaction")):
+        with locked(self._place.layout.lock("compaction")), locked(self._place.layout.lock(self.name)):
             start = self._place.now() - retention.total_seconds()
             versions = self._place.listing(f"{self.name}/{LOG}")
             before = [

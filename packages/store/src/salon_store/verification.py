@@ -141,7 +141,7 @@ def _duplicates(place: Place, table: Table, files: list[DataFile]) -> Iterator[P
 
 
 def _foreign(place: Place, table: Table, counted: set[str]) -> Iterator[Problem]:
-    """Files that no version has and Salon did not write; those of other versions and of killed writers are no problem."""
+    """List the files that Salon did not write; leftovers of other versions and killed writers are fine."""
     for name in sorted(place.listing(table.name).keys() - counted):
         if name.endswith(_TEMPORARY):
             continue

@@ -346,7 +346,8 @@ class LeaderboardRow(Record):
     baseline: Name | None = None
     solver: Name
     estimator: Name | None = Field(
-        default=None, description="what the ratings maximise: maximum-likelihood or firth; None: written before it was noted"
+        default=None,
+        description="maximum-likelihood or firth, then the tie model and the covariates; None: written before it was noted",
     )
     replicates: Count = 0
     seed: int | None = None

@@ -134,6 +134,7 @@ def bench() -> None:
     metavar="N",
     help="Ask every question N times, independently; each draw is a run of its own. Needs a temperature above 0.",
 )
+@click.option("--shard", metavar="K/N", help="Only the K-th of N shares of the prompts, a run of its own: one per machine.")
 @click.option(
     "--re-asks",
     type=click.IntRange(0, 20),
@@ -155,6 +156,7 @@ def run(
     limit: int | None,
     seed: int,
     repeat: int,
+    shard: str | None,
     re_asks: int,
     extractor: str | None,
     resume: bool,
@@ -169,6 +171,8 @@ def run(
 
     Each draw of --repeat is a run of its own, too: the first is the run without it, the others ask the same questions with
     decoding seeds of their own. Without --limit and --repeat, --seed changes nothing.
+
+    Several machines judge one suite with --shard 1/8 to 8/8 into one store; every prompt is in one share.
 
     Exits with 0 only when every case has its rows (see --allow-incomplete).
 
@@ -200,6 +204,7 @@ def run(
             seed=seed,
             limit=limit,
             draw=draw,
+            shard=_shard(shard),
             re_asks=re_asks,
             extractor=helper,
             extractor_settings=None if second is None else second.model_dump(mode="json"),
@@ -213,6 +218,16 @@ def run(
             reports += [_panel(panel, suite, store)]
     _show(reports, form)
     _exit(reports, store, allowed=work["allow_incomplete"])
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    """Read ``K/N``."""
+    if text is None:
+        return None
+    place, _, count = text.partition("/")
+    if not (place.isdecimal() and count.isdecimal()):
+        raise click.BadParameter(f"{text!r} is not K/N, such as 3/8", param_hint="--shard")
+    return int(place), int(count)
 
 
 @bench.command("resume")

@@ -52,6 +52,7 @@ class RunPlan:
         seed: of the draw that a limit makes, and of the decoding seeds of further draws.
         limit: how many prompts; None takes all.
         draw: which of several independent draws of the judge's replies this is, from 0.
+        shard: which of how many shares of the prompts, from 1; None takes all of them.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor_settings: of the model that restates such replies; None does without.
         extractor_alone: that model's own version.
@@ -75,6 +76,7 @@ class RunPlan:
     extractor_alone: str | None = None
     inputs: str = ""
     left_out: tuple[str, ...] = ()
+    shard: tuple[int, int] | None = None
 
     @property
     def run_id(self) -> str:
@@ -89,8 +91,11 @@ class RunPlan:
         }
         if self.draw:
             whole["draw"] = [self.draw, self.seed]
+        if self.shard:
+            whole["shard"] = list(self.shard)
         names = [self.suite, "+".join(_slug(subject.name) for subject in self.subjects)[:_LONGEST_NAME], self.judge]
-        return "-".join([*map(_slug, names[:1]), names[1], _slug(names[2]), digest("run", whole, length=_HEX)])
+        share = [f"{self.shard[0]}of{self.shard[1]}"] if self.shard else []
+        return "-".join([*map(_slug, names[:1]), names[1], _slug(names[2]), *share, digest("run", whole, length=_HEX)])
 
     @property
     def decoding_seed(self) -> int | None:
@@ -132,6 +137,7 @@ class RunPlan:
             content["subjects"] = tuple(Subject(name, Path(path)) for name, path in content["subjects"])
             content["prompts"] = None if content["prompts"] is None else Path(content["prompts"])
             content["left_out"] = tuple(content.get("left_out", ()))
+            content["shard"] = tuple(content["shard"]) if content.get("shard") else None
             return cls(**content)
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
@@ -159,6 +165,7 @@ def planned(
     seed: int = 0,
     limit: int | None = None,
     draw: int = 0,
+    shard: tuple[int, int] | None = None,
     re_asks: int = 1,
     extractor: Judge | None = None,
     extractor_settings: Mapping[str, Any] | None = None,
@@ -174,12 +181,14 @@ def planned(
         seed: of the draw that a limit makes, and of the decoding seeds of further draws.
         limit: how many prompts; None takes all.
         draw: which of several independent draws of the judge's replies; the first, 0, is the run without draws.
+        shard: which of how many shares of the prompts, from 1: every prompt is in one of them; None takes all.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read.
         extractor_settings: of that model.
 
     Raises:
-        InputError: for no subject or one twice, a limit below 1, a draw below 0, a further draw of a judge whose replies
+        InputError: for no subject or one twice, a limit below 1, a draw below 0, a shard that is not 1/N to N/N or has no
+            prompt, a further draw of a judge whose replies
             are not drawn (temperature 0) or whose seed is fixed, whatever is wrong with the files, and subjects that the suite
             refuses at once (a comparison of one).
     """
@@ -194,9 +203,14 @@ def planned(
         _check_drawing(judge_settings or {})
     _check_routes(suite, judge)
     usable = suite.prompts(prompts)
-    kept = drawn(usable, limit, seed)
+    kept = whole = drawn(usable, limit, seed)
+    if shard is not None:
+        place, count = shard
+        if not 1 <= place <= count or not kept[place - 1 :: count]:
+            raise InputError("a shard is 1/N to N/N, with N at most the number of prompts, not", value=f"{place}/{count}")
+        kept = kept[place - 1 :: count]
     ids = [item.prompt.prompt_id for item in kept]
-    found = [suite.generations(subject.generations, subject.name, kept) for subject in subjects]
+    found = [suite.generations(subject.generations, subject.name, whole) for subject in subjects]
     files = [file for one in found for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
     generations = Generations(files, left_out=[path for one in found for path in one.left_out])
     suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
@@ -212,6 +226,7 @@ def planned(
         seed=seed,
         limit=limit,
         draw=draw,
+        shard=shard,
         re_asks=re_asks,
         extractor_settings=extractor_settings,
         extractor_alone=None if extractor is None else extractor.version,

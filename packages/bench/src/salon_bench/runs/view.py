@@ -186,6 +186,7 @@ class RunView:
             seed=plan.seed,
             limit=plan.limit,
             draw=plan.draw,
+            shard=plan.shard,
             re_asks=plan.re_asks,
             extractor=extractor,
             extractor_settings=plan.extractor_settings,

@@ -1,4 +1,4 @@
-"""Values as arrays of finite numbers, or an error that names the first that is none."""
+"""Conversion to arrays of finite numbers, with an error that names the first other value."""
 
 from typing import TypeAlias
 

@@ -13,7 +13,7 @@ class AgreementError(RankingError):
 
 
 class UndefinedError(AgreementError):
-    """The statistic does not exist for these values: fewer than two, all the same, or nobody rated the same thing.
+    """The statistic does not exist for these values: fewer than two, all the same, or no two raters of the same thing.
 
     It is never 0 or 1 instead. Functions on frames write null, and this error's ``problem`` beside it.
     """

@@ -185,7 +185,7 @@ def _groups(frame: pl.DataFrame, by: str) -> list[tuple[object, pl.DataFrame]]:
 
 
 def _defined(statistic: Callable[..., float], *values: object) -> tuple[float | None, str | None]:
-    """The value, or null and why there is none."""
+    """Return the value, or null with the reason."""
     try:
         return statistic(*values), None
     except UndefinedError as error:

@@ -1,10 +1,10 @@
-"""What a ``both_bad`` means: a tie, nothing, or an answer of its own about both models.
+"""The handling of ``both_bad``: a tie, left out, or left out with the acceptability of each model.
 
-Counted as a tie it says that two models are equally good, which is true and hides that neither was good enough. With
-``"own"`` those battles leave the rating, and :func:`acceptability` tells beside it how often a model's battles were *not*
+Counted as a tie it means that two models are equally good, which hides that neither was good enough. With
+``"own"`` those battles leave the rating, and :func:`acceptability` gives how often a model's battles were *not*
 judged both-bad. That share depends on a model's opponents: a pair is both-bad only if the other one failed, too. It is
 the plain, always defined number; an additive model of both failures is not, as it cannot tell the two models apart when
-the graph of who met whom is bipartite.
+the graph of the pairs that met is bipartite.
 """
 
 from dataclasses import replace
@@ -105,7 +105,7 @@ def acceptability(battles: Battles, *, confidence: float = 0.95) -> pl.DataFrame
 
 
 def _check_rows(battles: Battles) -> None:
-    """Refuse battles of which there are none, or only counts."""
+    """Check that there are battles, and that they are more than counts."""
     check_battles(battles)
     with reading(battles.source):
         rows = battles.frame.head(1).collect().height

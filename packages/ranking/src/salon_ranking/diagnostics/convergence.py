@@ -105,7 +105,7 @@ def laplacian(pairs: Floats) -> Floats:
 
 
 def bread_of(curvature: Floats, prior: Floats) -> Floats:
-    """The inverse of A; without a prior, its inverse on differences (a multiple of the matrix of ones is added first)."""
+    """Return the inverse of the curvature; without a prior, its inverse on differences."""
     matrix = laplacian(curvature) + np.diag(prior)
     if not prior.any():
         matrix = matrix + np.trace(matrix) / len(matrix) ** 2

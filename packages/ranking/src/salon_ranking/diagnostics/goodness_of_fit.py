@@ -11,7 +11,7 @@ from salon_ranking.diagnostics.win_rates import MOST_MODELS
 from salon_ranking.errors import OptionError
 from salon_ranking.models.league import check_battles
 from salon_ranking.models.pair_totals import PairTotals, pair_totals
-from salon_ranking.models.ratings import Ratings
+from salon_ranking.models.ratings import Ratings, chances_of, predicted
 from salon_ranking.options import takes_battles
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ class GoodnessOfFit:
 
 @dataclass(frozen=True, eq=False)
 class CycleReport:
-    """Triads a > b > c > a, by who won more than half of their battles (ties as half wins).
+    """Cycles of majorities a > b > c > a; a majority is more than half of the battles, a tie half a win.
 
     Attributes:
         triads: triples of models of which all three pairs met and have a majority.
@@ -174,16 +174,16 @@ def _comparable(totals: PairTotals, ratings: Ratings) -> PairTotals:
 
 
 def _chances(ratings: Ratings, totals: PairTotals) -> Floats:
-    """The fitted probability of each outcome, shape (2 or 3, pairs): of a tie, too, where a tie model has seen one."""
+    """Return the fitted probability of each outcome, shape (2, pairs), or (3, pairs) with ties of a tie model."""
     if _has_ties(ratings, totals):
-        won, tied, lost = ratings.outcome_chances(totals.first, totals.second)
+        won, tied, lost = chances_of(ratings, totals.first, totals.second)
         return np.stack([won, lost, tied])
-    share = ratings.predicted(totals.first, totals.second)
+    share = predicted(ratings, totals.first, totals.second)
     return np.stack([share, 1.0 - share])
 
 
 def _has_ties(ratings: Ratings, totals: PairTotals) -> bool:
-    """Return whether ties are an outcome of their own; a tie model of battles without any has no parameter for them."""
+    """Return whether a tie model has seen ties."""
     return ratings.options.ties != "half" and bool(totals.outcomes[2].any())
 
 
@@ -215,7 +215,7 @@ def _note(battles: Battles, ratings: Ratings, totals: PairTotals, freedom: int) 
 
 def _residuals(battles: Battles, ratings: Ratings, totals: PairTotals) -> pl.DataFrame:
     chances = _chances(ratings, totals)
-    share = ratings.predicted(totals.first, totals.second)
+    share = predicted(ratings, totals.first, totals.second)
     spread = share * (1.0 - share)
     if len(chances) == 3:
         spread = chances[0] + 0.25 * chances[2] - share**2  # of a score of 1, 0 or ½

@@ -1,4 +1,4 @@
-"""Who won how often against whom: observed win rates of pairs."""
+"""Observed win rates of pairs of models."""
 
 from collections.abc import Sequence
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from salon_ranking.battles import Battles
 from salon_ranking.errors import OptionError
 from salon_ranking.models.pair_totals import pair_totals
-from salon_ranking.models.ratings import Ratings
+from salon_ranking.models.ratings import Ratings, predicted
 from salon_ranking.options import checked, takes_battles
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ def win_rates(battles: Battles, ratings: Ratings | None = None, *, every_pair: b
         "win_rate": rate,
     }
     if ratings is not None:
-        columns["predicted"] = ratings.predicted(first, second)
+        columns["predicted"] = predicted(ratings, first, second)
     frame = pl.DataFrame(columns).with_columns(pl.col("^win_rate|predicted$").fill_nan(None))
     return frame.sort("model", "opponent")
 

@@ -65,6 +65,8 @@ def read_ballot(request: Request) -> Ballot:
     """
     ids = ID if request.repeated_ids == "refuse" else None
     whole = Battles.read(request.battles, cluster_by=request.cluster, ids=ids, **request.votes)  # type: ignore[arg-type]
+    if request.choice.equal_pairs is not None:
+        whole = whole.with_equal_pairs(request.choice.equal_pairs)
     if request.exclude_flagged:
         return _without_flagged(whole, request.raters)
     if request.raters is not None or not request.wants_page or "rater_id" not in whole.frame.collect_schema().names():

@@ -30,7 +30,7 @@ class Leaderboard:
     Attributes:
         table: one row per model, best first, with the columns ``rank`` (1 is best; equal ratings share a rank; counted
             within a component), ``model``, ``rating``, ``standard_error`` (of the rating beside the baseline's), ``ci_low``,
-            ``ci_high`` (Elo points; null where there is none),
+            ``ci_high`` (Elo points; null where no interval is known),
             ``matches``, ``wins``, ``ties``, ``losses`` (sums of weights), ``win_rate`` ((wins + ties/2) / matches),
             ``replicates_used`` (replicates in which the model had a finite rating and a chain of battles joined it to the
             baseline) and ``component`` (null for a model whose battles were all judged both-bad and taken out: it is last and
@@ -39,7 +39,7 @@ class Leaderboard:
         parameters: the parameters beside strengths, of each component: ``component``, ``term`` (ν, κ or a covariate),
             ``estimate`` (of a covariate: log-odds for one unit, or one standard deviation where ``scale`` is not 1),
             ``standard_error``, ``ci_low``, ``ci_high``, ``z`` and ``p_value`` (two-sided Wald test that a coefficient is 0),
-            ``scale`` (what a covariate was divided by), ``elo`` (a coefficient in Elo points). Null where there is none; no
+            ``scale`` (what a covariate was divided by), ``elo`` (a coefficient in Elo points). Null where not known; no
             rows for plain Bradley-Terry.
         source: where the battles came from.
         group: the value of the grouping column; None is all battles.
@@ -57,11 +57,12 @@ class Leaderboard:
         ties: a tie is half a win, or an outcome of a tie model.
         covariates: the columns that the ratings are controlled for, as ``"x"`` or ``"x_a,x_b"``.
         standardized: whether covariates that are numbers were divided by their standard deviation.
+        ridge: the penalty on coefficients; 0: none.
         planned: battles whose pair was chosen by earlier votes, by rule and streams ("proportional in 2 streams"). Battles
             without ``plan_rule``, and those of the rule ``uniform``, are not among them.
         left_out: battles between models of different components.
         remarks: what the header says of how the battles were read; of a group: of all groups together.
-        excluded: flagged raters whose battles are not in the board (of all groups together); None: nobody was looked for.
+        excluded: flagged raters whose battles are not in the board (of all groups together); None: raters were not checked.
         warnings: what to know before the intervals are believed, one sentence each: few clusters, replicates or battles; who
             has no interval, and why; models without a rating.
     """
@@ -92,6 +93,7 @@ class Leaderboard:
     ties: Ties = "half"
     covariates: tuple[str, ...] = ()
     standardized: bool = True
+    ridge: float = 0.0
     planned: Mapping[str, int] = field(default_factory=dict)
     excluded: ExcludedRaters | None = None
     remarks: tuple[str, ...] = ()
@@ -126,7 +128,8 @@ class Leaderboard:
             return ""
         scaled = self.standardized and (self.parameters["scale"] != 1.0).any()
         names = ", ".join(Covariate.parse(text).name for text in self.covariates)
-        return f"controlled for {names}" + (" (numbers per standard deviation)" if scaled else "")
+        ridge = f", ridge {self.ridge:g} on the coefficients" if self.ridge else ""
+        return f"controlled for {names}" + (" (numbers per standard deviation)" if scaled else "") + ridge
 
     @property
     def options(self) -> dict[str, object]:
@@ -135,6 +138,7 @@ class Leaderboard:
             "ties": self.ties,
             "covariates": self.covariates,
             "standardize": self.standardized,
+            "ridge": self.ridge,
             "estimator": self.estimator,
             "prior_ties": self.prior_ties,
             "components": "refuse" if self.components == 1 else "separate",
@@ -262,7 +266,7 @@ class Leaderboard:
 
 
 def made_of(*parts: object, **known: object) -> dict[str, object]:
-    """How a board of any model was made, for JSON: the same names for all of them, null where a model has no such thing.
+    """Return how a board or table was made, for JSON, under the same names for every method.
 
     Args:
         parts: each name is looked up in the first of them that has it.

@@ -83,7 +83,7 @@ class VoteComparison:
             ``other_rating`` and ``other_rank`` by the second, ``change`` (places gained from the second to the first),
             ``difference`` (rating less other rating, Elo points), ``ci_low``, ``ci_high``, ``p_value``, ``p_holm`` (corrected
             over all rows); the last four are null where no interval is known.
-        header: how it was made, and why there is no interval where there is none.
+        header: how it was made, and why intervals are missing.
     """
 
     table: pl.DataFrame
@@ -98,6 +98,7 @@ def compare_votes(
     ties: Ties = "half",
     covariates: Sequence[str | Covariate] = (),
     standardize: bool = True,
+    ridge: float = 0.0,
     confidence: float = 0.95,
     cluster: bool | None = None,
     prior_ties: float = 0.0,
@@ -129,7 +130,7 @@ def compare_votes(
     shared = sorted({*battles.models} & {*other.models})
     if len(shared) < 2:
         raise OptionError("two models or more must be in both, not", value=len(shared))
-    options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties)
+    options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties, ridge=ridge)
     sides = [_side(one, shared, one.is_clustered(cluster), options) for one in (battles, other)]
     (first, first_variance, degrees), (second, second_variance, other_degrees) = sides
     difference = first - second

@@ -3,7 +3,7 @@
 For a prompt, the schedule of matches stays, the outcomes of all matches on other prompts become draws, and the league is
 fitted again; the rating relative to the baseline is the prompt's contribution. All prompts share one factor of the curvature at
 equal strengths, so none is fitted from scratch. To first order around equal strengths the contributions add up to the rating
-exactly; the gap that is left grows with the square of the ratings' differences, and stands in the result.
+exactly; the gap that is left grows with the square of the ratings' differences, and is part of the result.
 """
 
 from dataclasses import dataclass

@@ -99,6 +99,7 @@ def differences(
     ties: Ties = "half",
     covariates: Sequence[str | Covariate] = (),
     standardize: bool = True,
+    ridge: float = 0.0,
     interval: Interval = "percentile",
     replicates: int = 1000,
     seed: int = 0,
@@ -124,7 +125,7 @@ def differences(
         raise OptionError("differences have no BCa intervals", value=interval, allowed=["percentile", "sandwich"])
     if interval != "sandwich" and replicates < 2:
         raise OptionError("intervals of differences need at least 2 replicates, not", value=replicates)
-    options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components)
+    options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, ridge=ridge)
     asked = IntervalOptions(interval, replicates, seed, confidence, battles.is_clustered(cluster), threads, progress)
     options.check()
     asked.check(battles, estimator)

@@ -20,7 +20,7 @@ class ExcludedRaters:
 
     Attributes:
         report_id: names the report that flagged them; the store's ``rater_flags`` has its rows.
-        raters: flagged raters, 0 when nobody was flagged.
+        raters: flagged raters, 0 when no rater was flagged.
         battles: their battles, each once.
         reasons: the same by reason.
         not_checked: checks that could not be made for anybody, and why.

@@ -18,7 +18,7 @@ from salon_ranking.models.ratings import fit
 from salon_ranking.options import checked, takes_battles
 
 _GROUP = "__group"
-_MODEL = ("ties", "covariates", "standardize", "prior_ties", "estimator")
+_MODEL = ("ties", "covariates", "standardize", "ridge", "prior_ties", "estimator")
 """The options of :func:`rank` that shape the estimate of battles that can all be compared."""
 
 

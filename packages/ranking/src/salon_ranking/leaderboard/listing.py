@@ -24,7 +24,7 @@ from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.ratings import POINTS_PER_UNIT, FittedLeague, Ratings, elo, fit
 from salon_ranking.models.ties import TieLikelihood
 from salon_ranking.options import checked
-from salon_ranking.uncertainty.sandwich import inverse_curvature
+from salon_ranking.uncertainty.sandwich import inverse_curvature, prior_of
 
 Floats = NDArray[np.float64]
 
@@ -45,14 +45,15 @@ def match_effects(ratings: Ratings) -> Floats:
     check_size(len(ratings.models), "effects of one match")
     effects = np.full(len(ratings.models), np.nan)
     for league in ratings.leagues:
-        theta = league.log_strengths
-        inverse = inverse_curvature(league.likelihood.at(league.estimate.values), theta, ratings.options.prior_ties)
+        values = league.estimate.values
+        prior = prior_of(league.likelihood, values)
+        inverse = inverse_curvature(league.likelihood.at(values), prior, len(league.members))
         effects[league.members] = POINTS_PER_UNIT * _changes(league, inverse).max(axis=1)
     return effects
 
 
 def _changes(league: FittedLeague, inverse: Floats) -> Floats:
-    """Return the largest change of θ_i - θ_base by one more match of i with j, over its outcomes; shape (n, n)."""
+    """Return the largest change of θ_i - θ_base by one more match of i with j, shape (n, n)."""
     theta, base = league.log_strengths, league.base
     models = len(theta)
     own = np.diag(inverse)[:models]
@@ -148,6 +149,7 @@ def ratings_of(board: Leaderboard, battles: Battles) -> Ratings:
         ties=board.ties,
         covariates=board.covariates,
         standardize=board.standardized,
+        ridge=board.ridge,
         baseline_rating=board.baseline_rating,
         prior_ties=board.prior_ties,
         tolerance=board.tolerance,

@@ -71,7 +71,7 @@ def to_json(boards: Sequence[Leaderboard], further: "Sequence[Further]" = ()) ->
 
 
 def write(boards: Sequence[Leaderboard], path: Path, *, title: str, background: Background | None = None) -> None:
-    """Write boards to a file whose ending says what it will be; an existing file is replaced whole or not at all.
+    """Write boards to a file of the kind of its ending; an existing file is replaced whole or not at all.
 
     Args:
         background: what a page (.html) or a document (.json) says beside the boards.

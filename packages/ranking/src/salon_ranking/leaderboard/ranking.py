@@ -46,6 +46,7 @@ def rank(
     ties: Ties = "half",
     covariates: Sequence[str | Covariate] = (),
     standardize: bool = True,
+    ridge: float = 0.0,
     baseline: str | None = None,
     baseline_rating: float = 1000.0,
     replicates: int = 1000,
@@ -67,7 +68,7 @@ def rank(
     The rating is the fit to all battles, never an average of replicates. Every replicate resamples battles (or, with
     ``cluster``, whole clusters) with replacement and is fitted again; its uncertainty includes that of the baseline.
     A model that no chain of battles joins to the baseline in a replicate has no value in it (``replicates_used``): a prior
-    compares nobody. A replicate without a finite estimate has none at all (``degenerate``). Such replicates count beyond both
+    joins no models. A replicate without a finite estimate has none at all (``degenerate``). Such replicates count beyond both
     ends of an interval; where they are more than one tail, the interval is null (few battles of a model), or all are sandwiches
     (degenerate replicates), and ``Leaderboard.warnings`` says so. The same seed gives the same intervals, bit for bit, on any
     number of threads. Ctrl-C stops at once.
@@ -103,7 +104,7 @@ def rank(
         [(1, 'x', 9.0, 0.5), (1, 'y', 9.0, 0.5)]
     """
     options = FitOptions(
-        ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, tolerance, max_iterations
+        ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, tolerance, max_iterations, ridge
     )
     kind = default_interval(options, len(battles.models), replicates) if interval is None else interval
     asked = IntervalOptions(kind, replicates, seed, confidence, battles.is_clustered(cluster), threads, progress)
@@ -147,6 +148,7 @@ def rank(
         ties=ties,
         covariates=tuple(covariate.text for covariate in options.covariates),
         standardized=standardize,
+        ridge=ridge,
         planned=planned_by(battles),
         remarks=battles.remarks_with(asked.cluster),
         warnings=(*dict.fromkeys(intervals.warnings), *battles.unrated_note),

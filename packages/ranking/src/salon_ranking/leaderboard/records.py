@@ -25,7 +25,7 @@ def write_records(boards: Sequence[Leaderboard], path: Path, *, board: str = "ov
     """Write ``Leaderboard.records`` of all boards to one file; how many rows. An existing file is replaced whole.
 
     Args:
-        board: what the store will call them all; groups are told apart by the column ``group``.
+        board: what the store will call them all; groups differ in the column ``group``.
 
     Raises:
         OptionError: the ending is unknown, or the file cannot be written.

@@ -27,6 +27,8 @@ class Choice:
     covariates: tuple[str, ...] = ()
     position_bias: bool = False
     standardize: bool = True
+    ridge: float = 0.0
+    equal_pairs: int | None = None
     k: float = 4.0
     orders: int = 0
     order_by: str | None = None
@@ -55,6 +57,7 @@ class Choice:
             "ties": self.ties,
             "covariates": self.all_covariates,
             "standardize": self.standardize,
+            "ridge": self.ridge,
             "estimator": self.estimator,
         }
 
@@ -72,14 +75,18 @@ class Choice:
             raise OptionError(f"{self.method} has neither covariates nor tie models nor a diagnosis", hint=hint)
         if self.all_covariates and self.diagnose:
             raise OptionError("there is no diagnosis of a fit with covariates", hint="Leave --diagnose out.")
+        if self.method == "elo" and self.equal_pairs is not None:
+            raise OptionError("online Elo cannot weigh battles", value="--equal-pairs", hint="Leave --equal-pairs out.")
         if self.method != "elo" and (self.orders or self.order_by or self.sort):
             raise OptionError("the order of battles matters to online Elo alone", hint="Add --method elo.")
 
 
 @dataclass(frozen=True)
 class Request:
-    """The options of ``salon rank``, each as its help says; ``choice`` has those that choose a model, ``votes`` those of
-    :meth:`salon_ranking.Battles.read`."""
+    """The options of ``salon rank``.
+
+    ``choice`` has those that choose a model, ``votes`` those of :meth:`salon_ranking.Battles.read`.
+    """
 
     battles: Path
     choice: Choice
@@ -133,6 +140,7 @@ def check_request(request: Request) -> None:
         covariates=parsed_covariates(request.choice.all_covariates),
         estimator=request.choice.estimator,
         prior_ties=request.prior_ties,
+        ridge=request.choice.ridge,
     ).check()
     if request.output is not None:
         (check_ending if request.choice.is_fit and request.against is None else check_file)(request.output)
@@ -160,7 +168,7 @@ def check_request(request: Request) -> None:
         problem = "contributions of prompts are for plain Bradley-Terry by maximum likelihood"
         raise OptionError(problem, hint=hint)
     if request.raters is not None and not (request.exclude_flagged or request.wants_page):
-        hint = "Add --exclude-flagged to leave out whom it flags, or --output board.html to show it."
+        hint = "Add --exclude-flagged to leave out flagged raters, or --output board.html to show them."
         raise OptionError("nothing was asked for that uses the table of", value="--raters", hint=hint)
 
 

@@ -17,7 +17,8 @@ from salon_ranking.models.likelihood import Codes, DrawPlan, Estimate, Floats, G
 from salon_ranking.models.options import FitOptions
 from salon_taxonomy.records import Winner
 
-_SCORES = {Winner.MODEL_A: 1.0, Winner.MODEL_B: 0.0, Winner.BOTH_GOOD: 0.5, Winner.BOTH_BAD: 0.5, Winner.TIE: 0.5}
+SCORES = {Winner.MODEL_A: 1.0, Winner.MODEL_B: 0.0, Winner.BOTH_GOOD: 0.5, Winner.BOTH_BAD: 0.5, Winner.TIE: 0.5}
+"""What the first model gets from each winner."""
 _UNEXPLAINED = 1e-9
 _CERTAIN = 20.0
 """Log-odds of a battle from which a fit that does not converge counts as separated."""
@@ -87,12 +88,13 @@ class CovariateLikelihood:
         """As ``Likelihood.fit``; ``start`` is not used.
 
         Raises:
-            CovariateCollinearityError: a term is determined by strengths or by the terms before it.
+            CovariateCollinearityError: a term is determined by strengths or by the terms before it, and there is no ridge.
             CovariateSeparationError: no finite coefficients exist.
         """
         how = self.options
-        self._check_determined()
-        found = _core.fit_contextual(self.cells.models, self.rows, how.prior_ties, how.tolerance, how.max_iterations)
+        if not how.ridge:
+            self._check_determined()
+        found = _core.fit_contextual(self.cells.models, self.rows, how.prior_ties, how.tolerance, how.max_iterations, how.ridge)
         if not found.converged and (not found.determined or found.largest_log_odds > _CERTAIN):
             raise self._separated(found.coefficients)
         values = np.append(found.log_strengths, found.coefficients)
@@ -114,7 +116,7 @@ class CovariateLikelihood:
         settings = (how.prior_ties, how.tolerance, how.max_iterations)
         groups = list(self.clusters)
         drawing = (plan.base, plan.replicates, plan.seed, plan.threads)
-        return _core.bootstrap_contextual(self.rows, theta, beta, groups, *drawing, *settings, plan.progress)
+        return _core.bootstrap_contextual(self.rows, theta, beta, groups, *drawing, *settings, plan.progress, how.ridge)
 
     def log_odds(self, values: Floats) -> tuple[Codes, Codes, Floats]:
         """As ``Likelihood.log_odds``."""
@@ -132,7 +134,7 @@ class CovariateLikelihood:
                 raise CovariateCollinearityError("the two sides never differ in", source=self.source, value=term.name)
         for term, share in zip(self.terms, _core.unexplained(self.cells.models, self.rows), strict=True):
             if not share > _UNEXPLAINED:
-                hint = "Leave it out: its effect cannot be told from the models' strengths or from the covariates before it."
+                hint = "Leave it out: its effect is confounded with the models' strengths or with the covariates before it."
                 problem = "is determined by what else is fitted:"
                 raise CovariateCollinearityError(problem, source=self.source, value=term.name, hint=hint)
 
@@ -155,7 +157,7 @@ def design_of(battles: Battles, covariates: Sequence[Covariate], standardize: bo
     clusters = cluster_columns(battles.cluster_by) if clustered else ()
     columns = list(dict.fromkeys(name for covariate in covariates for name in covariate.columns))
     number = pl.Enum(battles.models)
-    scores = {label.value: score for label, score in _SCORES.items()}
+    scores = {label.value: score for label, score in SCORES.items()}
     with reading(battles.source):
         schema = battles.frame.collect_schema()
         for name in columns:
@@ -176,7 +178,9 @@ def design_of(battles: Battles, covariates: Sequence[Covariate], standardize: bo
     groups = [f"__cluster{number}" for number in range(len(clusters))]
     kept = ["__model_a", "__model_b", "__score", "__weight", *groups]
     names = [f"__x{number}" for number in range(len(terms))]
-    design = frame.select(kept).with_columns([pl.Series(name, term.values) for name, term in zip(names, terms, strict=True)])
+    design = frame.select(kept).with_columns(
+        [pl.Series(name, term.values(frame, battles.source)) for name, term in zip(names, terms, strict=True)]
+    )
     if all(term.is_category for term in terms):
         design = design.group_by([*kept, *names], maintain_order=True).len("__count")
     else:

@@ -71,22 +71,53 @@ class Covariate:
         return [self.column] if self.other is None else [self.column, self.other]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Term:
-    """One number per battle: shape (battles,). ``scale``: what it was divided by, 1 for categories."""
+    """One column of the design: a covariate, or one category of it.
+
+    Attributes:
+        category: the value that the term is 1 for; None: the covariate holds numbers, or sides of the screen.
+        scale: what numbers are divided by; 1 for categories.
+    """
 
     name: str
-    values: Floats
-    scale: float
-    is_category: bool
+    covariate: Covariate
+    category: str | None = None
+    scale: float = 1.0
+
+    @property
+    def is_category(self) -> bool:
+        """Whether the term has few values, so that alike battles can be counted."""
+        return self.category is not None or self.covariate.columns == [POSITION]
+
+    def values(self, frame: pl.DataFrame, source: str) -> Floats:
+        """Return the term of each battle, shape (battles,).
+
+        Raises:
+            CovariateError: a value is missing or not finite, a side is neither left nor right, or text where the term holds
+                numbers.
+        """
+        series = [_complete(frame, column, source) for column in self.covariate.columns]
+        if self.covariate.columns == [POSITION]:
+            return _sides(frame, series[0], source)
+        if self.category is not None:
+            has = [(one.cast(pl.String) == self.category).to_numpy() * 1.0 for one in series]
+        else:
+            has = []
+            for one in series:
+                found = _numbers(one, source)
+                if found is None:
+                    raise CovariateError("must hold numbers, as in the fit", source=source, column=one.name)
+                has.append(found)
+        return (has[0] if len(has) == 1 else has[0] - has[1]) / self.scale
 
 
 def terms_of(frame: pl.DataFrame, covariate: Covariate, source: str, standardize: bool) -> list[Term]:
-    """The columns of the design that a covariate makes.
+    """Return the columns of the design that a covariate makes.
 
     - Numbers: one term, the value or the difference; with ``standardize`` divided by its standard deviation (not centred:
-      a constant would speak for model_a).
-    - ``side_a_shown``: one term, 1 where model_a stood on the left and -1 where it stood on the right.
+      a constant would be an advantage of model_a).
+    - ``side_a_shown``: one term, 1 where model_a was on the left and -1 where it was on the right.
     - Categories of the battle: one term each, 1 in battles of that category: there is no other constant.
     - Categories of both sides: one term each, has_a - has_b; but the most frequent one is what they are compared with.
 
@@ -95,22 +126,22 @@ def terms_of(frame: pl.DataFrame, covariate: Covariate, source: str, standardize
             different values.
     """
     series = [_complete(frame, column, source) for column in covariate.columns]
-    numbers = [_numbers(one, source) for one in series]
     if covariate.columns == [POSITION]:
-        sides = series[0].cast(pl.String)
-        if (wrong := ~sides.is_in(_SIDES)).any():
-            row = int(wrong.arg_max() or 0)
-            at = int(frame["__row"][row])
-            raise CovariateError("unknown side", source=source, row=at, column=POSITION, value=sides[row], allowed=_SIDES)
-        left = (sides == "left").to_numpy()
-        return [Term(SHOWN_LEFT, np.where(left, 1.0, -1.0), 1.0, is_category=True)]
-    if all(one is not None for one in numbers):
-        found = [one for one in numbers if one is not None]
-        values = found[0] if covariate.other is None else found[0] - found[1]
-        spread = float(values.std())
-        scale = spread if standardize and spread > 0.0 else 1.0
-        return [Term(covariate.name, values / scale, scale, is_category=False)]
+        _sides(frame, series[0], source)
+        return [Term(SHOWN_LEFT, covariate)]
+    if all(_numbers(one, source) is not None for one in series):
+        spread = float(Term(covariate.name, covariate).values(frame, source).std())
+        return [Term(covariate.name, covariate, scale=spread if standardize and spread > 0.0 else 1.0)]
     return _categories([one.cast(pl.String) for one in series], covariate, source)
+
+
+def _sides(frame: pl.DataFrame, series: pl.Series, source: str) -> Floats:
+    sides = series.cast(pl.String)
+    if (wrong := ~sides.is_in(_SIDES)).any():
+        row = int(wrong.arg_max() or 0)
+        at = int(frame["__row"][row])
+        raise CovariateError("unknown side", source=source, row=at, column=POSITION, value=sides[row], allowed=_SIDES)
+    return np.where((sides == "left").to_numpy(), 1.0, -1.0)
 
 
 def _complete(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
@@ -141,14 +172,6 @@ def _categories(series: Sequence[pl.Series], covariate: Covariate, source: str) 
         problem = f"not numbers, and too many different values for categories (at most {MOST_CATEGORIES}):"
         raise CovariateError(problem, source=source, column=series[0].name, value=len(names))
     if len(series) == 1:
-        return [Term(f"{covariate.name}={name}", (series[0] == name).to_numpy() * 1.0, 1.0, True) for name in sorted(names)]
+        return [Term(f"{covariate.name}={name}", covariate, name) for name in sorted(names)]
     reference, *others = names
-    return [
-        Term(
-            f"{covariate.name}: {name} against {reference}",
-            (series[0] == name).to_numpy() * 1.0 - (series[1] == name).to_numpy() * 1.0,
-            1.0,
-            is_category=True,
-        )
-        for name in sorted(others)
-    ]
+    return [Term(f"{covariate.name}: {name} against {reference}", covariate, name) for name in sorted(others)]

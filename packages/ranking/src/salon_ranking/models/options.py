@@ -28,6 +28,7 @@ class FitOptions:
     components: Components = "refuse"
     tolerance: float = TOLERANCE
     max_iterations: int = MAX_ITERATIONS
+    ridge: float = 0.0
 
     @property
     def is_plain(self) -> bool:
@@ -47,7 +48,10 @@ class FitOptions:
         ):
             if given not in get_args(known):
                 raise OptionError(f"unknown {name}", value=given, allowed=get_args(known))
-        check_numbers(prior_ties=self.prior_ties, tolerance=self.tolerance, max_iterations=self.max_iterations)
+        numbers = {"prior_ties": self.prior_ties, "ridge": self.ridge}
+        check_numbers(**numbers, tolerance=self.tolerance, max_iterations=self.max_iterations)
+        if self.ridge and not self.covariates:
+            raise OptionError("a ridge is a penalty on coefficients; without covariates it must be 0, not", value=self.ridge)
         if self.covariates and self.ties != "half":
             hint = "Use one of them: a fit with covariates counts a tie as half a win."
             raise OptionError("covariates and tie models cannot be combined", hint=hint)
@@ -78,9 +82,11 @@ def check_numbers(**values: float) -> None:
         OptionError: names the first of them.
     """
     for name, value in values.items():
-        lowest = 0.0 if name == "prior_ties" else -math.inf if name == "baseline_rating" else 5e-324
+        lowest = 0.0 if name in ("prior_ties", "ridge") else -math.inf if name == "baseline_rating" else 5e-324
         if not (math.isfinite(value) and value >= lowest):
-            wanted = {"prior_ties": "a number of 0 or more", "baseline_rating": "a finite number"}.get(
-                name, "a positive number"
-            )
+            wanted = {
+                "prior_ties": "a number of 0 or more",
+                "ridge": "a number of 0 or more",
+                "baseline_rating": "a finite number",
+            }.get(name, "a positive number")
             raise OptionError(f"{name} must be {wanted}, not", value=value)

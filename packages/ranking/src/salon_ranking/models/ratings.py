@@ -83,7 +83,7 @@ class Ratings:
         ratings: Elo points, at equal covariates; NaN where θ is.
         component: number of each model's strongly connected component, 0 the largest. Ratings of different components
             cannot be compared. All 0 unless ``components="separate"`` was needed. By Firth's estimator, components are
-            connected by battles, whoever won them.
+            connected by battles, won or lost.
         baselines: per component, the model whose rating is ``baseline_rating``.
         converged: whether the last step changed no parameter or difference of log-strengths by more than the tolerance.
         iterations: Newton steps (the most that any component took).
@@ -135,7 +135,7 @@ class Ratings:
         Raises:
             UnknownModelError: one of them has no battle.
         """
-        return float(self.predicted(np.array([self._number(model)]), np.array([self._number(opponent)]))[0])
+        return float(predicted(self, np.array([self._number(model)]), np.array([self._number(opponent)]))[0])
 
     def chances(self, model: str, opponent: str) -> Chances:
         """Return the fitted probabilities that ``model`` wins, ties and loses, at equal covariates; NaN when they cannot be
@@ -144,33 +144,35 @@ class Ratings:
         Raises:
             UnknownModelError: one of them has no battle.
         """
-        win, tie, loss = self.outcome_chances(np.array([self._number(model)]), np.array([self._number(opponent)]))
+        win, tie, loss = chances_of(self, np.array([self._number(model)]), np.array([self._number(opponent)]))
         return Chances(float(win[0]), float(tie[0]), float(loss[0]))
-
-    def predicted(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Floats:
-        """Return the fitted win rates of pairs of models, ties as half wins; NaN for models of different components."""
-        win, tie, _ = self.outcome_chances(first, second)
-        share: Floats = win + 0.5 * tie
-        return share
-
-    def outcome_chances(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """Return P(win), P(tie) and P(loss) of pairs of models, given by number; NaN for models of different components."""
-        gap = self.log_strengths[first] - self.log_strengths[second]
-        gap = np.where(self.component[first] == self.component[second], gap, np.nan)
-        share: Floats = 0.5 * (1.0 + np.tanh(0.5 * gap))
-        chances = (share, 0.0 * share, 1.0 - share)
-        for number, league in enumerate(self.leagues):
-            if isinstance(league.likelihood, TieLikelihood):
-                own = self.component[first] == number
-                tie = league.likelihood.tie_parameter(league.estimate.values)
-                win, draw, loss = outcome_chances(league.likelihood.model, gap, tie)
-                chances = (np.where(own, win, chances[0]), np.where(own, draw, chances[1]), np.where(own, loss, chances[2]))
-        return chances
 
     def _number(self, model: str) -> int:
         if model not in self.models:
             raise UnknownModelError("unknown model", value=model, allowed=self.models)
         return self.models.index(model)
+
+
+def predicted(ratings: Ratings, first: NDArray[np.int64], second: NDArray[np.int64]) -> Floats:
+    """Return the fitted win rates of pairs of models, ties as half wins; NaN for models of different components."""
+    win, tie, _ = chances_of(ratings, first, second)
+    share: Floats = win + 0.5 * tie
+    return share
+
+
+def chances_of(ratings: Ratings, first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    """Return P(win), P(tie) and P(loss) of pairs of models, given by number; NaN for models of different components."""
+    gap = ratings.log_strengths[first] - ratings.log_strengths[second]
+    gap = np.where(ratings.component[first] == ratings.component[second], gap, np.nan)
+    share: Floats = 0.5 * (1.0 + np.tanh(0.5 * gap))
+    chances = (share, 0.0 * share, 1.0 - share)
+    for number, league in enumerate(ratings.leagues):
+        if isinstance(league.likelihood, TieLikelihood):
+            own = ratings.component[first] == number
+            tie = league.likelihood.tie_parameter(league.estimate.values)
+            win, draw, loss = outcome_chances(league.likelihood.model, gap, tie)
+            chances = (np.where(own, win, chances[0]), np.where(own, draw, chances[1]), np.where(own, loss, chances[2]))
+    return chances
 
 
 @takes_battles
@@ -180,6 +182,7 @@ def fit(
     ties: Ties = "half",
     covariates: Sequence[str | Covariate] = (),
     standardize: bool = True,
+    ridge: float = 0.0,
     baseline: str | None = None,
     baseline_rating: float = 1000.0,
     prior_ties: float = 0.0,
@@ -197,6 +200,8 @@ def fit(
             ``"x_a,x_b"`` (properties of the two sides, whose difference is taken). Text becomes categories; see
             :func:`salon_ranking.models.covariates.terms_of`. ``"side_a_shown"`` (left, right) tests for position bias.
         standardize: divide covariates that are numbers by their standard deviation.
+        ridge: penalty ``ridge / 2 · Σ β²`` on the coefficients, which are then finite even where covariates are collinear or
+            predict battles without error.
         baseline: the model whose rating is fixed; by default the lowest rated of those that have at least the median
             number of matches (MEF advises a low-ranked one).
         prior_ties: give every model this many drawn battles against one fixed opponent of mean strength. Then finite
@@ -212,7 +217,7 @@ def fit(
     Raises:
         BattleError: there are no battles.
         UnratableError: some models won all or lost all of their battles against the rest, or never met it; by Firth's
-            estimator only the last. With a tie model also when nobody ever won, or no cycle of models has more wins than
+            estimator only the last. With a tie model also when every battle is a tie, or no cycle of models has more wins than
             ties, so that a tie parameter without bound fits best.
         CovariateError: a column is missing or incomplete; :class:`CovariateCollinearityError`: a covariate is determined
             by the models that met or by other covariates; :class:`CovariateSeparationError`: no finite coefficients exist.
@@ -235,7 +240,7 @@ def fit(
         (('ν', 1.0), [1240.8, 1000.0])
     """
     options = FitOptions(
-        ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, tolerance, max_iterations
+        ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, tolerance, max_iterations, ridge
     )
     return fitted(battles, options, baseline=baseline, baseline_rating=baseline_rating, start=start)
 

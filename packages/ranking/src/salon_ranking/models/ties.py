@@ -45,7 +45,7 @@ class Chances(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TieLikelihood:
-    """Strengths and, where there are ties, a tie parameter: ν of Davidson, 0 or more; κ of Rao and Kupper, 1 or more."""
+    """Strengths and, where there are ties, a tie parameter: ν ≥ 0 of Davidson, κ ≥ 1 of Rao and Kupper."""
 
     cells: _core.Cells
     options: FitOptions
@@ -181,7 +181,7 @@ def outcome_chances(model: TieModel, gap: Floats, tie: float) -> tuple[Floats, F
 
 
 def davidson(d: Floats, t: float, outcome: NDArray[np.uint8]) -> Terms:
-    """Return the terms of Davidson's model at d = θ_first - θ_second and t = ln ν, for outcomes 0, 1 and 2 (a tie)."""
+    """Return the terms of Davidson's model, d = θ_first - θ_second, t = ln ν; outcome 2 is a tie."""
     utility = np.stack([d / 2, -d / 2, np.full_like(d, t)])
     log_p = utility - np.logaddexp.reduce(utility, axis=0)
     p = np.exp(log_p)
@@ -192,7 +192,7 @@ def davidson(d: Floats, t: float, outcome: NDArray[np.uint8]) -> Terms:
 
 
 def rao_kupper(d: Floats, t: float, outcome: NDArray[np.uint8]) -> Terms:
-    """Return the terms of Rao and Kupper's model, as :func:`davidson`, with t = ln κ: P(tie) = σ(d + t) - σ(d - t)."""
+    """Return the terms of Rao and Kupper's model, t = ln κ: P(tie) = σ(d + t) - σ(d - t)."""
     upper, lower = _logistic(d + t), _logistic(d - t)
     f_upper, f_lower = upper * (1 - upper), lower * (1 - lower)  # densities
     g_upper, g_lower = f_upper * (1 - 2 * upper), f_lower * (1 - 2 * lower)  # their slopes

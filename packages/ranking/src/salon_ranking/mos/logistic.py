@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from salon_ranking.mos.errors import CollinearityError, SeparationError, TooFewBattlesError
 from salon_ranking.options import shaped
-from salon_ranking.uncertainty.sandwich import correction
+from salon_ranking.uncertainty.sandwich import assembled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -127,15 +127,14 @@ def _separated(estimate: Floats, terms: Sequence[str]) -> SeparationError:
 
 
 def _sandwich(x: Floats, y: Floats, mass: Floats, estimate: Floats, clusters: Integers | None) -> Floats:
-    """Inverse information · Σ score·scoreᵀ · inverse information, corrected for few rows or clusters."""
+    """Return the sandwich covariance, by rows or by clusters."""
     rows, columns = x.shape
     p = win_probability(x @ estimate)
     bread = np.linalg.inv((x * (mass * p * (1.0 - p))[:, None]).T @ x)
     scores = x * (mass * (y - p))[:, None]
-    factor = correction(rows, columns)
+    counts: tuple[int, ...] = ()
     if clusters is not None:
         dense = np.unique(clusters, return_inverse=True)[1]
         scores = np.column_stack([np.bincount(dense, weights=scores[:, column]) for column in range(columns)])
-        factor = correction(len(scores), 1)
-    covariance: Floats = factor * bread @ (scores.T @ scores) @ bread
-    return covariance
+        counts = (len(scores),)
+    return assembled(bread, [scores.T @ scores], counts, np.zeros(columns), 0, rows)

@@ -31,21 +31,21 @@ _APART = 1e-7
 """Units of log-odds that equals may be apart by rounding."""
 
 
-def inverse_curvature(scores: Scores, log_strengths: Floats, prior_ties: float) -> Floats:
+def inverse_curvature(scores: Scores, prior: Floats, models: int) -> Floats:
     """Return H⁻¹, shape (n + k, n + k); without a prior it is a pseudo-inverse, as strengths are known up to a constant.
 
     Args:
-        log_strengths: θ, shape (n,).
+        prior: Λ, shape (n + k,).
+        models: n.
 
     Raises:
         UnratableError: the curvature cannot be inverted: some weights are too small beside the others, or some chances too
             close to 1, for the precision of numbers.
     """
-    curvature, models = scores.curvature(), len(log_strengths)
-    curvature[np.arange(models), np.arange(models)] += prior_curvature(log_strengths, prior_ties)
+    curvature = scores.curvature() + np.diag(prior)
     ones = np.zeros_like(curvature)
     ones[:models, :models] = 1.0 / models
-    lift = float(np.trace(curvature)) / len(curvature) if prior_ties == 0.0 else 0.0
+    lift = float(np.trace(curvature)) / len(curvature) if not prior[:models].any() else 0.0
     inverse = _inverse(curvature + lift * ones)
     return _symmetric(inverse - ones / lift if lift else inverse)
 
@@ -59,7 +59,7 @@ def covariance(likelihood: Likelihood, values: Floats) -> Floats:
     bread, scores, prior = _bread(likelihood, values)
     groups = likelihood.groups
     products = [scores.products(group) for group in groups or (None,)]
-    return assembled(bread, products, counts_of(groups), prior, likelihood.cells.battles)
+    return assembled(bread, products, counts_of(groups), prior, likelihood.cells.models, likelihood.cells.battles)
 
 
 def two_way(likelihood: Likelihood, values: Floats) -> TwoWay:
@@ -89,8 +89,8 @@ def accelerations(likelihood: Likelihood, values: Floats, base: int) -> Floats:
 
 def _bread(likelihood: Likelihood, values: Floats) -> tuple[Floats, Scores, Floats]:
     """Return H⁻¹, the scores at the estimate, and Λ."""
-    scores, theta, prior_ties = likelihood.at(values), values[: likelihood.cells.models], likelihood.options.prior_ties
-    return inverse_curvature(scores, theta, prior_ties), scores, prior_curvature(theta, prior_ties)
+    scores, prior = likelihood.at(values), prior_of(likelihood, values)
+    return inverse_curvature(scores, prior, likelihood.cells.models), scores, prior
 
 
 def models_of_one_cluster(cells: _core.Cells) -> NDArray[np.bool_]:
@@ -150,39 +150,47 @@ def correction(units: float, parameters: float) -> float:
     return units / (units - parameters) if units > parameters + 1e-9 else math.nan
 
 
-def free_parameters(bread: Floats, prior: Floats) -> float:
-    """Return how many parameters a fit has: without a prior one less, as strengths are known up to a constant.
+def free_parameters(bread: Floats, prior: Floats, models: int) -> float:
+    """Return how many parameters a fit has: of strengths without a prior one less, as they are known up to a constant.
 
     With a prior, the effective number, the trace of H⁻¹(H - Λ) (Hastie & Tibshirani 1990, section 3.5).
     """
-    if not prior.any():
-        return len(bread) - 1.0
-    return len(bread) - float(np.diag(bread)[: len(prior)] @ prior)
+    known = len(bread) - (1.0 if models and not prior[:models].any() else 0.0)
+    return known - float(np.diag(bread) @ prior)
+
+
+def prior_of(likelihood: Likelihood, values: Floats) -> Floats:
+    """Return Λ, what the prior on strengths and the ridge on coefficients add to the diagonal of the curvature, (n + k,)."""
+    models = likelihood.cells.models
+    further = np.full(likelihood.size, likelihood.options.ridge)
+    return np.append(prior_curvature(values[:models], likelihood.options.prior_ties), further)
 
 
 def prior_curvature(log_strengths: Floats, prior_ties: float) -> Floats:
-    """Λ, what a prior adds to the diagonal of the curvature, one per model."""
+    """Return what a prior of drawn battles adds to the diagonal of the curvature, one per model."""
     share = 0.5 * (1.0 + np.tanh(0.5 * log_strengths))
     added: Floats = prior_ties * share * (1.0 - share)
     return added
 
 
-def assembled(bread: Floats, products: Sequence[Floats], counts: Sequence[int], prior: Floats, battles: float) -> Floats:
-    """The covariance from sums of products of scores: of battles (no counts), of one grouping, or of two and their crossings.
+def assembled(
+    bread: Floats, products: Sequence[Floats], counts: Sequence[int], prior: Floats, models: int, battles: float
+) -> Floats:
+    """Return the covariance from sums of products of scores: of battles (no counts), of one grouping, or of two and their
+    crossings.
 
     Args:
-        bread: H⁻¹, shape (n, n).
-        products: shape (n, n) each, one per grouping; one without.
+        bread: H⁻¹, shape (n + k, n + k).
+        products: of the same shape, one per grouping; one without.
         counts: groups of each grouping; empty without.
-        prior: Λ, one per strength; strengths come first.
+        prior: Λ, shape (n + k,).
+        models: n; 0 for a model without strengths.
         battles: how many there are.
     """
-    further = np.zeros(len(bread))
-    further[: len(prior)] = prior
-    from_prior = (bread * further) @ bread
+    from_prior = (bread * prior) @ bread
     if len(counts) == 3:
         return _symmetric(three_ways(bread, products, counts).covariance + from_prior)
-    factor = correction(counts[0], 1) if counts else correction(battles, free_parameters(bread, prior))
+    factor = correction(counts[0], 1) if counts else correction(battles, free_parameters(bread, prior, models))
     return _symmetric(factor * (bread @ products[0] @ bread) + from_prior)
 
 

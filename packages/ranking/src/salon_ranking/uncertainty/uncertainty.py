@@ -131,7 +131,7 @@ class Uncertainty:
         return two_sided_tail(np.abs(ratio), self.degrees)
 
     def _level(self, confidence: float) -> float:
-        return 1.0 - 2.0 * self._tail(confidence)
+        return min(1.0 - 2.0 * self._tail(confidence), math.nextafter(1.0, 0.0))  # of two clusters it rounds to 1
 
     def _tail(self, confidence: float) -> float:
         return NormalDist().cdf(-self.reach(confidence))

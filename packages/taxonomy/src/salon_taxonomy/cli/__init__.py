@@ -33,7 +33,7 @@ _INTERRUPTED = 130
 _HELP = {"help_option_names": ["-h", "--help"]}
 COMMANDS = {
     "salon-arena": {
-        "arena": "Let people compare pictures in a browser: blind, one key per vote, every vote kept once.",
+        "arena": "Let people compare pictures or videos in a browser: blind, one key per vote, every vote kept once.",
     },
     "salon-bench": {
         "bench": "Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.",

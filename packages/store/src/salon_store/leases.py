@@ -1,0 +1,91 @@
+"""The lease of a run: of several machines that share a store, one works on a run at a time.
+
+A lease is a counter in the log of the table ``runs``, an application transaction of its own: odd while it is held, even while
+it is free. Taking, renewing and releasing it are commits that count one or two up, and a commit is a compare-and-swap,
+so two machines cannot take it at once. No clocks are compared: a lease whose holder died is taken after the counter has not
+moved for the length of the lease, by the waiting machine's own clock.
+
+Keys do not depend on leases: a holder that was suspended and continues after another took over writes no key twice.
+"""
+
+import time
+from contextlib import suppress
+from threading import Event, Thread
+
+from salon_store.delta import DeltaLog
+from salon_store.errors import JournalInUseError, StoreError
+
+SECONDS = 30.0
+"""The length of a lease; it is renewed three times within."""
+_POLLS = 6
+
+
+class Lease:
+    """A held lease, renewed in a thread until it is released or this process dies."""
+
+    def __init__(self, log: DeltaLog, run_id: str, seconds: float) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._seconds = seconds
+        self._released = Event()
+        self._thread = Thread(target=self._renewing, name="salon-lease", daemon=True)
+
+    @classmethod
+    def take(cls, log: DeltaLog, run_id: str, *, seconds: float = SECONDS) -> "Lease":
+        """Take the lease of a run; waits ``seconds`` for the holder to renew it.
+
+        Raises:
+            JournalInUseError: when another process holds and renews it.
+            StoreError: when the log cannot be written.
+        """
+        lease = cls(log, run_id, seconds)
+        held = lease._count()
+        if held % 2:
+            lease._wait(held)
+        if not lease._commit(held, held + 2 if held % 2 else held + 1):
+            raise lease._in_use()
+        lease._thread.start()
+        return lease
+
+    def release(self) -> None:
+        """Let another process take the lease. A second call does nothing."""
+        if not self._released.is_set():
+            self._released.set()
+            self._thread.join()
+            with suppress(StoreError):  # it runs out
+                count = self._count()
+                self._commit(count, count + 1)
+
+    def _wait(self, held: int) -> None:
+        for _ in range(_POLLS):
+            time.sleep(self._seconds / _POLLS)
+            if self._count() != held:
+                raise self._in_use()
+
+    def _renewing(self) -> None:
+        while not self._released.wait(self._seconds / 3):
+            with suppress(StoreError):  # the next renewal may succeed
+                count = self._count()
+                self._commit(count, count + 2)
+
+    def _count(self) -> int:
+        return self._log.snapshot().transaction_version(self._name) or 0
+
+    def _commit(self, seen: int, count: int) -> bool:
+        """Set the counter if it is still as it was seen; commits of other kinds to the table are waited for."""
+        while True:
+            snapshot = self._log.snapshot()
+            if (snapshot.transaction_version(self._name) or 0) != seen:
+                return False
+            if self._log.commit(snapshot, operation="lease", run_id=self._run_id, transaction=(self._name, count)):
+                return True
+
+    @property
+    def _name(self) -> str:
+        return f"salon-lease-{self._run_id}"
+
+    def _in_use(self) -> JournalInUseError:
+        return JournalInUseError(
+            f"run {self._run_id!r} is being worked on by another machine\n"
+            "Give this run an id of its own, or wait for the other one."
+        )

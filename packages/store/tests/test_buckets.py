@@ -1,0 +1,171 @@
+"""A store in a bucket, over S3's protocol: the same promises as in a directory."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from deltalake import DeltaTable
+
+from salon_store import DamagedFileError, DuplicateKeyError, NotAStoreError, ResultStore, StoreError
+from salon_store.places import is_url, place_of
+from salon_taxonomy.cli import main
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Prompt
+
+Battles = Callable[..., pl.DataFrame]
+NUMBERS = count()
+
+
+@pytest.fixture
+def url(bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """An empty prefix of the bucket; credentials and endpoint are in the environment."""
+    for name, value in bucket.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    yield f"s3://bucket/results-{next(NUMBERS)}"
+
+
+def objects(url: str) -> Any:
+    return place_of(url)._objects  # type: ignore[attr-defined]
+
+
+def test_a_bucket_holds_a_store_like_a_directory(url: str, battles: Battles) -> None:
+    store = ResultStore.open(url)
+    for number in range(3):
+        assert store.append("battles", battles(2, f"{number}-"), run_id="a run/α").rows_written == 2
+    with store.journal("night") as journal:
+        journal.add("prompts", Prompt(prompt_id="p", suite="s", text="a cat"))
+    with pytest.raises(DuplicateKeyError):
+        store.append("battles", battles(1, "1-"), run_id="r")
+    other = ResultStore.open(url, read_only=True)
+    assert other.sql("SELECT count(*) AS n FROM battles, prompts")["n"].item() == 6
+    assert store.read("battles", at=2).collect().height == 4
+    store.compact()
+    assert store.vacuum()["battles"] == []
+    assert store.verify().sound
+    assert {info.table: info.rows for info in other.tables()}["battles"] == 6
+    assert [change.operation for change in other.history("battles")][:2] == ["compact", "append"]
+    assert DeltaTable(f"{url}/battles").version() == 4
+    assert pl.scan_delta(f"{url}/battles").collect().height == 6
+
+
+def test_another_machine_reads_and_writes_the_same_store(url: str, battles: Battles, tmp_path: Path) -> None:
+    here = ResultStore.open(url, work=tmp_path / "here")
+    there = ResultStore.open(url, work=tmp_path / "there")
+    here.append("battles", battles(3), run_id="r")
+    assert there.read("battles").collect().height == 3
+    with pytest.raises(DuplicateKeyError):
+        there.append("battles", battles(1), run_id="r")
+    there.append("battles", battles(3, "c"), run_id="r")
+    assert here.sql("SELECT count(*) AS n FROM battles")["n"].item() == 6
+
+
+@pytest.mark.parametrize("damage", ["deleted", "cut", "other bytes"])
+def test_an_object_that_was_changed_is_an_error_of_the_query(url: str, battles: Battles, tmp_path: Path, damage: str) -> None:
+    import obstore
+
+    store = ResultStore.open(url, work=tmp_path / "writer")
+    name = store.append("battles", battles(3), run_id="tuesday").file
+    path = f"battles/{name}"
+    content = bytes(obstore.get(objects(url), path).bytes())
+    if damage == "deleted":
+        obstore.delete(objects(url), path)
+    else:
+        obstore.put(objects(url), path, content[:-9] if damage == "cut" else content[:40] + b"x" + content[41:])
+    reader = ResultStore.open(url, read_only=True, work=tmp_path / "reader")
+    for work in (lambda: reader.read("battles"), lambda: reader.sql("SELECT count(*) FROM battles"), reader.tables):
+        with pytest.raises(DamagedFileError, match=f"{name}: this data file of table battles, run 'tuesday'"):
+            work()
+    assert reader.sql("SELECT count(*) AS n FROM runs")["n"].item() == 0
+    assert [problem.kind for problem in store.verify().problems] == ["missing" if damage == "deleted" else "altered"]
+
+
+def test_credentials_are_given_or_in_the_environment_and_never_stored(
+    url: str, bucket: dict[str, str], battles: Battles, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in bucket:
+        monkeypatch.delenv(name)
+    options = {name.lower(): value for name, value in bucket.items()}
+    store = ResultStore.open(url, storage_options=options, work=tmp_path / "work")
+    store.append("battles", battles(3), run_id="r")
+    assert store.sql("SELECT count(*) AS n FROM battles")["n"].item() == 3
+    for path in (tmp_path / "work").rglob("*"):
+        assert not path.is_file() or b"not-a-secret" not in path.read_bytes()
+
+
+def test_a_bucket_that_cannot_be_reached_is_a_store_error(url: str) -> None:
+    with pytest.raises(StoreError, match="s3://no-such-bucket"):
+        ResultStore.open("s3://no-such-bucket/results")
+    with pytest.raises(NotAStoreError, match="no store"):
+        ResultStore.open(url, create=False)
+    with pytest.raises(InputError, match="a directory or a URL"):
+        ResultStore.open("ftp://somewhere/results")
+    assert is_url("gs://bucket/x")
+    assert not is_url(Path("s3:/x"))
+
+
+def test_every_store_command_takes_a_url(url: str, battles: Battles, tmp_path: Path) -> None:
+    battles(4).write_parquet(tmp_path / "votes.parquet")
+    commands = [
+        ["init", url],
+        ["import", url, "battles", str(tmp_path / "votes.parquet")],
+        ["ls", url],
+        ["sql", url, "SELECT count(*) AS n FROM battles", "--format", "json"],
+        ["history", url],
+        ["compact", url],
+        ["vacuum", url],
+        ["verify", url],
+    ]
+    for command in commands:
+        done = CliRunner().invoke(main, ["store", *command], prog_name="salon")
+        assert done.exit_code == 0, (command, done.output)
+        if command[0] == "sql":
+            assert json.loads(done.stdout) == [{"n": 4}]
+
+
+WRITER = """
+import sys
+import polars as pl
+from salon_store import ResultStore
+url, name, work = sys.argv[1:]
+store = ResultStore.open(url, work=work)
+written = 0
+for batch in range(8):
+    ids = [f"{name}-{batch}-{row}" for row in range(20)] + [f"all-{batch}-{row}" for row in range(20)]
+    rows = pl.DataFrame({"battle_id": ids}).with_columns(
+        model_a=pl.lit("x"), model_b=pl.lit("y"), winner=pl.lit("tie"), rater_id=pl.lit("r"), mode=pl.lit("public")
+    )
+    written += store.append("battles", rows, run_id=name, on_duplicate="skip").rows_written
+print(written)
+"""
+
+
+def test_machines_that_write_the_same_keys_at_once_write_each_key_once(url: str, tmp_path: Path) -> None:
+    ResultStore.open(url)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, url, name, str(tmp_path / name)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ.copy(),
+        )
+        for name in ("ann", "bob", "eve")
+    ]
+    written = []
+    for process in processes:
+        out, err = process.communicate(timeout=200)
+        assert (process.returncode, err) == (0, "")
+        written.append(int(out))
+    ids = Counter(ResultStore.open(url, read_only=True).read("battles").collect()["battle_id"].to_list())
+    assert set(ids.values()) == {1}
+    assert len(ids) == sum(written) == 3 * 8 * 20 + 8 * 20
