@@ -29,7 +29,7 @@ from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.reward import SuiteReward
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_rewards.asking import Answers
+from salon_rewards.judge_batching import Answers
 from salon_store import ResultStore
 from salon_store.errors import JournalInUseError
 from salon_taxonomy.answers.outcome import Parsed

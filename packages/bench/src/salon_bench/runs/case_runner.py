@@ -17,7 +17,7 @@ from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RunContext
 from salon_bench.suites.contract.templates import foreign
-from salon_rewards.asking import parse_reply
+from salon_rewards.judge_batching import parse_reply
 from salon_taxonomy.answers.outcome import Parsed, Unparsed
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
