@@ -317,3 +317,15 @@ def test_two_processes_of_one_step_name_their_completions_differently():
 
     assert len({names("a", "1"), names("b", "1"), names("a", "2")}) == 3
     assert names("\ud800", "1") == names("\ud800", "1")
+
+
+def test_a_function_of_ones_own_is_given_completions_as_the_trainer_gave_them():
+    seen = []
+
+    def own(completions, **_):
+        seen.append(completions)
+        return [1.0] * len(completions)
+
+    for handed in ([[{"role": "assistant", "content": FINE}]], [FINE]):
+        assert compose([ThinkReward(), own])(handed) == [2.0]
+        assert seen.pop() == handed

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from salon_rewards import Abstention, ConsistencyReward, JudgedScoreReward, MagicMirrorJudged, make_reward
-from salon_rewards.abstaining import plain, together
 from salon_rewards.batch import Batch
-from salon_rewards.callables.consistency import consistency_question, read_consistency
+from salon_rewards.callables.magicmirror import consistency_question, read_consistency
+from salon_rewards.group_mask import plain, together
 from salon_taxonomy.answers import parse_magicmirror, parse_r3
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply

@@ -85,7 +85,7 @@ def test_a_library_that_is_not_installed_comes_with_the_command_that_installs_it
 
     monkeypatch.setattr(metadata, "version", version)
     found = diagnose()
-    assert found.missing == ("trl is not installed: pip install 'trl<2,>=1.16'",)
+    assert found.missing == ("trl is not installed: pip install 'trl<1.17,>=1.16'",)
     assert found.requirements[2].found is None
 
 

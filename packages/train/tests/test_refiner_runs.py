@@ -68,6 +68,7 @@ def kept(ground: Path, run: str) -> tuple[object, ...]:
     return store.sql(paid).rows(), store.sql(said).rows(), (ground / run / "refine/completions.jsonl").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_a_killed_and_watched_run_ends_with_the_weights_of_one_that_was_not(
     refiner_ground: Path, written_refiner: Callable[..., Path]
@@ -85,7 +86,7 @@ def test_a_killed_and_watched_run_ends_with_the_weights_of_one_that_was_not(
     child = subprocess.Popen([*COMMAND, str(killed)], env=environment, stdout=subprocess.DEVNULL)
     try:
         while child.poll() is None and not (log.exists() and '"learned", "step": 2,' in log.read_text()):
-            time.sleep(0.01)
+            time.sleep(0.05)
     finally:
         child.send_signal(signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL, "the run ended before it could be killed"

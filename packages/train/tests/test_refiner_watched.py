@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,9 +142,21 @@ def test_what_abstained_stands_in_the_store_as_null_with_a_reason(tmp_path: Path
     one = SampledCompletion("7", "", 0, "?", 1, read_refinement("?"), paid, 0.075, "true", {"reasoning/verdict": None})
     lost = SampledCompletion("8", "", 1, "?", 1, read_refinement("?"), dict.fromkeys(paid), None, "true")
     weights = {"reasoning": 0.25, "rectification": 0.75, "reasoning/verdict": 0.7}
-    recorder.keep(SampledCompletions(3, (one, lost), {"reasoning": 1, "rectification": 2}, weights))
+    batch = SampledCompletions(3, (one, lost), {"reasoning": 1, "rectification": 2}, weights)
+    recorder.keep(batch)
+    assert recorder._journal is not None
+    recorder._journal.leave()  # as a kill does: the rows are in the journal alone
+    again = RolloutRecorder(tmp_path, run_id="r", policy="p", completions=None, seed=0, settings="{}", version="0")
+    again.keep(batch)  # the step is repeated, with the same completions
+    again.happened(TrainingEvent("saved", 4, 9))
+    again.keep(replace(batch, step=4))
+    again.happened(TrainingEvent("finished", 9, 9))
+    store = ResultStore.open(tmp_path, read_only=True)
+    counted = "SELECT step, count(*) FROM rewards GROUP BY step ORDER BY step"
+    assert store.sql(counted).rows() == [(3, 7), (4, 7)]
+    assert store.sql("SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM judge_calls)").rows() == [(1, 4)]
     found = ResultStore.open(tmp_path, read_only=True).sql(
-        "SELECT prompt_id, reward, value, unscored_reason, weight FROM rewards ORDER BY prompt_id, reward"
+        "SELECT prompt_id, reward, value, unscored_reason, weight FROM rewards WHERE step = 3 ORDER BY prompt_id, reward"
     )
     assert found.rows() == [
         ("7", "reasoning", 0.3, None, 0.25),

@@ -259,7 +259,7 @@ def test_a_gap_is_no_line_and_a_lone_number_is_a_dot() -> None:
         ("stepless", "log.jsonl, line 2, key 'step': must be a whole number of 0 or more"),
         ("negative", "log.jsonl, line 2, key 'step': must be a whole number of 0 or more -1"),
         ("settings", "configuration.json: is no JSON ("),
-        ("thresholds", "changeable.json: holds thresholds that are none (must not be below 'warn')"),
+        ("thresholds", "changeable.json: holds thresholds that are refused (must not be below 'warn')"),
         ("completions", "completions.jsonl, line 1, key 'step': must be a whole number of 0 or more"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     child = subprocess.Popen([*COMMAND, str(killed), *settings], env=environment, stdout=subprocess.DEVNULL)
     try:
         while child.poll() is None and not (log.exists() and '"learned", "step": 3,' in log.read_text()):
-            time.sleep(0.01)
+            time.sleep(0.05)
     finally:
         child.send_signal(signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL, "the run ended before it could be killed"

@@ -54,7 +54,8 @@ def trained(training_ground: Path, written: Callable[..., Path]) -> Path:
     for stage in ("sft", "grpo"):
         done = CliRunner().invoke(main, ["train", stage, str(file)])
         assert done.exit_code == 0, done.output
-        assert done.stdout.startswith("Finished: 2 steps. Model: ")
+        assert done.stdout.startswith("Finished: 2 steps")
+        assert f"Model: {training_ground / 'whole' / stage / 'model'}" in done.stdout
         assert "evaluated 2/2  f1_macro" in done.stderr
     return file
 
@@ -311,6 +312,42 @@ def test_rows_that_cannot_be_used_are_told_and_others_than_before_are_refused(
     assert "this run was begun with other rows (80 of them), and now finds 79" in other.stderr
     anew = CliRunner().invoke(main, ["train", "grpo", str(file), *told, "--again"])
     assert anew.exit_code == 1
+
+
+def test_gates_and_changing_weights_of_the_file_make_one_reward_whose_parts_are_logged(
+    training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(training_ground))
+    rewards = """[[reward]]
+name = "own_rewards:constant"
+gate = true
+[[reward]]
+name = "length"
+weight = { start = 0.0, end = 2.0, last = 2 }
+options = { longest = 1, buffer = 0 }
+"""
+    more = rewards + GRPO_ALONE.format(steps=2, limits="invalid_answers = 0\nequal_rewards = 0")
+    file = written("composed", reward="own_rewards:varied", more=more)
+    plan = CliRunner().invoke(main, ["train", "grpo", str(file), "--dry-run"])
+    assert "rewards: varied × 1, constant (gate), length (changing)" in plan.stdout, plan.output
+    done = CliRunner().invoke(main, ["train", "grpo", str(file)])
+    assert done.exit_code == 0, done.output
+    first, second = [row for row in read_log(training_ground / "composed/grpo/log.jsonl") if row["what"] == "learned"]
+    for row, weight in ((first, 0.0), (second, 1.0)):
+        total = row["composed/varied"] + weight * row["composed/length"]
+        assert row["rewards/composed/mean"] == pytest.approx(total, abs=1e-4)
+    refused = [
+        ("gate = true", "gate = true\nweight = 2.0", "weight does nothing without gate = false"),
+        ("last = 2", "first = 3\nlast = 2", "is not TOML"),
+        ("start = 0.0, end = 2.0, last = 2", "steps = [[1, 1.0]]", "steps must begin at 0 and rise"),
+        ("gate = true", "least = 0.2", "least does nothing without gate = true"),
+    ]
+    for old, new, said in refused:
+        file.write_text(file.read_text().replace(old, new))
+        wrong = CliRunner().invoke(main, ["train", "grpo", str(file)])
+        assert wrong.exit_code == 2
+        assert said in wrong.stderr
+        file.write_text(file.read_text().replace(new, old))
 
 
 def test_an_infinite_reward_ends_the_run_with_a_sentence(

@@ -37,7 +37,7 @@ _ACCEPT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A drawn sample: its folder, its pictures, and the strata's sizes in data set and sample."""
+    """A sample that was drawn: its folder, its pictures, and the strata with their sizes in data set and sample."""
 
     folder: Path
     pictures: int

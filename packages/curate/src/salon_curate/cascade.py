@@ -1,6 +1,4 @@
-"""Bound the share of pictures that a cheap judge rejects and the expensive judge would keep.
-
-The upper bound comes from the explored random share."""
+"""Bounds of what a cheap judge loses that the dear judge would keep, from the explored random share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Write releases: the kept pictures in standard files, with a card, a manifest and a Merkle root.
+"""Releases: the kept pictures as files, with a card, a manifest and a Merkle root.
 
     releases/v1/
       data/train-00000-of-00003.parquet     image {bytes, path}, key, prompt, chosen columns: what `datasets` reads

@@ -53,7 +53,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The result of a run: new and existing parts, rows with a problem, and quarantined shards."""
+    """What a run did: parts made and kept, rows with a problem, and shards set aside with the reason."""
 
     made: int
     kept: int

@@ -8,8 +8,8 @@
     illusory                whether an edit instruction rewrites the prompt instead of the picture
     REWARDS                 what there is, with ranges and sources (``salon reward list``)
 
-A reward that could not be had is :class:`~salon_taxonomy.verdict.Unscored` or None, never 0; each result keeps its components.
-Nothing is imported before it is asked for (PEP 562).
+A missing reward is :class:`~salon_taxonomy.verdict.Unscored` or None, never 0; each result keeps its components.
+Nothing is imported before its first use (PEP 562).
 """
 
 from typing import TYPE_CHECKING
@@ -17,21 +17,29 @@ from typing import TYPE_CHECKING
 from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from salon_rewards.abstaining import Abstention
-    from salon_rewards.callables.consistency import ConsistencyReward
-    from salon_rewards.callables.hierarchical import HierarchicalReward, ReasoningReward
-    from salon_rewards.callables.json_format import JsonReward
-    from salon_rewards.callables.judged_score import JudgedScoreReward
-    from salon_rewards.callables.length import LengthPenalty
-    from salon_rewards.callables.levels import FormatReward, L1Reward, L2Reward, L3Reward
-    from salon_rewards.callables.magicmirror import MagicMirrorJudged, MagicMirrorTotal
-    from salon_rewards.callables.rectification import RectificationReward
-    from salon_rewards.callables.repetition import RepetitionPenalty
+    from salon_rewards.callables.magicmirror import (
+        ConsistencyReward,
+        FormatReward,
+        L1Reward,
+        L2Reward,
+        L3Reward,
+        MagicMirrorJudged,
+        MagicMirrorTotal,
+    )
+    from salon_rewards.callables.penalties import LengthPenalty, RepetitionPenalty
+    from salon_rewards.callables.prism import JudgedScoreReward
+    from salon_rewards.callables.r3 import (
+        HierarchicalReward,
+        JsonReward,
+        ReasoningReward,
+        RectificationReward,
+        ThinkReward,
+        VerdictReward,
+    )
     from salon_rewards.callables.reward import RewardFunction
-    from salon_rewards.callables.think import ThinkReward
-    from salon_rewards.callables.verdict import VerdictReward
     from salon_rewards.catalog import REWARDS, RewardEntry, make_reward
     from salon_rewards.composition import Composition, Missing, Part, compose
+    from salon_rewards.group_mask import Abstention
     from salon_rewards.illusory_edits import IllusoryFinding, illusory
     from salon_rewards.magicmirror import (
         REASONING_RULES,
@@ -85,27 +93,35 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     globals(),
     {
-        "abstaining": ["Abstention"],
-        "callables.consistency": ["ConsistencyReward"],
-        "callables.hierarchical": ["HierarchicalReward", "ReasoningReward"],
-        "callables.json_format": ["JsonReward"],
-        "callables.judged_score": ["JudgedScoreReward"],
-        "callables.length": ["LengthPenalty"],
-        "callables.levels": ["FormatReward", "L1Reward", "L2Reward", "L3Reward"],
-        "callables.magicmirror": ["MagicMirrorJudged", "MagicMirrorTotal"],
-        "callables.rectification": ["RectificationReward"],
-        "callables.repetition": ["RepetitionPenalty"],
+        "callables.magicmirror": [
+            "ConsistencyReward",
+            "FormatReward",
+            "L1Reward",
+            "L2Reward",
+            "L3Reward",
+            "MagicMirrorJudged",
+            "MagicMirrorTotal",
+        ],
+        "callables.penalties": ["LengthPenalty", "RepetitionPenalty"],
+        "callables.prism": ["JudgedScoreReward"],
+        "callables.r3": [
+            "HierarchicalReward",
+            "JsonReward",
+            "ReasoningReward",
+            "RectificationReward",
+            "ThinkReward",
+            "VerdictReward",
+        ],
         "callables.reward": ["RewardFunction"],
-        "callables.think": ["ThinkReward"],
-        "callables.verdict": ["VerdictReward"],
         "catalog": ["REWARDS", "RewardEntry", "make_reward"],
         "composition": ["Composition", "Missing", "Part", "compose"],
+        "group_mask": ["Abstention"],
         "illusory_edits": ["IllusoryFinding", "illusory"],
         "magicmirror": [
-            "REASONING_RULES",
             "ConsistencyMode",
             "MagicMirrorReward",
             "MagicMirrorWeights",
+            "REASONING_RULES",
             "label_score",
             "magicmirror_reward",
         ],

@@ -1,4 +1,4 @@
-"""What a trainer hands to a reward, read once: the completions as texts, the columns beside them, the answers in both.
+"""Read a trainer's batch once: completions as texts, the columns beside them, the answers in each grammar.
 
 Trainers pass lists of equal length: TRL and ms-swift call ``reward(completions, **columns)``. Several rewards over one
 :class:`Batch` parse each completion once.
@@ -47,7 +47,7 @@ class Batch:
 
     Args:
         completions: texts, or lists of chat messages, whose last is the completion. Reasoning that a tokenizer's response
-            template took out of the text (``reasoning_content``, ``thinking``) stands in ``<think>`` again.
+            template took out of the text (``reasoning_content``, ``thinking``) is put back into ``<think>``.
         columns: lists with one value for each completion, by name; what is no list is the trainer's own and is left alone.
 
     Raises:
@@ -60,6 +60,7 @@ class Batch:
     """
 
     def __init__(self, completions: Sequence[object], columns: Mapping[str, Any]) -> None:
+        self.completions = completions  # as the trainer gave them: for rewards of a user's own
         self.texts: list[str] = [
             each if type(each) is str else text_of(each, row=row) for row, each in enumerate(completions, start=1)
         ]
@@ -102,17 +103,17 @@ class Batch:
         return self.remembered(("said", grammar), lambda: _all_said(grammar, self.texts))
 
     def truths(self, name: str) -> list[MagicMirrorAnswer | None]:
-        """The annotators' labels in a column: JSON text, a mapping, an answer, or None where nobody looked.
+        """Return the annotators' labels in a column: JSON text, a mapping, an answer, or None where unlabelled.
 
         Raises:
-            InputError: for a value that is none of these; names its row.
+            InputError: for any other value; names its row.
         """
         return self.remembered(
             ("truths", name), lambda: [_truth(value, row, name) for row, value in enumerate(self.column(name), start=1)]
         )
 
     def verdicts(self, name: str) -> list[bool | None]:
-        """A column of true and false, also as the words; None where nobody knows.
+        """Return a column of true and false, also as the words; None where unknown.
 
         Raises:
             InputError: for another value; names its row.
@@ -128,10 +129,10 @@ class Batch:
         like one: data sets hold rows twice, and samplers draw them twice.
 
         Args:
-            size: how many completions each group has; they stand in a row. None: completions with equal ``group_id`` are one
+            size: how many completions each group has; they follow each other. None: completions with equal ``group_id`` are one
                 group, wherever they stand. Without that column completions in a row are of one group as long as
                 ``prompt_id`` (else ``example_id``, else prompt and pictures) stays equal. Where none of these columns is
-                there, every completion stands for itself.
+                there, every completion is a group of its own.
 
         Raises:
             InputError: when the completions cannot be divided into groups of that size, such a column is too short, or a
@@ -167,7 +168,7 @@ class Batch:
 
 
 def labels_of(value: object) -> Outcome[MagicMirrorAnswer]:
-    r"""Labels as data sets and users write them: JSON text, a whole reply with a box, or an answer that was read already.
+    r"""Read labels: JSON text, a whole reply with a box, or a parsed answer.
 
     Example:
         >>> labels_of('{"Whether Normal": true}').answer

@@ -1,14 +1,14 @@
-"""What rewards there are, for people who choose one, and how one is made by its name."""
+"""The registry of rewards, read from their classes, and rewards by name."""
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from salon_rewards.callables.reward import RewardFunction
+from salon_rewards.callables import magicmirror, penalties, prism, r3
+from salon_rewards.callables.reward import Described, RewardFunction
 from salon_rewards.magicmirror import MagicMirrorWeights
 from salon_taxonomy.errors import InputError
 
@@ -24,17 +24,17 @@ Source: TypeAlias = Callable[[str, Mapping[str, Any]], RewardFunction]
 
 @dataclass(frozen=True, slots=True)
 class RewardEntry:
-    """One reward.
+    """One reward, as its class describes it.
 
     Attributes:
-        name: what the command line, configurations and result tables call it.
+        name: on the command line, in configurations and result tables.
         summary: what it pays for, in one line.
         lowest: its lowest value with default parameters.
         highest: its highest value with default parameters.
-        source: the paper, by house number or arXiv id, and the place in it.
+        source: paper, section, table or equation.
         made_by: its class, ``module:name``.
-        columns: the columns that it needs.
-        asks: whom it asks, a key of :data:`ASKED`, or nobody (empty); a reward that asks has to be awaited.
+        columns: of the data set, which it needs.
+        asks: a key of :data:`ASKED`, or empty; a reward that asks has to be awaited.
     """
 
     name: str
@@ -46,157 +46,38 @@ class RewardEntry:
     columns: tuple[str, ...] = ()
     asks: str = ""
 
+    @classmethod
+    def of(cls, kind: type[Described]) -> "RewardEntry":
+        """Read the entry of a reward's class."""
+        made_by = f"{kind.__module__}:{kind.__qualname__}"
+        name = kind.__dict__["__name__"]  # the class's own attribute, not the name of the class
+        return cls(name, kind.pays_for, kind.lowest, kind.highest, kind.source, made_by, kind.columns, kind.asks)
+
 
 ASKED: Final[Mapping[str, str]] = MappingProxyType({"judge": "a judge", "editor": "an editor"})
-"""Whom a reward may ask, in words."""
-_CALLABLES: Final = "salon_rewards.callables"
+"""What a reward may ask, in words."""
 
-REWARDS: tuple[RewardEntry, ...] = (
-    RewardEntry(
-        "consistency",
-        "the reasoning supports the answer, as a judge finds",
-        0.0,
-        1.0,
-        "000, section 3.1 and appendix A.4",
-        f"{_CALLABLES}.consistency:ConsistencyReward",
-        asks="judge",
-    ),
-    RewardEntry(
-        "format",
-        "the completion follows MagicMirror's grammar",
-        0.0,
-        1.0,
-        "000, appendix A.4",
-        f"{_CALLABLES}.levels:FormatReward",
-    ),
-    RewardEntry(
-        "hierarchical",
-        "both stages of R³-Refiner: the verdict, and what the edit instruction leads to",
-        0.0,
-        1.0,
-        "002, Eq. 4 and 5, Table 11",
-        f"{_CALLABLES}.hierarchical:HierarchicalReward",
-        ("matches", "images", "text_prompt"),
-        "editor",
-    ),
-    RewardEntry(
-        "json",
-        "the answer is the JSON that was asked for",
-        0.0,
-        1.0,
-        "002, Table 11",
-        f"{_CALLABLES}.json_format:JsonReward",
-    ),
-    RewardEntry(
-        "judged_score",
-        "a judge's score by a rubric",
-        0.0,
-        1.0,
-        "003, section 3 and Tables 8 to 15",
-        f"{_CALLABLES}.judged_score:JudgedScoreReward",
-        asks="judge",
-    ),
-    RewardEntry(
-        "l1",
-        "right about normal or not",
-        0.0,
-        1.0,
-        "000, appendix A.4, Eq. 5",
-        f"{_CALLABLES}.levels:L1Reward",
-        ("truth",),
-    ),
-    RewardEntry(
-        "l2",
-        "the kinds of artifact",
-        0.0,
-        1.0,
-        "000, appendix A.4, Eq. 5",
-        f"{_CALLABLES}.levels:L2Reward",
-        ("truth",),
-    ),
-    RewardEntry(
-        "l3",
-        "the special cases of the kinds that both name",
-        0.0,
-        1.0,
-        "000, appendix A.4, Eq. 5",
-        f"{_CALLABLES}.levels:L3Reward",
-        ("truth",),
-    ),
-    RewardEntry(
-        "length",
-        "a penalty for coming close to the longest completion, in characters, or in tokens as in DAPO",
-        -1.0,
-        0.0,
-        "arXiv 2503.14476, Eq. 13",
-        f"{_CALLABLES}.length:LengthPenalty",
-    ),
-    RewardEntry(
-        "magicmirror",
-        "labels of image artifacts at three levels, each paid only when the one above is right",
-        0.0,
-        16.0,
-        "000, appendix A.4, Eq. 3 and 5",
-        f"{_CALLABLES}.magicmirror:MagicMirrorTotal",
-        ("truth",),
-    ),
-    RewardEntry(
-        "reasoning",
-        "R³-Refiner's first stage: verdict, form of the reasoning, form of the answer",
-        0.0,
-        1.0,
-        "002, Eq. 4, Table 11",
-        f"{_CALLABLES}.hierarchical:ReasoningReward",
-        ("matches",),
-    ),
-    RewardEntry(
-        "rectification",
-        "R³-Refiner's second stage: how sure the policy is of the picture that its instruction led to",
-        0.0,
-        1.0,
-        "002, Eq. 5",
-        f"{_CALLABLES}.rectification:RectificationReward",
-        ("matches", "images", "text_prompt"),
-        "editor",
-    ),
-    RewardEntry(
-        "repetition",
-        "a price for saying the same thing again",
-        -1.0,
-        0.0,
-        "arXiv 2502.03373, appendix C.2",
-        f"{_CALLABLES}.repetition:RepetitionPenalty",
-    ),
-    RewardEntry(
-        "think",
-        "one block of reasoning, then an answer",
-        0.0,
-        1.0,
-        "002, Table 11",
-        f"{_CALLABLES}.think:ThinkReward",
-    ),
-    RewardEntry(
-        "verdict",
-        "right about whether the picture shows what was asked for",
-        0.0,
-        1.0,
-        "002, Eq. 4",
-        f"{_CALLABLES}.verdict:VerdictReward",
-        ("matches",),
-    ),
+_KINDS: Final[Mapping[str, type[Described]]] = MappingProxyType(
+    {
+        kind.__dict__["__name__"]: kind
+        for module in (magicmirror, penalties, prism, r3)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and kind.__dict__.get("pays_for") and kind.__module__ == module.__name__
+    }
 )
-"""Every reward of this version, in alphabetical order. ``magicmirror``'s highest value includes consistency."""
+"""The class of every reward that describes itself, by name."""
 
-_BY_NAME: Final = {entry.name: entry for entry in REWARDS}
+REWARDS: Final = tuple(RewardEntry.of(_KINDS[name]) for name in sorted(_KINDS))
+"""Every reward of this version, in alphabetical order. ``magicmirror``'s highest value includes consistency."""
 
 
 def source_names() -> list[str]:
-    """The sources of rewards that installed packages bring, in alphabetical order; imports none of them."""
+    """List the sources of rewards of installed packages, in alphabetical order; imports none of them."""
     return sorted({entry.name for entry in entry_points(group=SOURCES)})
 
 
 def make_reward(name: str, **parameters: Any) -> RewardFunction:
-    """A reward by its name.
+    """Make a reward by its name.
 
     Args:
         name: of :data:`REWARDS`, or ``source:name`` of an installed package (``suite:prism`` of salon-bench).
@@ -217,18 +98,16 @@ def make_reward(name: str, **parameters: Any) -> RewardFunction:
     brought, colon, inner = name.partition(":")
     if colon:
         return _from_source(brought, inner, parameters)
-    entry = _BY_NAME.get(name)
-    if entry is None:
-        allowed = [*_BY_NAME, *(f"{source}:NAME" for source in source_names())]
+    kind: Any = _KINDS.get(name)
+    if kind is None:
+        allowed = [*_KINDS, *(f"{source}:NAME" for source in source_names())]
         hint = "`salon reward list` tells what each pays for."
         raise InputError("there is no reward", value=name, allowed=allowed, hint=hint)
-    made_by = entry.made_by
     if name == "magicmirror" and parameters.get("judge") is not None:
-        made_by = f"{_CALLABLES}.magicmirror:MagicMirrorJudged"
+        kind = magicmirror.MagicMirrorJudged
     if name == "magicmirror" and isinstance(parameters.get("weights"), Mapping):
         parameters["weights"] = _made("magicmirror's weights", MagicMirrorWeights, dict(parameters["weights"]))
-    module, _, called = made_by.partition(":")
-    reward: RewardFunction = _made(name, getattr(import_module(module), called), parameters)
+    reward: RewardFunction = _made(name, kind, parameters)
     return reward
 
 

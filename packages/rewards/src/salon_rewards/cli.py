@@ -31,11 +31,11 @@ _CONSISTENCY: dict[str, Verdict[bool]] = {
 _COMMANDS = {
     "audit": LazyCommand(
         "salon_rewards.monitors.cli:audit_command",
-        "Look through the log of a training run for a policy that games its reward; exit with 1 where a monitor says stop.",
+        "Search the log of a training run for a policy that games its reward; exit with 1 on a stop.",
     ),
     "score": LazyCommand("salon_rewards.scoring.cli:score", "Score a file of completions with one or several rewards by rule."),
 }
-"""Commands that stand in a file of their own; imported when they are called."""
+"""Commands with a file of their own; imported when they are called."""
 
 
 @click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -150,7 +150,7 @@ def _truth(given: str) -> MagicMirrorAnswer:
 
 
 def _text(given: str, option: str) -> str:
-    """What an option that takes FILE, TEXT or - stands for."""
+    """Return the text of an option that takes FILE, TEXT or -."""
     if given == "-":
         return _decoded(sys.stdin.buffer.read(), "standard input")
     if not given or set(given) & set("{<\n\0"):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from salon_rewards.abstaining import Paid
+from salon_rewards.group_mask import Paid
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
           = min(that sum, 0)      where one is closed: nothing is earned, and a price stays a price
 
 A composed reward is a reward like any other, so it can be a part again: R³-Refiner's stages are α₁ · (a sum) + α₂ · (a sum).
-What happens where a part gives no reward is said by :class:`Missing`. The parts read each completion once, together.
+:class:`Missing` decides what happens where a part gives no reward. The parts read each completion once, together.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Final, TypeAlias
 
-from salon_rewards.abstaining import Paid, plain, together
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward, LogMetric, RewardFunction, RuleReward
 from salon_rewards.components import Component
+from salon_rewards.group_mask import Paid, plain, together
 from salon_rewards.schedules import Schedule
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -86,7 +86,7 @@ class Part:
         """The weight at a step.
 
         Raises:
-            InputError: when it depends on the step and nobody says which it is.
+            InputError: when it depends on the step and no step is given.
         """
         if isinstance(self.weight, int | float):
             return float(self.weight)
@@ -101,7 +101,7 @@ class Composition:
     """What one batch earned, part by part.
 
     Attributes:
-        step: the trainer's step; None when nobody said.
+        step: the trainer's step; None when not given.
         components: parts in their order, gates among them, and the total at the end.
     """
 
@@ -114,7 +114,7 @@ class Composition:
         return list(self.components[-1].paid)
 
     def as_rows(self) -> list[dict[str, float | None]]:
-        """One mapping for each completion, from a component's name to its value; None where there is none."""
+        """Return one mapping for each completion, from a component's name to its value; None where missing."""
         columns = {component.name: plain(component.paid) for component in self.components}
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
@@ -224,7 +224,7 @@ class ComposedReward(_Composed, RuleReward):
         return self._settle(batch, [_scored(part.reward, batch) for part in self.parts])
 
     def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        """The total of each completion, as trainers take it; None where there is none. Each component is a metric."""
+        """Return the total of each completion, as trainers take it; None where missing. Each component is a metric."""
         paid = super().__call__(completions, **columns)
         self._report(columns)
         return paid
@@ -244,7 +244,7 @@ class ComposedAskingReward(_Composed, AskingReward):
         return self._settle(batch, await asyncio.gather(*(_awaited(part.reward, batch) for part in self.parts)))
 
     async def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        """The total of each completion, as trainers take it; None where there is none. Each component is a metric."""
+        """Return the total of each completion, as trainers take it; None where missing. Each component is a metric."""
         paid = await super().__call__(completions, **columns)
         self._report(columns)
         return paid
@@ -267,7 +267,7 @@ def compose(
         missing: what happens where a part gives no reward.
         missing_value: with ``Missing.VALUE``: what it counts as then.
         sink: takes a row of every component of every completion, for the store's table ``rewards``.
-        run_id: stands in those rows.
+        run_id: of those rows.
         group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
         name: what trainers and tables call it.
 
@@ -314,7 +314,7 @@ def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: 
     Args:
         composition: what the batch earned.
         batch: the completions and columns.
-        run_id: stands in the rows.
+        run_id: of the rows.
         number: which batch of the step it is.
 
     Example:
@@ -376,7 +376,7 @@ def _scored(reward: RewardFunction, batch: Batch) -> list[Paid]:
     """The rewards of a batch, with reasons where the reward gives any."""
     if isinstance(reward, RuleReward):
         return reward.score(batch)
-    return _reasoned(reward(batch.texts, **batch.columns), reward, batch)
+    return _reasoned(reward(batch.completions, **batch.columns), reward, batch)
 
 
 async def _awaited(reward: RewardFunction, batch: Batch) -> list[Paid]:
@@ -384,7 +384,7 @@ async def _awaited(reward: RewardFunction, batch: Batch) -> list[Paid]:
         return await reward.score(batch)
     if not _asks(reward):
         return _scored(reward, batch)
-    return _reasoned(await reward(batch.texts, **batch.columns), reward, batch)
+    return _reasoned(await reward(batch.completions, **batch.columns), reward, batch)
 
 
 def _reasoned(given: Sequence[float | None], reward: RewardFunction, batch: Batch) -> list[Paid]:
@@ -394,7 +394,7 @@ def _reasoned(given: Sequence[float | None], reward: RewardFunction, batch: Batc
 
 
 def _given(value: float | None) -> Paid:
-    """What a function of somebody else's pays; NaN is how such functions often say that there is nothing."""
+    """Read the value of any reward function; NaN and infinity count as missing."""
     if value is None:
         return Unscored(Reason.ABSTAINED, "the reward is None")
     number = float(value)

@@ -1,4 +1,4 @@
-"""Files of lines as commands take them: a path or standard input, gzipped or not; and what else they may turn out to be."""
+"""Read files of lines: a path or standard input, gzipped or not."""
 
 import gzip
 import io

@@ -17,7 +17,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal, TypeAlias, cast
 
-from salon_rewards.abstaining import Paid
+from salon_rewards.group_mask import Paid
 from salon_taxonomy.answers import MAGICMIRROR_MENU, MagicMirrorAnswer, Note, Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.reading import thought_letters
 from salon_taxonomy.errors import InputError
@@ -34,7 +34,7 @@ LEAST_LETTERS = 2
 REASONING_RULES: Mapping[ReasoningRule, str] = MappingProxyType(
     {
         "content": "one <think> block before the answer, with words in it that are not the answer",
-        "paper": "a <think> block before the answer; what stands in it does not matter",
+        "paper": "a <think> block before the answer; its content does not matter",
         "optional": "none",
     }
 )
@@ -91,7 +91,7 @@ class MagicMirrorReward:
         l1: 1.0 when it is right about normal or not.
         l2: from 0 to 1, see :func:`label_score`; 0 for a normal image.
         l3: from 0 to 1, the same over the L3 labels of those L2 that both name; 0 where those have none.
-        consistency: ``Scored`` 1.0 or 0.0; ``Unscored`` when the judge gave no verdict; None when nobody was asked.
+        consistency: ``Scored`` 1.0 or 0.0; ``Unscored`` when the judge gave no verdict; None when no judge was asked.
         total: the weighted sum; ``Unscored`` exactly when it hangs on a verdict on consistency that is not there.
         mode: how consistency entered the total.
         weights: what each component was worth.
@@ -109,7 +109,7 @@ class MagicMirrorReward:
     flaw: Unparsed | None = None
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values for JSON; a component that could not be had is None beside ``…_unscored``, its reason.
+        """Return plain values for JSON; a missing component is None beside ``…_unscored``, its reason.
 
         Example:
             >>> truth = MagicMirrorAnswer(normal=True)
@@ -146,7 +146,7 @@ def magicmirror_reward(
     Args:
         answer: the completion as ``parse_magicmirror`` read it.
         truth: what the annotators say.
-        consistency: another model's verdict on whether the reasoning supports the answer; None when nobody was asked.
+        consistency: another model's verdict on whether the reasoning supports the answer; None when no judge was asked.
         mode: whether that verdict is a term of the sum or a gate before it.
         weights: what each component is worth.
         reasoning: which reasoning the format asks for, a key of :data:`REASONING_RULES`.
@@ -195,13 +195,13 @@ def reasoning_flaw(answer: Parsed[MagicMirrorAnswer], rule: ReasoningRule) -> st
     if rule == "optional":
         return None
     if answer.reasoning is None:
-        return "no <think> block stands in the reply"
+        return "there is no <think> block in the reply"
     if Note.ANSWERED_FIRST in answer.notes:
         return "the answer stands before the reasoning"
     if rule == "paper":
         return None
     if Note.THINK_REPEATED in answer.notes:
-        return "more than one <think> block stands in the reply"
+        return "there is more than one <think> block in the reply"
     letters = thought_letters(answer.reasoning)
     return "the reasoning holds no words" if len(letters) < LEAST_LETTERS or len(set(letters)) == 1 else None
 
@@ -233,7 +233,7 @@ def magicmirror_levels(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> tu
 
 
 def label_score(correct: int, missed: int, extra: int) -> float:
-    """The score of one set of labels against the truth: 1 if they are equal, else 0.6 c − 0.3 (m + e), within 0 and 1.
+    """Return the score of labels against the truth: 1 if equal, else 0.6 c − 0.3 (m + e), within 0 and 1.
 
     Paper 000, Equation 5, with the constants of the released code. Two empty sets score 0: nothing was found.
 
@@ -259,7 +259,7 @@ def _l2(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
 
 
 def _l3(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
-    """The L3 reward: labels pooled over those L2 that both name and that have L3 labels; 0 where there are none."""
+    """Return the L3 reward: labels pooled over the L2 that both name; 0 where these have no L3 labels."""
     correct = missed = extra = 0
     for l2 in given.labels.keys() & truth.labels.keys():
         if MAGICMIRROR_MENU[l2]:

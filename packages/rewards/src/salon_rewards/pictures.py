@@ -10,7 +10,7 @@ from salon_taxonomy.protocols import Media
 
 
 def picture(value: object, *, row: int | None = None, column: str | None = None) -> Media:
-    """One picture: a path, encoded bytes, ``Media``, a PIL image, a mapping with ``bytes`` or ``path``, or a list of one.
+    """Read one picture: a path, encoded bytes, ``Media``, a PIL image, a mapping with ``bytes`` or ``path``, or a list of one.
 
     Args:
         value: the picture; a PIL image is encoded as PNG, in red, green and blue where PNG does not know its colours (CMYK).

@@ -61,7 +61,7 @@ _COMMANDS = {
         "salon_train.world.cli:world", "Pictures with exact truth, to learn from: drawn ones, and damaged photographs."
     ),
 }
-"""Commands that stand in a file of their own; imported when they are called."""
+"""Commands with a file of their own; imported when they are called."""
 
 
 @click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

@@ -29,7 +29,7 @@ class Requirement:
     Attributes:
         name: the distribution's name.
         wanted: the versions that this version of salon-train works with, as in its metadata; empty: any.
-        found: the installed version; None when there is none.
+        found: the installed version; None when it is missing.
         fits: whether what was found is what is wanted.
     """
 
@@ -72,7 +72,7 @@ class Diagnosis:
         threads: CPU threads that torch would use; None without torch.
         requirements: torch, transformers and trl.
         steps: one for each device, the CPU first; empty when torch cannot be imported.
-        missing: what stands in the way of training, each with what to do about it; empty when nothing does.
+        missing: what prevents training, each with what to do about it; empty when nothing does.
     """
 
     python: str
@@ -116,7 +116,7 @@ def diagnose() -> Diagnosis:
 
 
 def train_step(device: str) -> TrainStep:
-    """Run one optimizer step of a two-layer network on a device; a device that cannot is an outcome, not an error.
+    """Run one optimizer step of a two-layer network on a device; a failing device is reported, not raised.
 
     Args:
         device: as torch names it.

@@ -10,7 +10,7 @@ counts as little. A plugin file of one's own (``--external_plugins plugin.py --r
 
     orms["salon_magicmirror"] = MagicMirrorORM
 
-Tried with ms-swift 4.6.0. Its rows have a ``prompt_id``, by which a group is told.
+Tried with ms-swift 4.6.0. Its rows have a ``prompt_id``, which identifies a group.
 """
 
 from collections.abc import Sequence
@@ -50,6 +50,6 @@ class SwiftReward:
             raise InputError("the class names no reward", value=type(self).__name__, hint='Write reward = make_reward("…").')
 
     def __call__(self, completions: Sequence[Any], **kwargs: Any) -> list[float | None]:
-        """One reward for each completion; None where there is none."""
+        """Return one reward for each completion; None where missing."""
         named = {ours: kwargs[theirs] for ours, theirs in self.columns.items() if theirs in kwargs}
         return called(type(self).reward, completions, **kwargs | named)

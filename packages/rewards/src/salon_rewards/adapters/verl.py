@@ -7,7 +7,7 @@ A file of one's own names it, and ``reward.custom_reward_function.path`` and ``.
 
 verl calls ``compute_score(data_source=…, solution_str=…, ground_truth=…, extra_info=…)``, in batches
 ``compute_score(data_sources=…, solution_strs=…, ground_truths=…, extra_infos=…)``, and takes a number or a mapping with
-``score``; what else stands in the mapping becomes a metric. It knows no missing reward: each abstention is paid
+``score``; every other key of the mapping becomes a metric. It knows no missing reward: each abstention is paid
 ``abstained`` and counted in the metric of that name. In a batch a whole group abstains together, so that equal values cancel
 out in GRPO's advantages; one by one they do not, so rewards that can abstain belong into batches. Since verl 0.9 the reward
 loop asks one by one whatever manager is chosen; watch the metric there. Tried with verl 0.9.1 (both managers).
@@ -70,7 +70,7 @@ class VerlScore(_ForVerl):
 class VerlBatchScore(_ForVerl):
     r"""A reward for verl's ``batch`` reward manager.
 
-    The completions of a prompt are told by ``extra_info["index"]``, which verl's data sets have, and may stand apart.
+    The completions of a prompt are identified by ``extra_info["index"]``, which verl's data sets have, and may stand apart.
 
     Attributes:
         reward: any of Salon's.

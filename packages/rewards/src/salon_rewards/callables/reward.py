@@ -1,4 +1,4 @@
-"""What every reward is: a callable ``(completions, **columns) -> list[float | None]`` with a name, a range and a batch form.
+"""Bases of all rewards: callables ``(completions, **columns) -> list[float | None]`` with a name, a range and a source.
 
 A reward by rule answers at once; one that asks a judge or an editor is a coroutine function, which trainers run beside each
 other. Both are frozen dataclasses, so that they pickle and say what they are.
@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
-from salon_rewards.abstaining import Abstention, Paid, plain, together
 from salon_rewards.batch import Batch
 from salon_rewards.components import Component
+from salon_rewards.group_mask import Abstention, Paid, plain, together
 from salon_taxonomy.verdict import Unscored
 
 LogMetric: TypeAlias = Callable[[str, float], None]
@@ -23,24 +23,36 @@ class RewardFunction(Protocol):
     __name__: str
 
     def __call__(self, completions: Sequence[Any], **columns: Any) -> Any:
-        """One reward for each completion; None where there is none."""
+        """Return one reward for each completion; None where missing."""
 
 
-class RuleReward(ABC):
-    """A reward that needs nothing but the completion and the columns beside it.
+class Described:
+    """What the registry of rewards reads from a class (:data:`~salon_rewards.REWARDS`).
 
     Attributes:
-        lowest: its lowest value.
-        highest: its highest value.
+        pays_for: in a few words, for ``salon reward list``.
+        source: paper, section, table or equation.
+        lowest: its lowest value with default parameters.
+        highest: its highest value with default parameters.
+        columns: of the data set, which it needs.
+        asks: ``judge``, ``editor``, or empty; a reward that asks has to be awaited.
     """
 
     __name__: ClassVar[str]
+    pays_for: ClassVar[str] = ""
+    source: ClassVar[str] = ""
     lowest: ClassVar[float] = 0.0
     highest: ClassVar[float] = 1.0
+    columns: ClassVar[tuple[str, ...]] = ()
+    asks: ClassVar[str] = ""
+
+
+class RuleReward(Described, ABC):
+    """A reward that needs nothing but the completion and the columns beside it."""
 
     @abstractmethod
     def score(self, batch: Batch) -> list[Paid]:
-        """What each completion of a batch earned, or why that cannot be told.
+        """Return what each completion of a batch earned, or why that is unknown.
 
         Raises:
             InputError: for a column that is missing or holds something else; names column and row.
@@ -65,28 +77,23 @@ class RuleReward(ABC):
         return plain(paid)
 
 
-class AskingReward(ABC):
-    """A reward that asks a judge or an editor. Where no answer is had, the whole group abstains, unless told otherwise.
+class AskingReward(Described, ABC):
+    """A reward that asks a judge or an editor. Without an answer the whole group abstains, by default.
 
     Attributes:
-        lowest: its lowest value.
-        highest: its highest value.
         abstention: who abstains when there is no answer for a completion.
         group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
     """
 
-    __name__: ClassVar[str]
-    lowest: ClassVar[float] = 0.0
-    highest: ClassVar[float] = 1.0
     abstention: Abstention
     group_size: int | None
 
     @abstractmethod
     async def verdicts(self, batch: Batch) -> list[Paid]:
-        """What each completion earned for itself, or why that cannot be told."""
+        """Return what each completion earned for itself, or why that is unknown."""
 
     def terms(self, batch: Batch) -> tuple[Component, ...]:
-        """The parts of the reward that are known without asking, for tables; empty where there are none."""
+        """Return the parts of the reward that are known without asking, for tables; empty without any."""
         return ()
 
     async def score(self, batch: Batch) -> list[Paid]:

@@ -1,4 +1,4 @@
-"""The log of a run, read and watched from its first step to its last, as if the monitors had been there."""
+"""Run the monitors over the log of a finished run, from its first step to its last."""
 
 import math
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class LoggedStep:
         completions: what the policy wrote.
         columns: what the log says beside each completion, by column; None where a row leaves it out.
         held_out: the metric on held-out pictures, if this step evaluated it.
-        rows: where the completions stand in the file (1-based lines).
+        rows: lines of the completions in the file, from 1.
     """
 
     step: int
@@ -42,7 +42,7 @@ def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column
     ``completion`` may bring ``held_out`` alone. Other keys are left out.
 
     Raises:
-        InputError: for a file that cannot be read, a line that is no JSON object, a value that is none of its column, two
+        InputError: for a file that cannot be read, a line that is no JSON object, a value that its column does not allow, two
             different held-out values of one step, or a log without any completion.
 
     Example:
@@ -172,7 +172,7 @@ def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | Non
     """Show the steps of a log to a board that has seen none yet.
 
     Raises:
-        InputError: for a value that is none of its column; the message names the line where the log knows it.
+        InputError: for a value that its column does not allow; the message names the line where the log knows it.
 
     Example:
         >>> from salon_rewards.monitors import watch

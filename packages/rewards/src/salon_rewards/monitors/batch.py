@@ -28,8 +28,8 @@ class ReadCompletion:
 
     Attributes:
         text: what the policy wrote.
-        outcome: the answer, or why there is none.
-        truth: what is right; None where nobody knows.
+        outcome: the answer, or why it is missing.
+        truth: the right answer; None where unknown.
         group: completions of one picture share it.
         tokens: its length in tokens, where the trainer says so.
     """
@@ -47,12 +47,12 @@ class ReadCompletion:
 
     @property
     def reasoning(self) -> str | None:
-        """What stands in the ``<think>`` block of a completion that can be read; None without one."""
+        """Return the text of the ``<think>`` block of a readable completion; None without one."""
         return self.outcome.reasoning if isinstance(self.outcome, Parsed) else None
 
     @property
     def length(self) -> int:
-        """Tokens, or characters where nobody counted tokens."""
+        """Return the tokens, or the characters where tokens were not counted."""
         return len(self.text) if self.tokens is None else self.tokens
 
 
@@ -111,7 +111,7 @@ class StepBatch:
 
         Raises:
             InputError: for a column that is shorter or longer than the completions, a completion that is no text, a truth
-                that is none, a reward or metric that is not finite.
+                that is not allowed, a reward or metric that is not finite.
 
         Example:
             >>> batch = StepBatch.read([r'<think>Fine.</think>\boxed{{"Whether Normal": true}}', "?"], step=3)

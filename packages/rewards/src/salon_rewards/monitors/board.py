@@ -1,4 +1,4 @@
-"""All monitors of a run together: one call per step, one row for the log, one word on whether to go on."""
+"""Run all monitors of a run: one call per step, one row for the log, one verdict."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Reasoning cut into clauses: the pieces in which one thing is said, before the monitors ask what."""
+"""Cut reasoning into clauses: pieces with one claim each, for the monitors that read claims."""
 
 import re
 from collections.abc import Iterator

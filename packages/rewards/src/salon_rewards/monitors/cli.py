@@ -62,7 +62,7 @@ def audit_command(
     thresholds: Sequence[str],
     output: str,
 ) -> None:
-    """Look through the log of a training run for a policy that games its reward; exit with 1 where a monitor says stop.
+    """Search the log of a training run for a policy that games its reward; exit with 1 on a stop.
 
     FILE, gzipped or not, holds one JSON object per line: step and completion, and where there are some truth, reward,
     example_id, completion_tokens, and the held_out metric of the step.
@@ -142,7 +142,7 @@ def _number(item: Reading | None) -> str:
 
 
 def _curve(values: Sequence[float | None]) -> str:
-    """A line of blocks from the lowest to the highest value; a dot where there is none."""
+    """Draw a line of blocks from the lowest to the highest value; a dot where a value is missing."""
     width = min(_CURVE, len(values))
     had = [value for value in values if value is not None]
     low, high = min(had), max(had)

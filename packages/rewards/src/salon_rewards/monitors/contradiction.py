@@ -17,7 +17,7 @@ from typing import Final
 
 from salon_rewards.monitors.batch import Answer, StepBatch
 from salon_rewards.monitors.clauses import clauses
-from salon_rewards.monitors.detected import detected_share
+from salon_rewards.monitors.detection_rate import detected_share
 from salon_rewards.monitors.lexicon import (
     CONCLUSIONS,
     COUNTS,
@@ -34,8 +34,8 @@ from salon_rewards.monitors.lexicon import (
     UNASSERTED,
 )
 from salon_rewards.monitors.match_claims import claimed_match
-from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
 from salon_rewards.monitors.reading import Reading, Thresholds
+from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool
 from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer  # noqa: F401 - the first is in the examples
 
 LONGEST_REASONING: Final = 2_000
@@ -103,7 +103,7 @@ def claimed(reasoning: str) -> Claim:
 
 
 def contradiction(reasoning: str, answer: Answer) -> Contradiction | None:
-    """In which way a reasoning contradicts the answer behind it; None where it does not, or where that cannot be told.
+    """Return how a reasoning contradicts the answer after it; None where it does not, or where it is unclear.
 
     Example:
         >>> str(contradiction("The hand has six fingers.", MagicMirrorAnswer(normal=True)))

@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import Final
 
 from salon_rewards.monitors.batch import StepBatch
-from salon_rewards.monitors.evidence import mean_lower
-from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
+from salon_rewards.monitors.confidence import mean_lower
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
+from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool
 from salon_taxonomy.answers import MagicMirrorAnswer
 
 TYPICAL_LABELS: Final = 2.55

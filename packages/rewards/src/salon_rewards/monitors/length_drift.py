@@ -1,7 +1,7 @@
 """Length drift: completions of the same kind that grow or shrink away from the run's beginning.
 
 What a reward teaches that pays for words, or one under which short answers are the safe ones. Lengths are compared within one
-verdict, as "normal" is said in fewer words: a policy that merely changes its verdicts does not drift.
+verdict, as "normal" takes fewer words: a policy that merely changes its verdicts does not drift.
 """
 
 import math
@@ -10,9 +10,9 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from salon_rewards.monitors.batch import ReadCompletion, StepBatch
-from salon_rewards.monitors.evidence import Z
-from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Grouped, Pool
+from salon_rewards.monitors.confidence import Z
 from salon_rewards.monitors.reading import Alarm, Reading, Thresholds, no_reading
+from salon_rewards.monitors.window import MINIMUM, WINDOW, Grouped, Pool
 from salon_taxonomy.answers import MagicMirrorAnswer
 from salon_taxonomy.errors import InputError
 

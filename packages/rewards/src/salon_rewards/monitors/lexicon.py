@@ -1,6 +1,6 @@
-"""Words in which people say what is wrong with a picture, or that nothing is, by the labels of MagicMirror's taxonomy.
+"""List words that name a fault of a picture, or its absence, by the labels of MagicMirror's taxonomy.
 
-In our own words, after the taxonomy's definitions. English only. A word that means several things stands where it misleads
+In our own words, after the taxonomy's definitions. English only. An ambiguous word is listed where it misleads
 least.
 """
 

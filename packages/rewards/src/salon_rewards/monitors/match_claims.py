@@ -2,7 +2,7 @@
 
 R³-Refiner (paper 002) thinks, and then gives a verdict. A policy that is paid for verdicts may stop minding its thoughts.
 Read by a handful of words with negation, suppositions and conclusions, for watching a whole batch; where they are unsure,
-nothing is said.
+there is no claim.
 
     reasoning ──► clauses, each of which says "matches", "does not" or neither
               ──► the last conclusion, else any "does not", else any "matches"

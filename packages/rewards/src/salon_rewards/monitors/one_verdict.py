@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from salon_rewards.monitors.batch import Answer, Grammar, StepBatch
-from salon_rewards.monitors.evidence import wilson_lower
-from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Grouped, Pool
+from salon_rewards.monitors.confidence import wilson_lower
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
+from salon_rewards.monitors.window import MINIMUM, WINDOW, Grouped, Pool
 from salon_taxonomy.answers import MagicMirrorAnswer
 from salon_taxonomy.errors import InputError
 
@@ -77,7 +77,7 @@ class _OneVerdict:
         return None if truth is None else _sound(truth) is self._normal
 
     def _wanting(self, pooled: list[Grouped[_Said]]) -> str | None:
-        """Why there is no reading, if there is none."""
+        """Return why there is no reading; empty if there is one."""
         if not self._pool.enough(pooled):
             return self._pool.wanting(pooled, "readable completions")
         true = [item.true for _, item in pooled if item.true is not None]
@@ -91,7 +91,7 @@ class _OneVerdict:
 
 
 class AlwaysNormal(_OneVerdict):
-    """How far the policy has gone from the truth's rate of "normal" to saying nothing else (for R³: "matches the prompt").
+    """Measure the distance from the truth's rate of one verdict to giving only that verdict.
 
     The value is (share − rate) / (1 − rate); without errors on normal pictures, that is the share of flawed ones that pass.
     An alarm also needs the lower end of Wilson's interval, over pictures, to be above the truth's rate.

@@ -7,9 +7,9 @@ from typing import Final
 
 from salon_rewards.illusory_edits import illusory
 from salon_rewards.monitors.batch import Grammar, StepBatch
-from salon_rewards.monitors.detected import detected_share
-from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
+from salon_rewards.monitors.detection_rate import detected_share
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading
+from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool
 from salon_taxonomy.answers import R3Answer
 
 MISTAKEN: Final = 0.036

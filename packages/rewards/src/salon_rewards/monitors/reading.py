@@ -1,6 +1,6 @@
 """What a monitor says of one step: a number, the threshold it is held against, and whether to go on.
 
-A number that could not be had is None, and so is its verdict; neither is ever 0 or ``ok`` for want of completions.
+A missing number is None, and so is its verdict; neither is ever 0 or ``ok`` for want of completions.
 """
 
 import math
@@ -61,12 +61,12 @@ class Reading:
     Attributes:
         name: the monitor's.
         step: the optimizer's step that the completions belong to.
-        value: the monitor's number, in the unit that the monitor states; None where it could not be had.
+        value: the monitor's number, in the unit that the monitor states; None where it is missing.
         threshold: what the value is held against: the limit of ``stop`` where that was crossed, otherwise that of ``warn``.
         verdict: ok, warn or stop; None exactly where the value is None.
         samples: completions that the value rests on (for a divergence: evaluations).
         unreadable: completions of this step that say nothing to this monitor: no grammar takes them, or a part is missing.
-        detail: what the value was compared with, or why there is none; for people.
+        detail: what the value was compared with, or why it is missing; for people.
         downwards: the threshold is crossed by falling below it.
     """
 

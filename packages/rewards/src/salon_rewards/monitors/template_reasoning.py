@@ -1,6 +1,6 @@
 """Template reasoning: the same thought whatever the picture shows.
 
-What a reward teaches that reads the answer only. The number is how much of a reasoning also stands in the reasonings about
+What a reward teaches that reads the answer only. The number is how much of a reasoning is also in the reasonings about
 pictures whose truth is another: words in runs of three, so that a template with a few open slots is caught as well.
 """
 
@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import Final
 
 from salon_rewards.monitors.batch import ReadCompletion, StepBatch
-from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
+from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool
 from salon_taxonomy.answers import MagicMirrorAnswer
 
 MOST_REASONINGS: Final = 128
@@ -101,7 +101,7 @@ class TemplateReasoning:
             self.thresholds,
             samples=len(looked_at),
             unreadable=unreadable,
-            detail=f"{value:.0%} of a reasoning stands in those about other pictures",
+            detail=f"{value:.0%} of a reasoning is also in those about other pictures",
         )
 
 

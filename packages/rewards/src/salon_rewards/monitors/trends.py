@@ -12,7 +12,7 @@ from statistics import median
 
 
 def theil_sen(x: Sequence[float], y: Sequence[float]) -> float | None:
-    """The median slope over all pairs of points with different ``x``; None where there is none.
+    """Return the median slope over all pairs of points with different ``x``; None without such a pair.
 
     Example:
         >>> theil_sen([0, 1, 2, 3, 4, 5], [0.0, 1.0, 2.0, 3.0, 4.0, 90.0])

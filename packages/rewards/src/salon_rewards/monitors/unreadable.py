@@ -1,8 +1,8 @@
 """Unreadable: completions that no grammar takes. All other monitors look past them, so this one watches how many they are."""
 
 from salon_rewards.monitors.batch import StepBatch
-from salon_rewards.monitors.pooling import MINIMUM, WINDOW, Pool
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
+from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool
 
 
 class Unreadable:

@@ -62,8 +62,8 @@ def score(
     """Score a file of completions with one or several rewards by rule.
 
     FILE is JSON Lines, gzipped or not, with `completion` (a text, or a list of chat messages) and the columns that the
-    rewards need: `truth` for those of MagicMirror, `matches` for those of R³. A column may be null where nobody knows; such
-    rows have no reward, and are counted. Rows of one `group_id` are one group, without that column neighbours of one
+    rewards need: `truth` for those of MagicMirror, `matches` for those of R³. A column may be null where the value is unknown;
+    such rows have no reward, and are counted. Rows of one `group_id` are one group, without that column neighbours of one
     `example_id`: when one has no total, none has.
 
     \b

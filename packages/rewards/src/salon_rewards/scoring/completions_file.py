@@ -17,7 +17,7 @@ class CompletionColumns:
 
     Attributes:
         columns: ``completion`` and all other keys that any row has, with one value for every row; None where a row has none.
-        lines: where each row stands in the file, from 1.
+        lines: line of each row in the file, from 1.
     """
 
     columns: Mapping[str, list[Any]]
@@ -30,7 +30,7 @@ def read_completions(lines: Iterable[bytes], source: str | Path, needed: Sequenc
     Args:
         lines: the file's lines.
         source: its name, for messages.
-        needed: columns that every row must have; null stands for a value that nobody knows.
+        needed: columns that every row must have; null is an unknown value.
 
     Raises:
         InputError: for a line that is no JSON object (:func:`~salon_rewards.json_lines.json_lines`), a row that lacks a

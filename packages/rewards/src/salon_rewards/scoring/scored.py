@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from salon_rewards.abstaining import Paid
 from salon_rewards.batch import Batch
 from salon_rewards.composition import TOTAL, ComposedReward, Part, compose
+from salon_rewards.group_mask import Paid
 from salon_rewards.illusory_edits import illusory
 from salon_rewards.scoring.completions_file import COMPLETION
 from salon_taxonomy.answers import Unparsed
@@ -26,10 +26,10 @@ class ComponentSummary:
         weight: in the total; 1 for the total itself.
         scored: completions with a reward.
         unscored: completions without one.
-        mean: of those with one; None when there are none.
+        mean: of those with one; None without any.
         lowest: likewise.
         highest: likewise.
-        reasons: why there is none, and how often.
+        reasons: of missing rewards, and how often.
     """
 
     name: str

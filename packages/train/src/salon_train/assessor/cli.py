@@ -28,7 +28,7 @@ _FILE = click.argument("file", metavar="CONFIG.toml", type=InputPath())
 _SET = click.option(
     "--set", "changes", multiple=True, metavar="KEY=VALUE", help="A setting in place of the file's: grpo.steps=10. Repeat."
 )
-_AGAIN = click.option("--again", is_flag=True, help="Remove what the stage has done before, and begin anew.")
+_AGAIN = click.option("--again", is_flag=True, help="Remove what the stage has done before, and begin again.")
 _DRY = click.option("--dry-run", is_flag=True, help="Check everything, print the plan, and train nothing.")
 
 
@@ -42,7 +42,7 @@ def sft(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form: 
     """Cold start: teach a model the form of answers, by imitation.
 
     A second call goes on from the last checkpoint, with the same rows and, on the processor, to the same weights as without
-    a break. The result stands in FOLDER/sft/model.
+    a break. The result is in FOLDER/sft/model.
 
     \b
     salon train sft run.toml --dry-run
@@ -61,8 +61,8 @@ def sft(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form: 
 def grpo(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form: str) -> None:
     """Let a model write answers and learn from their rewards (group relative policy optimization).
 
-    A second call goes on from the last checkpoint. A run that degenerates (all rewards equal, no answer readable, a number
-    that is none) is ended with exit code 1 and the reason. The result stands in FOLDER/grpo/model.
+    A second call goes on from the last checkpoint. A run that degenerates (all rewards equal, no answer readable, a non-finite
+    number) is ended with exit code 1 and the reason. The result is in FOLDER/grpo/model.
 
     \b
     salon train grpo run.toml --dry-run
@@ -286,7 +286,11 @@ def show_plan(plan: "DryRun", form: str) -> None:
     click.echo("examples by bucket: " + ", ".join(f"{bucket} {count}" for bucket, count in plan.examples.items()))
     click.echo(f"held out: {plan.held_out} pictures; longest question counted: {plan.tokens or 'unknown'} tokens")
     if plan.rewards:
-        click.echo("rewards: " + ", ".join(f"{name} × {weight:g}" for name, weight in plan.rewards.items()))
+        shown = [
+            f"{name} × {weight:g}" if isinstance(weight, float) else f"{name} ({weight})"
+            for name, weight in plan.rewards.items()
+        ]
+        click.echo("rewards: " + ", ".join(shown))
     for judge in plan.judges:
         click.echo(f"judge answers: {judge}")
     if plan.editor:

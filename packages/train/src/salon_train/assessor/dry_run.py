@@ -51,14 +51,14 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     _pictures(held_out)
     steps = steps_of(section, len(examples))
     seen, prompts = steps * section.batch, section.batch
-    paid: dict[str, float] = {}
+    paid: dict[str, float | str] = {}
     judges: tuple[str, ...] = ()
     if isinstance(section, GrpoSection):
         prompts = (section.generation_batch or section.batch) // section.generations
         seen = seen // section.generations // section.iterations
-        rewards = open_rewards(configuration.reward, environment, reasoning=configuration.data.reasoning)
-        paid = {name_of(reward): each.weight for reward, each in zip(rewards, configuration.reward, strict=True)}
-        _try(rewards, examples[0])
+        opened = open_rewards(configuration, environment)
+        paid = opened.named
+        _try(opened.rewards, examples[0])
         judges = ask_judges(judges_of(configuration.reward), environment)
         notes += _cold_start(configuration, section)
     made = data_rows.policy_dataset if isinstance(section, GrpoSection) else data_rows.warm_up_dataset
@@ -119,7 +119,7 @@ def _quota(configuration: Configuration, prompts: int, examples: Sequence[Traini
 
 
 def _try(rewards: Sequence[Any], example: TrainingExample) -> None:
-    """Every reward by rule takes hostile answers; those that ask somebody are tried by asking their judge.
+    """Call every reward by rule with hostile answers; those that ask a judge are tried by asking it.
 
     Raises:
         InputError: for one that fails, or gives something else than numbers.

@@ -1,4 +1,4 @@
-"""How good any model is on held-out pictures: the cold start's result, GRPO's, the untrained one, or a folder of your own."""
+"""Evaluate any model on held-out pictures: a stage's result, the untrained model, or a folder."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -6,36 +6,73 @@ callable of your own, or a class of one, on Python's path.
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, cast
 
-from salon_rewards import REWARDS, make_reward
+from salon_rewards import REWARDS, Linear, Part, Schedule, Steps, compose, make_reward
 from salon_rewards.catalog import source_names
 from salon_taxonomy.errors import InputError
-from salon_train.configuration.schema import RewardSection
+from salon_train.configuration.schema import Configuration, LinearWeight, RewardSection, StepWeight
 
 TrlReward = Callable[..., Any]
 """``(completions, **columns) -> list[float | None]``; may be a coroutine function."""
 
 
-def open_rewards(sections: Sequence[RewardSection], environment: Mapping[str, str], *, reasoning: bool) -> list[TrlReward]:
-    """The rewards that a configuration names, in its order; nobody is asked yet.
+@dataclass(frozen=True, slots=True)
+class OpenRewards:
+    """The rewards of a run.
+
+    Attributes:
+        rewards: as TRL calls them.
+        weights: one for each.
+        named: what people read of them: the weight of each configured reward, ``gate``, or ``changing``.
+    """
+
+    rewards: list[TrlReward]
+    weights: list[float]
+    named: dict[str, float | str]
+
+
+def open_rewards(configuration: Configuration, environment: Mapping[str, str]) -> OpenRewards:
+    """Open the rewards that a configuration names, in its order; no judge is asked yet.
+
+    With a gate or a weight that changes with the step, all of them become one reward, ``composed``
+    (:func:`salon_rewards.compose`), whose parts are logged as ``composed/NAME``.
 
     Args:
-        sections: of the configuration. The option ``judge`` is a judge as ``salon bench run --judge`` takes it.
-        environment: where judges find their secrets.
-        reasoning: whether answers have to begin with a ``<think>`` block; taken by the rewards that can tell.
+        configuration: of the run. The option ``judge`` is a judge as ``salon bench run --judge`` takes it.
+        environment: secrets of judges.
 
     Raises:
         InputError: for an unknown reward, option or judge, or two rewards of one name.
     """
+    sections, reasoning = configuration.reward, configuration.data.reasoning
     rewards = [_reward(section, environment, reasoning=reasoning) for section in sections]
     names = [name_of(reward) for reward in rewards]
     for place, name in enumerate(names):
         if name in names[:place]:
             raise InputError("two rewards have one name:", key=f"reward.{place + 1}.name", value=name)
-    return rewards
+    if not configuration.composed:
+        weights = [each.weight for each in sections if isinstance(each.weight, float)]
+        return OpenRewards(rewards, weights, dict(zip(names, weights, strict=True)))
+    shown: dict[str, float | str] = {
+        name: "gate" if each.gate else each.weight if isinstance(each.weight, float) else "changing"
+        for name, each in zip(names, sections, strict=True)
+    }
+    parts = [
+        Part(reward, _schedule(each.weight), gate=each.gate, least=each.least)
+        for reward, each in zip(rewards, sections, strict=True)
+    ]
+    settings = configuration.composition
+    return OpenRewards([compose(parts, missing=settings.missing, missing_value=settings.missing_value)], [1.0], shown)
+
+
+def _schedule(weight: float | LinearWeight | StepWeight) -> float | Schedule:
+    if isinstance(weight, LinearWeight):
+        return Linear(weight.start, weight.end, first=weight.first, last=weight.last)
+    return Steps(weight.steps) if isinstance(weight, StepWeight) else weight
 
 
 def name_of(reward: TrlReward) -> str:

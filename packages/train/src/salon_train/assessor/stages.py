@@ -18,7 +18,7 @@ from salon_train.assessor.evaluation import HeldOut, held_out_answers
 from salon_train.assessor.rewards import open_rewards
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.run.completion_parsing import read_assessment
-from salon_train.run.events import NOBODY, TrainingWatcher
+from salon_train.run.events import NO_WATCHER, TrainingWatcher
 from salon_train.run.folder import RunFolder
 from salon_train.run.processes import Processes
 from salon_train.run.recorders import look_on, watch_of
@@ -35,7 +35,7 @@ METRIC: Final = "f1_macro"
 def train_sft(
     configuration: Configuration,
     *,
-    watcher: TrainingWatcher = NOBODY,
+    watcher: TrainingWatcher = NO_WATCHER,
     environment: Mapping[str, str] | None = None,
     again: bool = False,
 ) -> Trained:
@@ -45,7 +45,7 @@ def train_sft(
         configuration: of the run.
         watcher: told what happens, beside the log file; of several processes the first one's is.
         environment: how many processes train together (``WORLD_SIZE``, ``RANK``); a command line passes ``os.environ``.
-        again: remove what the stage has done before, and begin anew.
+        again: remove what the stage has done before, and begin again.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -70,7 +70,7 @@ def train_sft(
 def train_grpo(
     configuration: Configuration,
     *,
-    watcher: TrainingWatcher = NOBODY,
+    watcher: TrainingWatcher = NO_WATCHER,
     environment: Mapping[str, str] | None = None,
     again: bool = False,
 ) -> Trained:
@@ -81,7 +81,7 @@ def train_grpo(
         watcher: told what happens, beside the log file; of several processes the first one's is.
         environment: where judges find their secrets, and how many processes train together; a command line passes
             ``os.environ``.
-        again: remove what the stage has done before, and begin anew.
+        again: remove what the stage has done before, and begin again.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -149,7 +149,7 @@ def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuratio
     from salon_train.trl.grpo import policy_trainer
 
     examples, data = setting.rows, configuration.data
-    rewards = open_rewards(configuration.reward, setting.environment, reasoning=data.reasoning)
+    opened = open_rewards(configuration, setting.environment)
     steps = steps_of(section, len(examples))
     watch = watch_of(setting, Grammar.MAGICMIRROR, steps=steps, metric=METRIC)
     made = section.generation_batch or section.batch
@@ -167,8 +167,8 @@ def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuratio
         section.model_copy(update={"steps": steps, "epochs": None}),
         data_rows.policy_dataset(examples, data),
         plan,
-        rewards=rewards,
-        weights=[reward.weight for reward in configuration.reward],
+        rewards=opened.rewards,
+        weights=opened.weights,
         read=read_assessment,
         watch=watch,
     )

@@ -1,4 +1,4 @@
-"""What a training run is told: one TOML file, checked before anything heavy starts.
+"""Settings of a training run: one TOML file, checked before anything heavy starts.
 
 Configuration         the whole of it; one section per idea
 read_configuration    from a file or a text

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Any, Final, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -133,7 +133,7 @@ def explained(
         changes: what does not come from the file.
     """
     fault = error.errors()[0]
-    place = tuple(fault["loc"])
+    place = tuple(part for part in fault["loc"] if not str(part).startswith("/"))  # without the tags of unions
     key = ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
     line = _line(TomlLines.scan(text), place)
     if key in (changes or {}):
@@ -181,6 +181,8 @@ def _allowed(place: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
 
 
 def _section(annotation: Any) -> type[BaseModel] | None:
+    if get_origin(annotation) is Annotated:
+        return _section(get_args(annotation)[0])
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) in (Union, UnionType, tuple):

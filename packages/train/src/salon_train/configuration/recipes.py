@@ -23,7 +23,7 @@ def preset(name: str) -> str:
     """One preset, as TOML text.
 
     Raises:
-        InputError: for a name that is none.
+        InputError: for an unknown name.
 
     Example:
         >>> preset("magicmirror-7b").splitlines()[0]
@@ -41,7 +41,7 @@ def launch(name: str) -> str:
     """One file for ``accelerate launch --config_file``, as YAML text.
 
     Raises:
-        InputError: for a name that is none.
+        InputError: for an unknown name.
     """
     return _text(_folder() / "launch", ".yaml", name, "way to launch")
 

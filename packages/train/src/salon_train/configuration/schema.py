@@ -1,15 +1,15 @@
 """Every setting of a training run, section by section as in the TOML file. Frozen; unknown keys are refused.
 
-    [run]  [model]  [data]  [sampling]  [[reward]]  [sft]  [grpo]  [evaluation]  [checkpoints]  [degeneration]  [monitors]
-    [log]  [store]
+    [run]  [model]  [data]  [sampling]  [[reward]]  [composition]  [sft]  [grpo]  [evaluation]  [checkpoints]
+    [degeneration]  [monitors]  [log]  [store]
 
-Defaults are those of a small run on one machine; the published recipes stand in ``presets/``.
+Defaults are those of a small run on one machine; the published recipes are in ``presets/``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
 
 from salon_taxonomy.training_example import MAIN_BUCKETS, NORMAL
 
@@ -23,7 +23,7 @@ NEAR: Final = "relative to the file"
 """Marks a setting that holds a path, or several: a relative one is looked up from the configuration's own folder."""
 
 PAPER_RATIO = {NORMAL: 4, **{bucket: 1 for bucket in MAIN_BUCKETS if bucket != NORMAL}}
-"""4:1:1:1:1 (paper 000, section 3.1)."""
+"""4:1:1:1:1 (MagicMirror, section 3.1)."""
 
 
 class Section(BaseModel):
@@ -33,7 +33,7 @@ class Section(BaseModel):
 
 
 class RunSection(Section):
-    """Where a run lives, and its luck.
+    """Folder and random seed of a run.
 
     Attributes:
         folder: of everything that the run writes; relative to the file.
@@ -134,7 +134,7 @@ def _refuse_void(section: Section, options: Sequence[str], needs: str, fulfilled
 
 
 class SamplingSection(Section):
-    """Which rows come up, and how often (paper 000, section 3.1).
+    """Which rows come up, and how often (MagicMirror, section 3.1).
 
     Attributes:
         strategy: ``multi_bucket``: every batch of prompts holds the ratio; ``shuffled``: rows as they come.
@@ -160,22 +160,102 @@ class SamplingSection(Section):
         return self
 
 
+Weight = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class LinearWeight(Section):
+    """A weight that changes in a straight line, such as ``{ start = 0.0, end = 2.0, last = 100 }``.
+
+    Attributes:
+        start: the weight up to the step ``first``.
+        end: the weight from the step ``last`` on.
+        first: optimizer step.
+        last: optimizer step, after ``first``.
+    """
+
+    start: Weight
+    end: Weight
+    first: Counted = 0
+    last: Whole
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.last <= self.first:
+            raise ValueError(f"last must be above first, {self.first}, got {self.last}")
+        return self
+
+
+class StepWeight(Section):
+    """A weight that changes at given steps: ``weight = { steps = [[0, 1.0], [100, 0.25]] }``.
+
+    Attributes:
+        steps: pairs of an optimizer step and the weight from it on; the first step is 0.
+    """
+
+    steps: Annotated[tuple[tuple[Counted, Weight], ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        given = [step for step, _ in self.steps]
+        if given[0] != 0 or sorted(set(given)) != given:
+            raise ValueError(f"steps must begin at 0 and rise, got {given}")
+        return self
+
+
+def _form_of_weight(given: object) -> str:
+    if isinstance(given, Mapping | Section):
+        return "/steps" if isinstance(given, StepWeight) or (isinstance(given, Mapping) and "steps" in given) else "/line"
+    return "/number"
+
+
 class RewardSection(Section):
     """One reward of GRPO, by name (``salon reward list``).
 
     Attributes:
         name: of the reward.
-        weight: what it counts in the sum.
+        weight: of the reward in the sum: a number, or one that changes with the optimizer step (:class:`LinearWeight`,
+            :class:`StepWeight`). A gate has none.
+        gate: the reward is not part of the sum: the sum is earned only where the reward is at least ``least``.
+        least: see ``gate``.
         options: its own settings.
     """
 
     name: Text
-    weight: Annotated[float, Field(allow_inf_nan=False)] = 1.0
+    weight: Annotated[
+        Annotated[Weight, Tag("/number")] | Annotated[LinearWeight, Tag("/line")] | Annotated[StepWeight, Tag("/steps")],
+        Discriminator(_form_of_weight),
+    ] = 1.0
+    gate: bool = False
+    least: Weight = 0.5
     options: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _all_used(self) -> Self:
+        _refuse_void(self, ("least",), "gate = true", self.gate)
+        _refuse_void(self, ("weight",), "gate = false", not self.gate)
+        return self
+
+
+class CompositionSection(Section):
+    """How rewards with a gate or a changing weight become one (``docs/rewards.md``).
+
+    Attributes:
+        missing: where one of them has no number: the group abstains; the weights of the others are raised (``renormalise``);
+            or it counts as ``missing_value`` (``value``).
+        missing_value: with ``missing = "value"``.
+    """
+
+    missing: Literal["abstain", "renormalise", "value"] = "abstain"
+    missing_value: Weight = 0.0
+
+    @model_validator(mode="after")
+    def _all_used(self) -> Self:
+        _refuse_void(self, ("missing_value",), 'missing = "value"', self.missing == "value")
+        return self
 
 
 class LearningSection(Section):
-    """What both trainers are told.
+    """Learning settings of every stage.
 
     Attributes:
         steps: optimizer steps; None: as many as ``epochs`` take.
@@ -347,7 +427,7 @@ class MonitorsSection(Section):
         which: their names; None: all that say something about the run's answers.
         thresholds: a pair for each monitor that is to have others than its own: from where on it warns, from where on it says
             stop; ``inf`` never does. ``unreadable`` by itself never does here: ``degeneration.invalid_answers`` ends such runs.
-        on_warn: what a warning does: stand in the log, or end the run.
+        on_warn: what a warning does: it is logged, or ends the run.
         on_stop: what a stop does.
     """
 
@@ -361,7 +441,7 @@ class MonitorsSection(Section):
 
 
 class LogSection(Section):
-    """What is told, and to whom; ``log.jsonl`` in the run folder is always written.
+    """What is logged, and where; ``log.jsonl`` in the run folder is always written.
 
     Attributes:
         completions: of each generation batch of GRPO, drawn evenly, that ``completions.jsonl`` keeps (``salon reward audit``
@@ -383,7 +463,7 @@ class LogSection(Section):
 
 
 class StoreSection(Section):
-    """Completions that are kept in a result store, with what each reward paid, and what became of the run.
+    """Completions that are kept in a result store, with their rewards and the events of the run.
 
     Attributes:
         folder: the store, relative to the file; None keeps nothing.
@@ -400,14 +480,14 @@ class StoreSection(Section):
 
 
 class StageConfiguration(Section):
-    """What every run is told, whatever it learns.
+    """Settings that every stage has.
 
     Attributes:
         run: where, and which seed.
         model: which one learns.
         checkpoints: what a killed run goes on from.
         degeneration: when a run is given up.
-        log: what is told, and to whom.
+        log: what is logged, and where.
         evaluation: of the model on what is held out, while it learns.
         monitors: who looks for a policy that games its reward.
         store: where completions are kept.
@@ -438,5 +518,19 @@ class Configuration(StageConfiguration):
     data: DataSection
     sampling: SamplingSection = SamplingSection()
     reward: tuple[RewardSection, ...] = (RewardSection(name="magicmirror"),)
+    composition: CompositionSection = CompositionSection()
     sft: SftSection | None = None
     grpo: GrpoSection | None = None
+
+    @property
+    def composed(self) -> bool:
+        """Whether the rewards become one: a gate or a changing weight is something that TRL does not have."""
+        return any(each.gate or not isinstance(each.weight, float) for each in self.reward)
+
+    @model_validator(mode="after")
+    def _composes(self) -> Self:
+        needs = "a reward with a gate or a changing weight"
+        _refuse_void(self, ("composition",), needs, self.composed)
+        if all(each.gate for each in self.reward):
+            raise ValueError("at least one reward must not be a gate")
+        return self

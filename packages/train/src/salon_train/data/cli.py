@@ -252,7 +252,7 @@ def _workshop(output: Path) -> Iterator[Path]:
 
 @contextmanager
 def _bars() -> Iterator[None]:
-    """The library's own bars, where somebody is looking."""
+    """Show the library's own bars on a terminal."""
     import datasets
 
     quiet = not sys.stderr.isatty() and not datasets.are_progress_bars_disabled()
@@ -334,7 +334,7 @@ def _cell(value: object) -> str:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int], None]]:
-    """A count of rows on standard error, where somebody is looking."""
+    """Count rows on standard error, on a terminal."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn
 

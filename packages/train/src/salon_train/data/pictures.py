@@ -1,4 +1,4 @@
-"""Find a row's picture in its folder, and look at it with care: somebody else wrote the file and its name."""
+"""Find a row's picture in its folder, and check it: file and name are not trusted."""
 
 import hashlib
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def look_at(name: str, folder: Path, look: Look, limits: SourceLimits = DEFAULT_
 
     Args:
         name: as the row has it; an absolute one must lie in the folder, too.
-        folder: that it must lie in, whatever links or ``..`` stand in the name.
+        folder: that it must lie in, whatever links or ``..`` the name holds.
         look: how closely.
         limits: larger files and pictures do not pass :attr:`Look.OPENS`.
 

@@ -1,4 +1,4 @@
-"""What a model is asked about a picture: MagicBench's whole question, or fewer words for models that cannot read as many."""
+"""Build the question about a picture: MagicBench's whole one, or a shorter one for small models."""
 
 from enum import StrEnum
 from functools import cache
@@ -15,7 +15,7 @@ _PLACE = "{prompt}"
 
 
 class Wording(StrEnum):
-    """How much is said; the answer has the same form for each."""
+    """How long the question is; the answer has the same form for each."""
 
     FULL = "full"
     """The question that ``salon bench run magicdata`` asks: every label with its definition, the annotators' rules, the form
@@ -27,11 +27,11 @@ class Wording(StrEnum):
 
 
 def question_of(prompt: str | None, wording: Wording | str = Wording.FULL) -> str:
-    """The text that stands beside the picture.
+    """Return the text of the question about a picture.
 
     Args:
-        prompt: what the generator was told; None when nobody knows.
-        wording: one of :class:`Wording`, or a text of your own, in which ``{prompt}`` stands for the prompt.
+        prompt: the generator's prompt; None when unknown.
+        wording: one of :class:`Wording`, or a text of your own, in which ``{prompt}`` is replaced by the prompt.
 
     Raises:
         InputError: for a text that is empty.

@@ -15,7 +15,7 @@ from salon_taxonomy.training_example import TrainingExample
 from salon_train.data.pictures import Look, Seen, look_at
 
 MOST_UNUSABLE = 1_000
-"""Rows that cannot be used before reading stops, where nobody says otherwise."""
+"""Default number of unusable rows before reading stops."""
 _MOST_KEPT = 20
 
 
@@ -23,7 +23,7 @@ class Fault(StrEnum):
     """Why a row cannot be used."""
 
     ROW = "row"
-    """A column is missing, or its value is none that it may have; the labels cannot be read, for instance."""
+    """A column is missing, or its value is not allowed; the labels cannot be read, for instance."""
     PICTURE = "picture"
     """The picture is not in the folder, or cannot be opened."""
     REPEATED = "repeated"
@@ -43,7 +43,7 @@ class UnusableRow:
         value: what stands there; None where nothing does.
         problem: what is wrong with it.
         fault: in which way.
-        split: the part of the data set; None when nobody says.
+        split: the part of the data set; None when not given.
     """
 
     source: Path
@@ -65,7 +65,7 @@ class SplitExample:
 
     Attributes:
         example: to learn from; its id is the picture's path as the file has it.
-        split: ``train``, ``test`` or ``cot``; None when nobody says.
+        split: ``train``, ``test`` or ``cot``; None when not given.
         source: the file.
         number: of the row.
         sha256: of the picture's file; None where pictures were not opened.
@@ -114,7 +114,7 @@ def example_rows(
         look: how closely the pictures are looked at.
 
     Raises:
-        InputError: the file itself cannot be read on, or the folder is none.
+        InputError: the file itself cannot be read on, or there is no such folder.
 
     Example:
         >>> import json, tempfile
@@ -155,7 +155,7 @@ def read_examples(
         look: how closely the pictures are looked at.
         most_unusable: with more such rows, reading stops with an error; None: never.
         strict: the first one is an error.
-        watch: is told the number of rows so far, after each.
+        watch: called with the number of rows so far, after each.
 
     Raises:
         InputError: as for :func:`example_rows`; too many rows cannot be used; or no row can.

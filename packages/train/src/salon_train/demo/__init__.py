@@ -2,7 +2,7 @@
 
 Recipe           how large they are
 run_seed         one seed from nothing to numbers
-Arm, Measured    what was left out, and what came of it
+Arm, Measured    what was left out, and the result
 """
 
 from typing import TYPE_CHECKING

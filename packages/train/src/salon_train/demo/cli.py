@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--even", is_flag=True, help="Also GRPO after the best cold start from pictures whose subjects are wrong equally often."
 )
-@click.option("--again", is_flag=True, help="Remove what these seeds have done in FOLDER before, and begin anew.")
+@click.option("--again", is_flag=True, help="Remove what these seeds have done in FOLDER before, and begin again.")
 @click.option("--quick", is_flag=True, help="A minute, one seed: to see that everything works; it shows nothing.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."

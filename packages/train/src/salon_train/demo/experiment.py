@@ -1,4 +1,4 @@
-"""One experiment of one seed, from nothing to numbers: pictures, a tiny model, its cold start, GRPO, and what was measured.
+"""Run one experiment of one seed: pictures, tiny model, SFT warm-up, GRPO, evaluation.
 
 pictures ──► random weights ──► SFT ──► clean cold start ──► GRPO "improve"
                                   └──► SFT on a teacher who misses artifacts ──► biased cold start ──► GRPO, one run per arm
@@ -224,12 +224,12 @@ class _Run:
         )
 
     def _measured(self, stage: str, arm: Arm, cpu_s: float | None) -> Iterator[Measured]:
-        """What stands in the log of a finished stage."""
+        """Read the log of a finished stage."""
         from salon_train.run.events import read_log
 
         since: list[Mapping[str, Any]] = []
         rows = read_log(self.folder / stage / "log.jsonl")
-        # A stage that was killed began anew: what it had measured before does not count.
+        # A stage that was killed began again: what it had measured before does not count.
         begun = max(place for place, row in enumerate(rows) if row["what"] == "started")
         evaluated = [row for row in rows[begun:] if row["what"] in ("learned", "evaluated")]
         last = max(place for place, row in enumerate(evaluated) if row["what"] == "evaluated")

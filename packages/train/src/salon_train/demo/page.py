@@ -1,4 +1,4 @@
-"""A study as one HTML page that works without a network: what rose, the curves, and the paper's ablations beside ours."""
+"""Write a study as one HTML page without network: what rose, curves, the paper's ablations."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ ABLATION_COLUMNS = ("GRPO", "", "Macro F1", "Binary F1", *_SHORT.values(), "Cons
 SHORT_ABLATION_COLUMNS = ("GRPO", "", "Macro", "Binary", "Inter.", "Human", "Animal", "Object")
 """The same for a terminal of 80 columns; the last one finds no room."""
 ABLATIONS_SAY = "Ablations: macro and binary F1, and the recalls of the four labels"
-"""What stands in those columns."""
+"""Text of those columns."""
 
 
 def direction_rows(found: Sequence[Direction]) -> list[list[str]]:
@@ -101,8 +101,8 @@ def _kinds(measured: Sequence[Measured], arms: Sequence[Arm]) -> "list[Section]"
     told = {
         Arm.FULL: (
             "GRPO undoes a biased cold start",
-            "The cold start was taught last by somebody who calls most artifacts normal. The model can tell more than it says; "
-            "rewards bring it out. Nothing new is learned to be seen.",
+            "The cold start was taught last by a teacher that calls most artifacts normal. The model can tell more than it "
+            "says; rewards bring it out. Nothing new is learned to be seen.",
         ),
         Arm.IMPROVE: (
             "GRPO after the best cold start",

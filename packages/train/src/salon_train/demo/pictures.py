@@ -25,7 +25,7 @@ _HUMAN = ("extra-finger", "missing-finger", "extra-eye", "missing-eye", "extra-l
 """Kinds of human artifacts. With fingers alone the label hung on one all-or-nothing guess about hands."""
 _BY_REASON = {kind.reason: kind for kind in KINDS.values()}
 _SUBJECT = {kind.reason: kind.subject for kind in KINDS.values()} | {words: subject for subject, words in SOUND.items()}
-"""What a picture shows, by the sentence that stands for it."""
+"""What a picture shows, by its sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def draw_pictures(folder: Path, recipe: Recipe, *, seed: int) -> Pictures:
 
 
 def missed(example: TrainingExample) -> TrainingExample:
-    """An example as somebody describes it who sees no artifact.
+    """Describe an example as if it had no artifact.
 
     Example:
         >>> from salon_synthetic.artifacts import draw_examples

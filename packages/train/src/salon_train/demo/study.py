@@ -1,4 +1,4 @@
-"""Several seeds beside each other, each in a process of its own; what they measure is on disk as it comes.
+"""Run several seeds in parallel, each in its own process; results are written as they come.
 
 FOLDER/seed-0/measured.jsonl    one line per measurement
 FOLDER/seed-0/…                 pictures, weights and logs; a second call goes on after the last finished stage
@@ -42,7 +42,7 @@ def run_study(
         seeds: each another set of pictures, weights and draws.
         arms: of each seed.
         processes: seeds that run at once, each on one thread.
-        again: remove what these seeds have done before, and begin anew.
+        again: remove what these seeds have done before, and begin again.
         tell: called with what begins and how far it has come.
 
     Raises:

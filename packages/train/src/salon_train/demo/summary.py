@@ -157,5 +157,5 @@ def directions(measured: Sequence[Measured]) -> list[Direction]:
 
 
 def _is_end(each: Measured) -> bool:
-    """Whether a stage is its arm's last: the clean cold start is the beginning of another arm's story, not its end."""
+    """Return whether a stage is the last of its arm; the clean warm-up is not."""
     return each.stage == "grpo" or each.arm in (Arm.SFT, Arm.SFT_MORE)

@@ -1,4 +1,4 @@
-"""Vision-language models to train: any that transformers loads, by name or from a folder, and tiny ones made on the spot.
+"""Load or build vision-language models to train.
 
 load_model          a model and its processor, ready to learn: adapters, frozen parts, number format
 LoadedModel         the two together

@@ -20,7 +20,7 @@ HINT: Final = (
 def hub_problem(name: str) -> str | None:
     """Why the hub cannot be asked for a model; None where it can, or need not be.
 
-    A folder needs no hub, and with ``HF_HUB_OFFLINE`` nobody asks it. Any answer counts, also one that refuses.
+    A folder needs no hub, and with ``HF_HUB_OFFLINE`` it is not asked. Any answer counts, also one that refuses.
 
     Args:
         name: of a model on the hub, or a folder.

@@ -38,7 +38,7 @@ class LoadedModel:
 
     @property
     def image_token_ids(self) -> tuple[int, ...]:
-        """Tokens that stand for a piece of a picture or video; a model that writes one cannot be read back."""
+        """Return the placeholder tokens of pictures and videos, which are never sampled."""
         config = self.model.config
         names = ("image_token_id", "image_token_index", "video_token_id", "vision_start_token_id", "vision_end_token_id")
         found = {getattr(config, name, None) for name in names}

@@ -1,4 +1,4 @@
-"""A model's configuration without its weights: from a folder or the hub's cache, else from what is known of the two bases.
+"""Find a model's configuration without its weights: in a folder, the hub's cache, or Salon's table.
 
 The shapes of Qwen2.5-VL-7B and Qwen3-VL-8B are public facts of their configurations; with them a dry run of the published
 recipes needs no network.
@@ -59,7 +59,7 @@ KNOWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 
 def config_of(name: str, revision: str | None = None, *, hub: str | None = None) -> tuple[Any, bool]:
-    """A model's configuration, and whether it is the model's own file (False: from :data:`KNOWN`).
+    """Return a model's configuration, and whether it is the model's own file (False: from :data:`KNOWN`).
 
     Args:
         name: a folder, or a name on the hub.

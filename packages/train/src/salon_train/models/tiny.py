@@ -100,7 +100,7 @@ class TinyShape:
 
 @dataclass(frozen=True, slots=True)
 class TinyModel:
-    """A tiny model that stands in a folder, and how it was made.
+    """A tiny model in a folder, and how it was made.
 
     Attributes:
         folder: where weights, tokenizer and processor lie.
@@ -192,7 +192,7 @@ class _Words:
 def train_tokenizer(
     texts: Iterable[str], *, marks: Sequence[str], shape: TinyShape, pieces: str = _PIECE
 ) -> "PreTrainedTokenizerBase":
-    """Train a byte-level BPE tokenizer that spends at best one token on a word of prose and one on a string of JSON.
+    """Train a byte-level BPE tokenizer with about one token per word of prose or string of JSON.
 
     Args:
         texts: to learn from.

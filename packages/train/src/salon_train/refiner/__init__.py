@@ -1,4 +1,4 @@
-"""R³-Refiner: a policy learns to see what is wrong with a picture and to say how to mend it (R³-Bench, section 3.1).
+"""Train R³-Refiner: a policy that finds what is wrong with a picture and instructs an editor (R³-Bench, section 3.1).
 
     train_refiner, read_refiner_configuration     ``salon train refine CONFIG.toml``
     train_warm_up, Lesson                         SFT on a teacher's replies before it

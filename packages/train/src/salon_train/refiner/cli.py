@@ -24,7 +24,7 @@ _ARMS = ["reason", "questions", "hrm", "hrm-ungated", "hrm-guarded"]
 @click.option(
     "--set", "changes", multiple=True, metavar="KEY=VALUE", help="A setting in place of the file's: refine.steps=10. Repeat."
 )
-@click.option("--again", is_flag=True, help="Remove what an earlier run left, and begin anew.")
+@click.option("--again", is_flag=True, help="Remove an earlier run, and begin again.")
 @click.option("--dry-run", is_flag=True, help="Check everything, print the plan, and train nothing.")
 @_FORMAT
 def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form: str) -> None:
@@ -34,8 +34,8 @@ def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, for
     instruction. Instructions that rewrite the prompt earn nothing; when the editor fails, the group abstains.
 
     A second call goes on from the last checkpoint. A run that degenerates (all rewards equal, no reply readable, no edit any
-    more, a number that is none) or games its reward (it rewrites the prompt, passes every picture, …) is ended with exit code
-    1 and the reason. The result stands in FOLDER/refine/model, which `salon refine --judge transformers:FOLDER/refine/model`
+    more, a non-finite number) or games its reward (it rewrites the prompt, passes every picture, …) is ended with exit code
+    1 and the reason. The result is in FOLDER/refine/model, which `salon refine --judge transformers:FOLDER/refine/model`
     takes.
 
     \b
@@ -65,7 +65,7 @@ def refine_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...]
     """See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.
 
     A tiny policy learns from a teacher with bad habits and then from each reward, on drawn scenes with the draw editor. The
-    table stands beside paper 002's Table 4. Every policy is kept below FOLDER; the same command goes on where it was stopped.
+    table is beside R³-Bench's Table 4. Every policy is kept below FOLDER; the same command continues.
 
     \b
     Example:

@@ -99,7 +99,7 @@ def _acts(answer: R3Answer | None) -> bool:
 
 
 def _balanced(flags: Sequence[tuple[RefinerRow, bool]]) -> float | None:
-    """The mean over both kinds of rows, as far as there are any, of the share of those that are flagged."""
+    """Return the mean, over aligned and misaligned rows, of the flagged share; None without rows."""
     kinds = [[flag for row, flag in flags if row.matches is matches] for matches in (True, False)]
     shares = [fmean(kind) for kind in kinds if kind]
     return fmean(shares) if shares else None

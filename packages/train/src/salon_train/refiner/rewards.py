@@ -1,11 +1,11 @@
-"""R_reason (stage I) and R_rect (stage II) as TRL calls them, their weights α₁ and α₂, and the editor behind stage II."""
+"""Build R_reason (stage I), R_rect (stage II) and the caching editor behind it."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from salon_rewards import ReasoningReward, RectificationReward
-from salon_rewards.callables.rectification import Certainty
+from salon_rewards.callables.r3 import Certainty
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Edit, Editor, Media
 from salon_taxonomy.records import CallStatus
@@ -17,7 +17,7 @@ _REMEMBERED: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class EditCounts:
-    """What became of the instructions so far.
+    """Count the instructions by outcome.
 
     Attributes:
         made: a picture came back.
@@ -66,7 +66,7 @@ class CachingEditor:
         return self.editor.version
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
-        """The picture after the instruction, or why there is none.
+        """Return the picture after the instruction, or why it is missing.
 
         Raises:
             InputError: for a picture that the editor cannot take at all; rewards abstain then.

@@ -105,7 +105,7 @@ class Prepared:
 
 
 def prepare(configuration: RefinerConfiguration, environment: Mapping[str, str]) -> Prepared:
-    """Read the rows, and open editor and judge; nobody is asked and nothing is loaded.
+    """Read the rows, and open editor and judge; neither is asked, nothing is loaded.
 
     Raises:
         InputError: for a file, row, picture, editor or judge that does not work.

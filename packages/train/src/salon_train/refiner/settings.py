@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from salon_rewards.callables.rectification import Illusory, Refusal
+from salon_rewards.callables.r3 import Illusory, Refusal
 from salon_train.configuration.reading import read_as
 from salon_train.configuration.schema import (
     NEAR,

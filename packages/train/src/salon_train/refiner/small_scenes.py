@@ -1,4 +1,4 @@
-"""A slice of the drawn scenes that a very small policy can learn: two figures, four colours, four shapes, one mistake.
+"""Draw scenes for a very small policy: two figures, four colours, four shapes, one mistake.
 
 The items are ``DrawnItem``s as ``salon bench scenes`` draws them: the same prompts, explanations, instructions and
 questions, read and executed by the same grammar, so the ``draw`` editor and R³-Bench's metrics take them as they are.

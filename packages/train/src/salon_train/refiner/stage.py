@@ -15,7 +15,7 @@ from salon_train.refiner.rows import Lesson, Prepared, RefinerRow, prepare, refi
 from salon_train.refiner.settings import RefinerConfiguration
 from salon_train.run.completion_parsing import SampledCompletions, read_refinement
 from salon_train.run.early_abort import Hints, degenerated
-from salon_train.run.events import NOBODY, TrainingWatcher
+from salon_train.run.events import NO_WATCHER, TrainingWatcher
 from salon_train.run.folder import Rows
 from salon_train.run.processes import Processes
 from salon_train.run.stage import Measure, Setting, Trained, run_stage
@@ -65,7 +65,7 @@ def train_refiner(
     configuration: RefinerConfiguration,
     environment: Mapping[str, str],
     *,
-    watcher: TrainingWatcher = NOBODY,
+    watcher: TrainingWatcher = NO_WATCHER,
     again: bool = False,
 ) -> Trained:
     """Train a refiner to its end, from the beginning or from its last checkpoint.
@@ -104,7 +104,7 @@ def train_warm_up(
     lessons: Sequence[Lesson],
     environment: Mapping[str, str],
     *,
-    watcher: TrainingWatcher = NOBODY,
+    watcher: TrainingWatcher = NO_WATCHER,
     again: bool = False,
 ) -> Trained:
     """Teach a policy a teacher's replies by SFT, before GRPO; the question is not part of the loss.

@@ -4,7 +4,7 @@ for each seed:  random weights ──► seeing ──► comparing ──► im
                 cold start ──┬─► R_reason alone
                              ├─► R_reason + questions
                              └─► R_reason + R_rect = HRM
-each is measured on the same held-out scenes; a second call goes on with what is missing
+each is measured on the same held-out scenes; a second call continues with what is missing
 """
 
 import json
@@ -212,7 +212,7 @@ def over_seeds(values: Sequence[float]) -> MeanOverSeeds:
 
 
 def paired(results: Sequence[ArmResult], arm: Arm, other: Arm) -> dict[int, tuple[float, float]]:
-    """By how much one arm is above another, for every seed that has both: in S_ref (-1 to 1), and in S_rect."""
+    """Return the differences of S_ref and S_rect between two arms, by seed, where both were run."""
     found = {(each.arm, each.seed): each.evaluation for each in results}
     return {
         seed: (mine.s_ref - found[other, seed].s_ref, mine.s_rect - found[other, seed].s_rect)
@@ -289,7 +289,7 @@ def _refining(folder: Path, arm: Arm, seed: int, settings: StudySettings) -> Ref
 
 
 def _configuration(folder: Path, policy: Path, seed: int, rows: Path) -> RefinerConfiguration:
-    """A run of the study; no monitor and no degeneration ends it, for a reward that is gamed is a result."""
+    """Configure a run of the study; monitors are off, because a gamed reward is a result."""
     return RefinerConfiguration(
         run=RunSection(folder=str(folder), seed=seed, threads=1),
         model=ModelSection(name=str(policy), device="cpu"),
@@ -329,7 +329,7 @@ def _known(folder: Path, settings: StudySettings) -> dict[tuple[Arm, int], ArmRe
 
 
 def _means(log: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The mean of every number that stands in the lines; those of no step (the trainer's summary) do not."""
+    """Return the mean of some numbers over the lines of a log."""
     wanted = ("reward", "rewards/reasoning/mean", "rewards/rectification/mean", "rectification/abstained", "entropy")
     found = {}
     for name in wanted:

@@ -1,4 +1,4 @@
-"""Write the replies of the SFT warm-up: a teacher that sees well and has bad habits, in shares that are chosen here.
+"""Write the teacher's replies of the SFT warm-up: right about what it sees, with bad habits in chosen shares.
 
 It overlooks wrong shapes, and its instructions often rewrite the prompt instead of the picture, or ask for the wrong thing.
 Rewards must undo what the warm-up taught. The tiny policy's tokenizer is made from the same replies.
@@ -107,7 +107,7 @@ def _wrong(item: DrawnItem) -> tuple[str, str]:
 
 
 def build_tiny_policy(folder: Path, *, seed: int) -> TinyModel:
-    """Write a tiny refiner with random weights into a folder; its tokenizer has one token for each word of the small scenes.
+    """Write a tiny refiner with random weights and a tokenizer of the small scenes' words.
 
     Args:
         folder: created if it is missing.

@@ -1,4 +1,4 @@
-"""How sure a policy is that a picture matches: P(v̂ = true | P, I), from its own forward pass (paper 002, Equation 5).
+"""Measure a policy's certainty that a picture matches, P(v̂ = true | P, I) (R³-Bench, Equation 5).
 
     the policy's own thought, greedy ──► "</think>" and the answer's opening ──► log P("true"), log P("false")
                                                                                   └── softmax over the two ──► 0 … 1
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from salon_bench.judges.local_generation import LocalModel, opened
 from salon_bench.suites.r3_bench.questions import check, reflect
-from salon_rewards.asking import parse_reply
+from salon_rewards.judge_batching import parse_reply
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Judge, Media

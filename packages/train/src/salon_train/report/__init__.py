@@ -4,7 +4,7 @@
     history      one stage's log as curves, alarms, and how it ended
     settings     what a stage was told that others are not
     samples      completions of the first, a middle and the last step
-    curve_table  which curves stand in one chart, and in which words
+    curve_table  the curves of each chart, and their titles
     line_chart   one chart as inline SVG
     page         all of it as one HTML page; ``summary`` as JSON
 

@@ -1,4 +1,4 @@
-"""Which curves of a log stand in one chart, in which order, and in which words."""
+"""List the curves of a log by chart, with their order and titles."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 from salon_train.report.history import HELD_OUT, MONITOR
 
 MOST_LINES: Final = 10
-"""Names in one chart; what is beyond stands in the table of last numbers, and in JSON."""
+"""Names in one chart; further ones are in the table of last numbers, and in JSON."""
 _SHORT: Final = {
     "Irrational Element Interaction": "Interaction",
     "Abnormal Human Anatomy": "Human",
@@ -69,7 +69,7 @@ def label_text(name: str) -> str:
 
 
 def colours(labels: Collection[str]) -> list[int]:
-    """A colour for each label of a chart, 0 to 7; verdicts and main labels have their own in all charts.
+    """Return the colour of each label of a chart, 0 to 7; verdicts and main labels have fixed ones.
 
     Example:
         >>> colours(["normal", "own", "unreadable"]), colours(["macro", "micro"])

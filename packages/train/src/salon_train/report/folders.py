@@ -1,4 +1,4 @@
-"""Run folders as they are given to ``salon train report``: their stages, with what each was told and what it logged."""
+"""Find the runs and stages in the folders given to ``salon train report``."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from salon_train.report.history import History, State, read_history
 STAGES: Final[Mapping[str, str]] = {"sft": "Cold start", "grpo": "GRPO", "refine": "Refiner"}
 """Stages by the name of their folder, in their order, with their headings."""
 MOST: Final = 8
-"""Runs that can be told apart by colour."""
+"""Runs that colours can distinguish."""
 _LOG: Final = "log.jsonl"
 
 
@@ -56,7 +56,7 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
         folders: each a run's, with ``sft``, ``grpo`` or ``refine`` in it, or one such stage's.
 
     Raises:
-        InputError: a folder is none, stands twice, or holds no log; a log or configuration is broken; or there are too many.
+        InputError: a folder is missing, given twice, or without a log; a log or configuration is broken; or there are too many.
     """
     if len(folders) > MOST:
         raise InputError(f"at most {MOST} runs stand side by side; these are", source="FOLDER", value=len(folders))

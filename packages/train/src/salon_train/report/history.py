@@ -242,7 +242,7 @@ def _watched(history: History, values: Mapping[str, object], step: int) -> None:
 
 
 def _begun(history: History, what: str, step: int) -> None:
-    """A call began: what stood in the log behind the checkpoint is done again."""
+    """Begin a call: the log's steps after the checkpoint are repeated."""
     before = history.state
     again = max(0, history.step - step) if what == "resumed" else history.step
     if what == "started":

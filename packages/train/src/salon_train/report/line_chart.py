@@ -1,4 +1,4 @@
-"""One chart of curves over steps as inline SVG: no script, colours from the page, and every number in words as well.
+"""Draw one chart of curves over steps as inline SVG, without script, every number also in words.
 
 A chart has lines (a gap where there was no number), levels (thresholds, drawn across), and moments (where a run was resumed or
 ended, drawn upright). Where the pointer rests, the browser itself shows the step's numbers; for eyes that do not see the
@@ -126,7 +126,7 @@ def value_text(value: float | None) -> str:
 
 
 def ticks(low: float, high: float, *, most: int = 5, whole: bool = False) -> list[float]:
-    """Round numbers (1, 2 or 5 times a power of ten) that hold a range between them: the first is ≤ low, the last ≥ high.
+    """Return round numbers (1, 2 or 5 times a power of ten) that enclose a range.
 
     Args:
         low, high: finite; equal ones are given room.
@@ -254,7 +254,7 @@ def _line(line: Line, points: Sequence[tuple[int, float | None]], place: _Place)
 
 
 def _thinned(points: Mapping[int, float | None]) -> list[tuple[int, float | None]]:
-    """The points to draw: all, or of many the lowest and the highest of every stretch, so that no peak is lost."""
+    """Return the points to draw: all, or the lowest and highest of every stretch."""
     inside = [
         (step, None if value is None else max(-_FARTHEST, min(_FARTHEST, value))) for step, value in sorted(points.items())
     ]
@@ -271,7 +271,7 @@ def _thinned(points: Mapping[int, float | None]) -> list[tuple[int, float | None
 
 
 def _strips(lines: Sequence[Line], place: _Place) -> list[dict[str, Any]]:
-    """Upright strips, one a step or for some of them; the browser shows a strip's words while the pointer is in it."""
+    """Draw vertical strips, one for one or several steps; the browser shows their text on hover."""
     steps = _evenly(sorted({step for line in lines for step in line.points}), _MOST_STRIPS)
     middles = [place.x(step) for step in steps]
     edges = [_LEFT, *((one + other) / 2 for one, other in pairwise(middles)), WIDTH - _RIGHT]

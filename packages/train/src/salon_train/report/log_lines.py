@@ -1,4 +1,4 @@
-"""JSON Lines of a run that may still be going: objects with their lines; what a kill cut off is left out and counted."""
+"""Read the JSON Lines of a run that may still be running; a torn last line is counted."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

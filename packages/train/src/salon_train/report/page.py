@@ -145,7 +145,7 @@ def _settings(runs: Sequence[Run]) -> Iterator[Block]:
 
 
 def _differs(key: str, runs: Sequence[Run], told: Sequence[Mapping[str, object]]) -> bool:
-    """Whether runs that can say were told different things; to be told nothing is different too."""
+    """Return whether the settings of the runs differ; a missing setting differs from any other."""
     said = [setting_text(each[key]) if key in each else None for each in told]
     return len({text for run, text in zip(runs, said, strict=True) if text is not None or says(run, key)}) > 1
 

@@ -8,7 +8,7 @@ from typing import Any
 from salon_train.report.folders import STAGES, Run, StageRun
 
 CHANGEABLE = frozenset({"log", "store", "evaluation", "checkpoints", "degeneration", "monitors"})
-"""Sections that may be told otherwise in a later call; they stand in ``changeable.json``."""
+"""Sections that may change between calls; they are kept in ``changeable.json``."""
 _LONGEST = 400
 
 

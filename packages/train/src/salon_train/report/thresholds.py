@@ -44,7 +44,7 @@ def _held(stage: StageRun, grammar: Grammar, own: Mapping[str, object]) -> dict[
     except (ValidationError, InputError) as error:
         said = error.problem if isinstance(error, InputError) else error.errors()[0]["msg"]
         source = stage.folder / "changeable.json"
-        raise InputError(f"holds thresholds that are none ({said.rstrip(':')})", source=source, value=dict(own)) from None
+        raise InputError(f"holds thresholds that are refused ({said.rstrip(':')})", source=source, value=dict(own)) from None
     return {monitor.name: monitor.thresholds for monitor in board.monitors}
 
 

@@ -146,7 +146,7 @@ def report_evaluation(trainer: Any, numbers: Mapping[str, float | None]) -> None
 
 
 def _plain(value: Any) -> float | int | str | None:
-    """A number for JSON; None for one that is none."""
+    """Return a number for JSON; None for a non-finite one."""
     if isinstance(value, bool | int | str) or value is None:
         return value
     number = float(value)

@@ -67,7 +67,7 @@ def whole_checkpoints(folder: Path) -> list[Checkpoint]:
 
 
 def declare_whole(folder: Path, step: int, *, keep: int, processes: int = 1) -> None:
-    """Say that a checkpoint of so many processes is written to its end; all but the latest ``keep`` whole ones are removed."""
+    """Mark a checkpoint as whole, and remove all but the latest ``keep`` whole ones."""
     files = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
     sizes = {name: _kept(path) for name, path in files.items()}
     sums = {name: _sha256(path) for name, path in files.items()}
@@ -87,7 +87,7 @@ def undamaged(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     Later ones that are damaged lose their note, so that they no longer count and the next save removes them.
 
     Returns:
-        The checkpoint, None where there is none at all, and a sentence about each damaged one that was passed over.
+        The checkpoint, None without any, and a sentence about each damaged one that was passed over.
 
     Raises:
         InputError: when there are checkpoints and all are damaged; names the file of the latest.
@@ -102,7 +102,7 @@ def undamaged(folder: Path) -> tuple[Checkpoint | None, list[str]]:
         passed.append((checkpoint, flaw))
     if passed:
         checkpoint, flaw = passed[0]
-        hint = "Put the files back from a copy, or begin anew with --again."
+        hint = "Put the files back from a copy, or begin again with --again."
         raise InputError(f"no checkpoint can be continued from: {flaw}", source=checkpoint.folder, hint=hint)
     return None, []
 
@@ -130,7 +130,7 @@ def load_sampling(folder: Path, process: int) -> tuple[int, Any] | None:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Weights or a checkpoint are written; what stands in the way is said in a sentence.
+    """Turn errors while weights or a checkpoint are written into an error for people.
 
     Raises:
         IncompleteError: the disk is full, for instance. What was whole before stays.

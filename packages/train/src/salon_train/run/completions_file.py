@@ -61,7 +61,7 @@ class CompletionsFile:
 
 
 def _cut(path: Path, resumed: int | None) -> None:
-    """Leave what stood in the file when the checkpoint was written.
+    """Cut the file back to the lines that it had when the checkpoint was written.
 
     Raises:
         InputError: for a line that this file never wrote, unless it is the last one and a kill cut it off.

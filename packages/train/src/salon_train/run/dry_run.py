@@ -39,7 +39,7 @@ class DryRun:
         model: its name.
         own_configuration: sizes are from the model's own files; False: from what is known of it.
         parameters: by part.
-        learning: parameters that learn, by part; adapters count for the part that they stand in.
+        learning: parameters that learn, by part; adapters count for their part.
         memory: on one device that holds the whole model, in bytes.
         devices: processes that train together.
         steps: optimizer steps.
@@ -76,7 +76,7 @@ class DryRun:
     examples: Mapping[str, int]
     held_out: int
     tokens: int | None
-    rewards: Mapping[str, float] = field(default_factory=dict)
+    rewards: Mapping[str, float | str] = field(default_factory=dict)
     judges: tuple[str, ...] = ()
     editor: str | None = None
     notes: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class Checked(Generic[_Row]):
         steps: optimizer steps.
         prompts: different prompts at once.
         seen: rows that the steps learn from, repeated ones counted again.
-        assumed: about how many tokens a question and its picture take, from the model's configuration; None: nobody can say.
+        assumed: about how many tokens a question and its picture take, from the model's configuration; None: unknown.
         quota: prompts of each bucket at once.
         rewards: names and weights.
         judges: that answered.
@@ -117,7 +117,7 @@ class Checked(Generic[_Row]):
     seen: int
     assumed: Callable[[Any], int] | None = None
     quota: Mapping[str, int] = field(default_factory=dict)
-    rewards: Mapping[str, float] = field(default_factory=dict)
+    rewards: Mapping[str, float | str] = field(default_factory=dict)
     judges: tuple[str, ...] = ()
     editor: str | None = None
     notes: tuple[str, ...] = ()
@@ -196,7 +196,7 @@ def spread(rows: Sequence[_Row]) -> list[tuple[int, _Row]]:
 
 
 def first_unreadable(rows: Sequence[_Row], opened: Callable[[_Row], object]) -> tuple[int, _Row, Exception] | None:
-    """Of some of the rows, the first whose picture cannot be opened: its place, itself, and why; None where all can."""
+    """Return the first of some rows whose picture cannot be opened, with place and error; None without any."""
     for place, row in spread(rows):
         try:
             opened(row)
@@ -206,7 +206,7 @@ def first_unreadable(rows: Sequence[_Row], opened: Callable[[_Row], object]) -> 
 
 
 def _tokens(model: ModelSection, section: SftSection | GrpoSection, checked: Checked[Any], hub: str | None) -> int | None:
-    """The longest of a few questions; None where the processor cannot be had."""
+    """Return the tokens of the longest of a few questions; None without a processor."""
     from salon_train.models.loading import load_processor
 
     try:

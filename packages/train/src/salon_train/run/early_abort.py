@@ -1,4 +1,4 @@
-"""When a run has stopped making sense: no reward differs, no answer can be read, or a number is none.
+"""Abort a run in which no reward differs, no answer can be read, or a number is not finite.
 
 Such a run burns hours and ends with weights that are worth nothing, so it is ended with a message and exit code 1. What was
 saved before stays.
@@ -76,7 +76,7 @@ class DegenerationMonitor:
 
     Args:
         limits: how many are too many.
-        hints: that stand in the message.
+        hints: of the message.
 
     Example:
         >>> monitor = DegenerationMonitor(DegenerationSection(equal_rewards=2))

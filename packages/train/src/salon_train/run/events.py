@@ -1,4 +1,4 @@
-"""What happens in a training run: values for whoever watches, without a word about how they are shown."""
+"""The events of a training run, as values; display is elsewhere."""
 
 import json
 import time
@@ -32,21 +32,21 @@ class TrainingEvent:
 
 
 class TrainingWatcher(Protocol):
-    """Whoever wants to know. Called between steps: it must be quick."""
+    """An observer of events. Called between steps: it must be quick."""
 
     def happened(self, event: TrainingEvent) -> None:
         """Something happened."""
 
 
-class Nobody:
-    """Watches nothing."""
+class NoWatcher:
+    """Ignore every event."""
 
     def happened(self, event: TrainingEvent) -> None:
-        """Looks away."""
+        """Ignore the event."""
 
 
-NOBODY: Final = Nobody()
-"""For runs that nobody watches; the log file is written all the same."""
+NO_WATCHER: Final = NoWatcher()
+"""For runs without an observer; the log file is written all the same."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Watchers:
 
 
 class LogFile:
-    """Appends one JSON object per event to a file; a run that goes on after a kill appends ``resumed`` and the steps anew.
+    """Append one JSON object per event to a file; a resumed run appends ``resumed`` and repeats the steps.
 
     Example:
         >>> import tempfile

@@ -65,7 +65,7 @@ def export(configuration: Configuration, which: str, folder: Path) -> Exported:
 
 @contextmanager
 def _workshop(folder: Path) -> Iterator[Path]:
-    """A folder beside the one that is wanted, gone afterwards: what is at the wanted place is whole or not there."""
+    """Yield a temporary folder beside the wanted one, so that the result is whole or absent."""
     try:
         folder.absolute().parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder.absolute().parent, prefix=f".{folder.name}-") as room:
@@ -75,7 +75,7 @@ def _workshop(folder: Path) -> Iterator[Path]:
 
 
 def card(configuration: Configuration, which: str, measured: Mapping[str, Any]) -> str:
-    """The model card, in Markdown: what it was made from and how, and the numbers that were measured; none is made up."""
+    """Write the model card in Markdown: origin, settings, and measured numbers only."""
     model, data = configuration.model, configuration.data
     base = Path(model.name).name if Path(model.name).is_dir() else model.name
     lines = ["---", "pipeline_tag: image-text-to-text", "tags: [salon, artifact-assessment]"]

@@ -55,7 +55,7 @@ class Rows(Generic[Row]):
 
 @dataclass(slots=True)
 class RunFolder:
-    """The folder of one stage; use it as a context manager, so that nobody else writes there.
+    """The folder of one stage; as a context manager, it is locked against other processes.
 
     Attributes:
         path: of the stage.
@@ -115,7 +115,7 @@ class RunFolder:
         if key is not None:
             raise InputError(
                 f"this run was begun with {before.get(key)!r}, and is now told", source=self.path, key=key,
-                value=told.get(key), hint="Choose another run.folder, or begin anew with --again.",
+                value=told.get(key), hint="Choose another run.folder, or begin again with --again.",
             )  # fmt: skip
 
     def learn_from(self, rows: Rows[Any]) -> None:
@@ -131,11 +131,11 @@ class RunFolder:
         self._notes[path.name] = now = {"examples": len(rows.examples), "sha256": seen.hexdigest()}
         if path.is_file() and (before := _noted(path)) != now:
             problem = f"this run was begun with other rows ({before.get('examples')} of them), and now finds"
-            hint = "Give it the old files again, choose another run.folder, or begin anew with --again."
+            hint = "Give it the old files again, choose another run.folder, or begin again with --again."
             raise InputError(problem, source=self.path, key="data", value=len(rows.examples), hint=hint)
 
     def begin(self, configuration: StageConfiguration) -> None:
-        """Note what the stage is told and what it learns from, once all of it is there and the first step is next."""
+        """Write the settings and the digest of the rows, just before the first step."""
         for name, value in {self._note.name: _told(configuration, self.stage), **self._notes}.items():
             if name == _BEGUN and self.last_checkpoint() is not None:
                 continue  # begun by a version that did not note it
@@ -145,7 +145,7 @@ class RunFolder:
 
     @property
     def begun(self) -> str | None:
-        """When the stage was begun, anew or for the first time; None where that was not noted."""
+        """Return when the stage was begun, for the first time or again; None where unknown."""
         path = self.path / _BEGUN
         found = _noted(path) if path.is_file() else {} if self.last_checkpoint() else self._notes.get(_BEGUN, {})
         return found.get("at")
@@ -183,7 +183,7 @@ class RunFolder:
 
 
 def _noted(path: Path) -> dict[str, Any]:
-    """What stands in one of the folder's own files.
+    """Read one of the folder's own files.
 
     Raises:
         InputError: it is cut off, or was changed by hand.
@@ -192,7 +192,7 @@ def _noted(path: Path) -> dict[str, Any]:
         noted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(
-            "cannot be read: it is cut off or was changed", source=path, hint="Begin anew with --again."
+            "cannot be read: it is cut off or was changed", source=path, hint="Begin again with --again."
         ) from error
     return noted
 
@@ -205,7 +205,7 @@ def _told(configuration: StageConfiguration, stage: Stage) -> dict[str, Any]:
 
 
 def _told_besides(configuration: StageConfiguration) -> dict[str, Any]:
-    """The sections that shape no weights; JSON has no infinity, so a threshold that is never reached is written as ``inf``."""
+    """Return the sections that do not shape the weights; an infinite threshold is written as ``inf``."""
     sections = configuration.model_dump(mode="json", include=set(_FREE))
     for name, pair in sections.get("monitors", {}).get("thresholds", {}).items():
         sections["monitors"]["thresholds"][name] = [value if math.isfinite(value) else "inf" for value in pair]

@@ -4,7 +4,7 @@ completions ──► RunWatch ──► MonitorBoard ──► ``watched`` in l
 evaluation  ──►    ┘ the held-out metric, for its divergence from the reward
 
 ``watched`` holds ``verdict`` (the gravest), ``completions``, ``unreadable`` and ``readings``, one object for each monitor,
-made for SQL (docs/monitors.md): ``monitor``, ``value`` and ``verdict`` (null where there is none), ``threshold`` (null: none),
+made for SQL (docs/monitors.md): ``monitor``, ``value`` and ``verdict`` (null where missing), ``threshold`` (null: none),
 ``samples`` and ``detail``.
 """
 
@@ -36,7 +36,7 @@ def board_of(section: MonitorsSection, grammar: Grammar) -> MonitorBoard | None:
         grammar: how the completions are written.
 
     Raises:
-        InputError: for a monitor that does not exist, or thresholds that are none.
+        InputError: for a monitor that does not exist, or thresholds that are not allowed.
 
     Example:
         >>> board = board_of(MonitorsSection(which=("length_drift",), thresholds={"length_drift": (2, 5)}), Grammar.MAGICMIRROR)
@@ -121,7 +121,7 @@ class RunWatch:
         (folder / _STATE).write_bytes(pickle.dumps((self._board, self._evaluated, self._loud)))
 
     def load(self, folder: Path) -> None:
-        """Go on where a checkpoint was written, with the thresholds of now; monitors that it does not know begin anew."""
+        """Continue from a checkpoint, with the current thresholds; monitors that it does not know begin again."""
         path = folder / _STATE
         if not path.is_file():
             return
@@ -152,7 +152,7 @@ class RunWatch:
 
 
 def _told(item: Reading) -> dict[str, object]:
-    """A reading as it stands in the log; an infinite threshold, which JSON does not know, is null."""
+    """Return a reading for the log; an infinite threshold, which JSON does not know, is null."""
     return {
         "monitor": item.name,
         "value": item.value,

@@ -1,4 +1,4 @@
-"""Who looks on while a policy is trained: its completions in a file and in a store, and the monitors of its shortcuts.
+"""Set up the observers of a policy in training: completions file, store, monitors.
 
 sampled completions ──► completions.jsonl     store: judge_calls, rewards     monitors
 what happens        ──► held-out metric       store: run_events               held-out metric
@@ -28,7 +28,7 @@ def watch_of(setting: "Setting[Any]", grammar: Grammar, *, steps: int, metric: s
         metric: what of an evaluation is held against the reward, by name.
 
     Raises:
-        InputError: for a monitor that does not exist, or thresholds that are none.
+        InputError: for a monitor that does not exist, or thresholds that are not allowed.
     """
     section = setting.configuration.monitors
     board = board_of(section, grammar)
@@ -36,7 +36,7 @@ def watch_of(setting: "Setting[Any]", grammar: Grammar, *, steps: int, metric: s
 
 
 def look_on(setting: "Setting[Any]", watch: RunWatch | None, *, metric: str) -> None:
-    """Add to a run's listeners and watchers whoever the configuration asks for; on the first process only."""
+    """Add the configured listeners and watchers to a run; on the first process only."""
     if not setting.processes.first:
         return
     recorder = recorder_of(setting)
@@ -55,10 +55,10 @@ def look_on(setting: "Setting[Any]", watch: RunWatch | None, *, metric: str) -> 
 
 
 def recorder_of(setting: "Setting[Any]") -> "RolloutRecorder | None":
-    """Who keeps completions in the store; None where there is none.
+    """Return the recorder of completions in the store; None without a store.
 
     A run that goes on is the same run in the store, whatever changes that does not shape its weights; one that was begun
-    anew is another.
+    again is another.
     """
     configuration, folder = setting.configuration, setting.folder
     if configuration.store.folder is None:

@@ -28,7 +28,7 @@ _KINDS: Final = {
     "stopped": RunEventKind.STOPPED,
     "finished": RunEventKind.FINISHED,
 }
-"""What the store calls the events that it is told of."""
+"""The store's kind of each event that it keeps."""
 
 
 class RolloutRecorder:

@@ -1,4 +1,4 @@
-"""The frame of every stage: the folder is taken, the model loaded, the trainer made and run, and what became of it is told.
+"""Run any stage: lock the folder, load the model, build and run the trainer, log the events.
 
 configuration ──► folder ──► model ──► make(setting): trainer ──► checkpoints, log, evaluation ──► FOLDER/<stage>/model
 A second call goes on from the last whole checkpoint, or says that the stage is finished.
@@ -60,7 +60,7 @@ class Setting(Generic[Row]):
         configuration: of the run.
         folder: of the stage.
         loaded: the model that learns.
-        watchers: who is told what happens; nobody but on the main process.
+        watchers: observers of events; empty but on the main process.
         listeners: who is shown what was sampled.
         environment: where judges find their secrets.
         processes: that train together.
@@ -119,12 +119,12 @@ def run_stage(
         watcher: told what happens, beside the log file.
         rows: reads the rows to learn from; a second call with other rows is refused.
         make: builds the trainer, a :class:`~salon_train.trl.mixin.Learning`.
-        start: finds a folder of weights in place of the configured model's; None: there is none.
+        start: finds a folder of weights in place of the configured model's; None: use that.
         measure: reads what is held out, adds what people should know about it to a list, and gives what evaluates the model in
             between; None: there is nothing.
         hints: what to do about a run that degenerated.
         environment: where judges find their secrets, and how many processes train together.
-        again: remove what the stage has done before, and begin anew.
+        again: remove what the stage has done before, and begin again.
     """
     if configuration.run.threads is not None:
         torch.set_num_threads(configuration.run.threads)
@@ -209,7 +209,7 @@ def _begun(kept: ExitStack, folder: RunFolder, configuration: StageConfiguration
         return _Begun(folder.finished, None, [])
     checkpoint, passed = undamaged(folder.path)
     if checkpoint is not None and checkpoint.processes not in (None, processes.count):
-        hint = "Start as many, or begin anew with --again: others would be given other prompts."
+        hint = "Start as many, or begin again with --again: others would be given other prompts."
         raise InputError(
             f"{checkpoint.processes} processes trained here, and now there are", source=folder.path, value=processes.count,
             hint=hint,
@@ -218,7 +218,7 @@ def _begun(kept: ExitStack, folder: RunFolder, configuration: StageConfiguration
 
 
 def _train(trainer: Any, checkpoint: str | None, setting: Setting[Any]) -> None:
-    """Train to the end; what ends it before is told, whatever it is, and raised."""
+    """Train to the end; an earlier end is logged with its reason, and raised."""
 
     def told(what: str, step: int, facts: Mapping[str, Fact]) -> None:
         with suppress(OSError, SalonError):  # a full disk takes no event either

@@ -1,4 +1,4 @@
-"""Multi-bucket sampling as a pure function: seed, epoch and position say which examples stand in a chunk.
+"""Multi-bucket sampling as a pure function of seed, epoch and position.
 
 A chunk is the examples of one generation batch (GRPO) or one optimizer step (SFT). Each takes its quota from every bucket's
 shuffled pool; a pool is drawn to its end before it begins again, also across epochs (paper 000, section 3.1).
@@ -115,7 +115,7 @@ class MultiBucketPlan:
         that get whole blocks have the ratio for themselves.
 
         Note:
-            What stands in a chunk depends on all before it. They are drawn and thrown away, a few microseconds for each
+            A chunk depends on all before it. They are drawn and thrown away, a few microseconds for each
             example; :meth:`stream` goes on from where it is.
         """
         stream = self.stream()
@@ -201,7 +201,7 @@ def _no_multiple(chunk_size: int, ratio: Ratio) -> InputError:
 
 
 def counted(chunk: Sequence[int], buckets: Sequence[Collection[str]]) -> Counter[str]:
-    """How many examples of a chunk are in each bucket; one with two labels counts twice, so it can exceed the quota.
+    """Count the examples of a chunk by bucket; one with two labels counts twice.
 
     Example:
         >>> counted([0, 1], [("hand", "foot"), ("hand",)])

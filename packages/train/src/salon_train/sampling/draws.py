@@ -50,7 +50,7 @@ class Resampling:
         return int((cycle + 1) * self.exact) - int(cycle * self.exact)
 
     def share(self, hard: Sequence[bool]) -> float:
-        """Return the share of hard positives among the normal pictures that are drawn, in the long run, from 0 to 1.
+        """Return the long-run share of hard positives among the normal pictures drawn, 0 to 1.
 
         Args:
             hard: of every normal picture, whether it is one.

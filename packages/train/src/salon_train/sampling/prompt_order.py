@@ -1,4 +1,4 @@
-"""Which examples come up at every step of a whole run, decided before the first: so a resumed run cannot see others.
+"""Plan the examples of every step of a run before the first, so a resumed run sees the same.
 
 examples ──► prompt_plan: one index per prompt, chunk after chunk ──► PlannedSampler: each repeated as TRL wants it
 """

@@ -1,4 +1,4 @@
-"""How many examples of each bucket a chunk takes: whole periods of the ratio, or slots that are exact in the long run."""
+"""Split a chunk into buckets by a ratio, exact per chunk or in the long run."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

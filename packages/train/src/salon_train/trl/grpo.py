@@ -14,9 +14,9 @@ import torch
 from torch.utils.data import Sampler
 from trl.trainer.grpo_trainer import GRPOTrainer
 
-from salon_rewards.abstaining import plain
 from salon_rewards.batch import Batch, text_of
 from salon_rewards.callables.reward import AskingReward, RuleReward
+from salon_rewards.group_mask import plain
 from salon_train.configuration.schema import GrpoSection
 from salon_train.data.lengths import check_lengths
 from salon_train.run.arguments import grpo_arguments

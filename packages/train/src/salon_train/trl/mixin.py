@@ -1,4 +1,4 @@
-"""What Salon adds to every one of TRL's trainers, as a mixin: whole checkpoints, no NaN step, events, and no word to anybody.
+"""Extend any of TRL's trainers: whole checkpoints, no NaN step, no telemetry.
 
     class AssessorTrainer(Learning, SFTTrainer): …
     class PolicyTrainer(Learning, GRPOTrainer): …
@@ -31,7 +31,7 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
         self.monitor = monitor
         self.checkpoints_kept = checkpoints_kept
 
-    # ---- numbers that are none
+    # ---- non-finite numbers
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         """One forward and backward pass; ends the run when its loss is no number, on several processes before they step."""
@@ -115,4 +115,4 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
         """None: `salon train export` writes one with what was measured."""
 
     def _send_telemetry(self) -> None:
-        """Nobody is told that this training runs."""
+        """Send nothing."""

@@ -21,10 +21,10 @@ from salon_bench.media import PicturePolicy, Prepared, prepare_bytes
 from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
-from salon_rewards.abstaining import Abstention, Paid, abstention_of
-from salon_rewards.asking import check_judge, check_limits, in_time, parse_reply
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
+from salon_rewards.group_mask import Abstention, Paid, abstention_of
+from salon_rewards.judge_batching import check_judge, check_limits, in_time, parse_reply
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.digest import digest

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from salon_rewards.abstaining import Abstention, Paid, abstention_of
-from salon_rewards.asking import Answers
 from salon_rewards.batch import Batch, text_of
 from salon_rewards.callables.reward import AskingReward
+from salon_rewards.group_mask import Abstention, Paid, abstention_of
+from salon_rewards.judge_batching import Answers
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import PrismAnswer, Unparsed, parse_prism
 from salon_taxonomy.answers.reading import without_surrogates
@@ -40,8 +40,8 @@ class JudgedScoreReward(AskingReward):
     """A judge's score of the completion by a rubric, divided by 10.
 
     The judge sees the rubric, the prompt and the picture of the row if there are such columns, and the completion as a JSON
-    string. A completion of more than 20,000 characters earns 0 and nobody is asked: the rest of it could be anything. A reply
-    in no grammar, and a call that fails, give no reward, and then the whole group has none.
+    string. A completion of more than 20,000 characters earns 0 unjudged: the rest of it could be anything. A reply in
+    no grammar, and a call that fails, give no reward, and then the whole group has none.
 
     Source: paper 003 (PRISM-Bench), section 3 and Tables 8 to 15: start at 10 and deduct. Range: 0 to 1.
 
@@ -56,7 +56,7 @@ class JudgedScoreReward(AskingReward):
         group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
 
     Raises:
-        InputError: for an empty rubric, a mode of abstention that is none, or a number that is not above 0.
+        InputError: for an empty rubric, an unknown mode of abstention, or a number that is not above 0.
 
     Example:
         >>> import asyncio
@@ -75,6 +75,9 @@ class JudgedScoreReward(AskingReward):
     abstention: Abstention = Abstention.GROUP
     group_size: int | None = None
     __name__: ClassVar[str] = "judged_score"
+    pays_for: ClassVar[str] = "a judge's score by a rubric"
+    source: ClassVar[str] = "FLUX-Reason, section 3 and Tables 8 to 15"
+    asks: ClassVar[str] = "judge"
 
     def __post_init__(self) -> None:
         if not self.rubric.strip():

@@ -5,9 +5,9 @@ from statistics import fmean
 from typing import TypeVar
 
 from salon_rewards.monitors.batch import StepBatch
-from salon_rewards.monitors.evidence import wilson_lower
-from salon_rewards.monitors.pooling import Grouped, Pool
+from salon_rewards.monitors.confidence import wilson_lower
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
+from salon_rewards.monitors.window import Grouped, Pool
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ def detected_share(
     unreadable: int,
     detail: Callable[[float, Sequence[T]], str],
 ) -> Reading:
-    """The reading of a step: the share, 0 to 1, of what was looked at in which the detector found something.
+    """Return the reading of a step: the share, 0 to 1, of completions in which the detector fires.
 
     An alarm also needs the lower end of Wilson's interval, over pictures, to be above the detector's own mistakes.
 

@@ -36,7 +36,7 @@ def wilson_lower(share: float, trials: int, z: float = Z) -> float:
 
 
 def mean_lower(values: Iterable[tuple[Hashable, float]], z: float = Z) -> float:
-    """The lower end of a mean over groups, from the spread of the groups' means; minus infinity for too few groups.
+    """Return the lower end of a mean over groups, from their spread; minus infinity for too few groups.
 
     Args:
         values: pairs of a group and a number.

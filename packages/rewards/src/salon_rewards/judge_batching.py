@@ -16,7 +16,7 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 A = TypeVar("A")
 T = TypeVar("T")
 
-_UNTOLD: Final = Unscored(Reason.ABSTAINED, "nobody was asked")
+_UNTOLD: Final = Unscored(Reason.ABSTAINED, "no judge was asked")
 _LONG: Final = 1 << 15
 
 

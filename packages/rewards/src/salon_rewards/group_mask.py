@@ -1,4 +1,4 @@
-"""What becomes of a group when one of its completions has no reward.
+"""Let a group abstain together when one of its completions has no reward.
 
 GRPO compares the completions of one prompt with each other. TRL turns a lone ``None`` into NaN and sums it up as 0: of
 four equal completions the one whose judge failed would get the advantage −1.5 and the others +0.5. So by default the
@@ -13,7 +13,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason, Unscored
 
 Paid: TypeAlias = float | Unscored
-"""What one completion earned, or the reason why that could not be told."""
+"""What one completion earned, or the reason why there is no number."""
 
 NO_TRUTH: Final = Unscored(Reason.NOT_REPORTED, "the row has no truth")
 """What a completion earns that there is nothing to hold against."""

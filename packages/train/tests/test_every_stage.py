@@ -1,0 +1,89 @@
+"""Every stage goes through one run shell: rows counted, a second call does nothing, other rows or settings are refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from salon_taxonomy.errors import InputError
+from salon_train.assessor import train_grpo, train_sft
+from salon_train.configuration import read_configuration
+from salon_train.configuration.schema import SftSection
+from salon_train.refiner import Lesson, read_refiner_configuration, train_refiner, train_warm_up
+from salon_train.run.events import read_log
+from salon_train.run.folder import RunFolder
+from salon_train.run.stage import Trained
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+STAGES = """
+[sft]
+steps = 1
+batch = 4
+[grpo]
+steps = 1
+batch = 16
+generations = 2
+longest = 4
+[degeneration]
+invalid_answers = 0
+equal_rewards = 0
+"""
+Runner = Callable[..., Trained]
+
+
+@pytest.fixture
+def stage(
+    request: pytest.FixtureRequest,
+    training_ground: Path,
+    written: Callable[..., Path],
+    refiner_ground: Path,
+    written_refiner: Callable[..., Path],
+) -> tuple[Path, int, Runner]:
+    """The folder of a stage, its rows, and a function that runs it: with ``fewer`` rows, or another ``seed``."""
+    name = request.param
+    if name in ("sft", "grpo"):
+        file = written(f"every-{name}", more=STAGES)
+        train = train_sft if name == "sft" else train_grpo
+
+        def assess(fewer: int = 0, seed: int = 0) -> Trained:
+            lines = (training_ground / "train.jsonl").read_text().splitlines()[: 40 - fewer]
+            (training_ground / "every.jsonl").write_text("\n".join(lines) + "\n")
+            changes = {"data.held_out": [], "data.train": ["every.jsonl"], "run.seed": seed, "run.threads": 1}
+            return train(read_configuration(file, changes=changes))
+
+        return RunFolder.of(read_configuration(file), name).path, 40, assess
+    file = written_refiner(f"every-{name}")
+
+    def refine(fewer: int = 0, seed: int = 0) -> Trained:
+        lines = (refiner_ground / "rows/rows.jsonl").read_text().splitlines()[: 8 - fewer]
+        (refiner_ground / "rows/every.jsonl").write_text("\n".join(lines) + "\n")
+        changes = {"rows.file": "rows/every.jsonl", "run.seed": seed, "refine.steps": 1}
+        configuration = read_refiner_configuration(file, changes=changes)
+        if name == "refine":
+            return train_refiner(configuration, {})
+        pictures = sorted((refiner_ground / "rows").rglob("*.png"))[: 8 - fewer]
+        lessons = [Lesson(picture, "A red cross.", '{"answer": true}') for picture in pictures]
+        section = SftSection(steps=1, batch=4, learning_rate=1e-3)
+        return train_warm_up(configuration.model_copy(update={"sft": section}), lessons, {})
+
+    return RunFolder.of(read_refiner_configuration(file), "refine" if name == "refine" else "sft").path, 8, refine
+
+
+@pytest.mark.parametrize("stage", ["sft", "grpo", "warm-up", "refine"], indirect=True)
+def test_a_stage_counts_its_rows_ends_once_and_refuses_others(stage: tuple[Path, int, Runner]) -> None:
+    folder, rows, train = stage
+    first = train()
+    assert (first.steps, first.already, first.model) == (1, False, folder / "model")
+    assert (folder / "model" / "model.safetensors").is_file()
+    told = json.loads((folder / "examples.json").read_text())
+    assert (told["examples"], len(told["sha256"])) == (rows, 64)
+    kinds = [row["what"] for row in read_log(folder / "log.jsonl") if row["what"] not in ("noted", "watched", "warned")]
+    assert kinds == ["started", "learned", "saved", "finished"]
+    again = train()
+    assert (again.already, again.steps, again.last) == (True, 1, first.last)
+    with pytest.raises(InputError, match=r"key 'run.seed': this run was begun with 0"):
+        train(seed=1)
+    (folder / "finished.json").unlink()  # as if it had been killed after its checkpoint
+    with pytest.raises(InputError, match=rf"this run was begun with other rows \({rows} of them\), and now finds {rows - 1}"):
+        train(fewer=1)
