@@ -30,7 +30,7 @@ class _Named(NamedTuple):
 
 
 class InputPath(click.Path):
-    """Parse a path that a command reads or appends to.
+    """Parameter type of a path that a command reads or appends to.
 
     A file, a folder, a pattern or a result store; ``-`` is standard input.
 

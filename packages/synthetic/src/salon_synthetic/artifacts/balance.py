@@ -131,7 +131,7 @@ class Balance:
 
 
 def _as_counted() -> dict[str, float]:
-    """Weight the kinds by Table 5: L2 labels by count, then L3 labels by count, kinds equally."""
+    """Weight the kinds by MagicMirror's Table 5: L2 labels by count, then L3 labels by count, kinds equally."""
 
     def label(kind: Kind) -> str:
         return kind.artifact.l3[0] if kind.artifact.l3 else kind.artifact.l2

@@ -152,7 +152,7 @@ def _compared(question: Question) -> str:
 
 
 def _members(question: Question, same: bool, reason: str) -> dict[str, Any]:
-    """Return the keys that the schema or the text asks for.
+    """Return the members that the schema or the text asks for.
 
     The boolean one, else the first, holds the verdict.
     """

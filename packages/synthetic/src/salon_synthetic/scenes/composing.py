@@ -143,9 +143,9 @@ def _until(kinds: list[Description], fit: Callable[[Scene], bool], generator: ra
 
 
 def _clearly(scene: Scene, relation: Relation) -> bool:
-    """Place the first object on that side of the second.
+    """Test whether the first object is clearly on that side of the second.
 
-    It is at least twice as far along the axis as across it.
+    It must be at least twice as far along the axis as across it.
     """
     one, two = scene.items[:2]
     near, far = sorted((abs(one.x - two.x), abs(one.y - two.y)))
