@@ -52,7 +52,7 @@ def _drawn(values: type[T], number: int, generator: random.Random) -> list[T]:
 
 
 def _item(kind: Description) -> Item:
-    """An object of a kind, medium and plain where the kind leaves it open, not placed yet."""
+    """Return an object of a kind, medium and plain where the kind leaves it open, not placed yet."""
     texture, size = kind.texture or Texture.PLAIN, kind.size or Size.MEDIUM
     return Item(shape=kind.shape or Shape.CIRCLE, colour=kind.colour or Colour.BLUE, texture=texture, size=size, x=0, y=0)
 
