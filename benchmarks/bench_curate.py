@@ -76,6 +76,7 @@ def test_look_reaches_its_rate_with_little_overhead_and_two_workers_help(tmp_pat
     told("2 workers against 1", f"{wall[1] / wall[2]:.2f} x", "≥ 1.7 x, on two idle cores")
 
 
+@pytest.mark.timeout(3600)
 def test_memory_of_a_worker(tmp_path):
     code = (
         "import json, sys; from pathlib import Path; from salon_curate.stages import Task, work_on; "

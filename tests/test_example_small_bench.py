@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_bench.runs import folding
+from salon_bench.runs import checkpoint
 from salon_taxonomy.cli import main
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "small_bench"
@@ -34,7 +34,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder after all commands of the README."""
     folder = tmp_path_factory.mktemp("example") / "work"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folding, "fold_apart", folding.fold_here)  # a process for each costs more than these runs
+        patch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)  # a process for each costs more than these runs
         assert COMMANDS[:2] == ["python prepare.py work", "cd work"]
         prepared(folder)
         patch.chdir(folder)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 BENCH = ("media", "judges", "editors", "suites.contract", "runs", "suites", "refine", "analysis", "report", "cli")
 """A room of salon-bench imports itself and rooms to its left; ``testing`` imports none, and only ``cli`` imports it."""
-WAITING = ("salon_ranking.", "salon_train.", "salon_taxonomy.taxonomy")
+WAITING = ("salon_ranking.", "salon_train.", "salon_taxonomy.taxonomy", "salon_curate.engine")
 """Where rooms, or modules, still import each other in a circle."""
 
 _PLACE = re.compile(r"(salon_\w+(?:\.\w+)+):\w+")
@@ -126,3 +126,12 @@ def test_the_check_sees_imports_within_functions_and_in_strings(tmp_path: Path) 
     edges = list(pairwise(("salon_x.a", "salon_x.b", "salon_x.c", "salon_x.a")))
     assert [set(graph[one]) for one, _ in edges] == [{other} for _, other in edges]
     assert len(cycles({name: set(imported) for name, imported in graph.items()})) == 1
+
+
+def test_every_file_of_the_architecture_page_exists_and_the_walk_has_at_most_eleven_hops(root: Path) -> None:
+    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z]+/src/[\w/]+\.py)`", page)
+    assert [name for name in named if not (root / "packages" / name).is_file()] == []
+    hops = re.findall(r"^\| (\d+) \| `([^`]+)`", page, re.MULTILINE)
+    assert [int(number) for number, _ in hops] == list(range(1, len(hops) + 1))
+    assert 1 < len(hops) <= 11

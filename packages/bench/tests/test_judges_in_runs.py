@@ -16,7 +16,7 @@ from salon_bench.runs.open_questions import write_open_questions
 from salon_bench.runs.plan import Subject, planned
 from salon_bench.runs.rescore import rescore
 from salon_bench.runs.suite_runner import execute
-from salon_bench.runs.view import RunView, planned_again, stored_plan
+from salon_bench.runs.view import RunView
 from salon_bench.suites.contract import registry
 from salon_bench.testing.mock_server import Line, Script, fixed, serving
 from salon_taxonomy.cli import main
@@ -237,7 +237,9 @@ def test_an_extractor_restates_and_never_invents(
     calls = RunView(store, made.plan.run_id).rows("judge_calls")
     extracted = calls.filter(calls["step"] == "first#extract")
     assert set(extracted["parse_status"]) == {"parsed" if value else "malformed"}
-    again = asyncio.run(rescore(planned_again(made.plan, judge, extractor, suite=small_suite), made.plan.run_id, store))
+    again = asyncio.run(
+        rescore(RunView(store, made.plan.run_id).planned(judge, extractor, suite=small_suite), made.plan.run_id, store)
+    )
     assert again.changes.other_value + again.changes.now_scored + again.changes.now_unscored == 0
 
 
@@ -248,7 +250,7 @@ def test_a_collected_run_stands_under_the_plan_of_the_judge_behind_the_server(
     judge = CollectingJudge(settings, tmp_path / "calls")
     made = plan(small_suite, pictures, judge, judge_settings=settings.model_dump(mode="json"))
     asyncio.run(execute(made, judge, tmp_path / "results"))
-    _, stored = stored_plan(tmp_path / "results", made.plan.run_id)
+    stored = RunView(tmp_path / "results", made.plan.run_id).plan
     assert (stored.judge, stored.judge_alone) == ("m", settings.version)
 
 

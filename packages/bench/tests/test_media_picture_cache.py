@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from salon_bench.media import PictureCache, PicturePolicy, Prepared
-from salon_bench.media.byte_bounded import ByteBounded
+from salon_bench.media.picture_cache import ByteCache
 from salon_taxonomy.verdict import Unscored
 
 KEEP = PicturePolicy()
@@ -90,7 +90,7 @@ def test_threads_that_want_many_pictures_get_each_the_right_one(tmp_path: Path) 
 
 @given(st.integers(0, 30), st.lists(st.integers(0, 9)))
 def test_a_bounded_cache_gives_the_right_value_and_keeps_its_bound(most: int, keys: list[int]) -> None:
-    cache: ByteBounded[int, str] = ByteBounded(most, len)
+    cache: ByteCache[int, str] = ByteCache(most, len)
     for key in keys:
         assert cache.get(key, lambda key=key: str(key) * key) == str(key) * key
         assert cache.bytes <= most
@@ -98,7 +98,7 @@ def test_a_bounded_cache_gives_the_right_value_and_keeps_its_bound(most: int, ke
 
 
 def test_a_failed_making_is_seen_by_all_who_wait_and_forgotten() -> None:
-    cache: ByteBounded[str, str] = ByteBounded(10, len)
+    cache: ByteCache[str, str] = ByteCache(10, len)
     with pytest.raises(ZeroDivisionError):
         cache.get("a", lambda: str(1 / 0))
     assert cache.get("a", lambda: "fine") == "fine"

@@ -207,7 +207,7 @@ def test_a_server_that_comes_back_is_asked_for_the_rest(pictures: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run", "no-such", "--subject", "a", "--generations", ".", "--judge", "vllm:m@h:1"], "there is no suite"),
+        (["run", "no-such", "--subject", "a", "--generations", ".", "--judge", "vllm:m@h:1"], "no installed package brings"),
         (["run", "numbers", "--subject", "a", "--generations", "nowhere", "--judge", "vllm:m@h:1"], "no such folder"),
         (["run", "numbers", "--subject", "a", "--generations", "pictures", "--judge", "who?"], "no such kind of judge"),
         (["run", "numbers", "--subject", "a", "--subject", "b", "--generations", ".", "--judge", "vllm:m@h:1"], "2 --subject"),

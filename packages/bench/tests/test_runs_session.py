@@ -28,6 +28,7 @@ from salon_bench.runs.suite_runner import Pace, execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.reward import SuiteReward
+from salon_bench.suites.contract.suite import SuitePrompt
 from salon_rewards.judge_batching import Answers
 from salon_store import ResultStore
 from salon_store.errors import JournalInUseError
@@ -86,6 +87,26 @@ def totals(store: Path, planned: Planned) -> list[float | None]:
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     return tmp_path / "results"
+
+
+class Retold(NumberSuite):
+    """The prompts of ``NumberSuite`` in other words, under the same ids."""
+
+    def prompts(self, source: Path | None) -> list[SuitePrompt]:
+        made = super().prompts(source)
+        texts = [f"{each.prompt.text}, retold" for each in made]
+        return [SuitePrompt(one.prompt.model_copy(update={"text": text})) for one, text in zip(made, texts, strict=True)]
+
+
+def test_every_run_shows_the_words_that_it_was_judged_with_though_ids_are_shared(store: Path) -> None:
+    suites = (NumberSuite(3), Retold(3, version="2"), NumberSuite(2, version="3"))
+    runs = [plan(suite=suite) for suite in suites]
+    for planned in runs:
+        go(planned, Numbers(), store)
+    shown = [RunView(store, planned.plan.run_id).prompts for planned in runs]
+    assert shown == [{each.prompt.prompt_id: each.prompt.text for each in planned.prompts} for planned in runs]
+    stored = ResultStore.open(store).read("prompts").collect()
+    assert stored.height == stored["prompt_key"].n_unique() == 6, "equal contents are stored once"
 
 
 def test_a_run_leaves_its_rows_its_calls_its_prompts_and_its_history(store: Path) -> None:

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_bench.suites.artifact_bench import BenchRow, Level, Task, read_rows
-from salon_bench.suites.artifact_bench.rows import TAXONOMY
-from salon_bench.suites.artifact_bench.suite import family_of
+from salon_bench.suites.artifact_bench.rows import TAXONOMY, family_of
 from salon_curate.construction.artifact_bench import (
     Stage,
     agreement,

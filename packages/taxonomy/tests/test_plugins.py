@@ -16,7 +16,7 @@ GROUP = EDITORS
     [
         (("no_such_package_at_all:kind",), "cannot be imported"),
         (("json:no_such_name",), "cannot be imported"),
-        (("json:dumps",), "must be of type EditorKind, not function"),
+        (("json:dumps",), "must be of type EditorKind, not 'function'"),
         (("json:dumps", "json:loads"), "several packages bring this name"),
     ],
 )

@@ -13,8 +13,8 @@ from typing import Final
 
 from salon_arena.blind_video import TYPE as VIDEO_TYPE
 from salon_arena.blind_video import blind_videos
-from salon_bench.media.byte_bounded import ByteBounded
 from salon_bench.media.decoding import decode
+from salon_bench.media.picture_cache import ByteCache
 from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
 from salon_bench.media.preparing import prepare_bytes
 from salon_bench.media.reading import read_inside
@@ -60,9 +60,9 @@ class BlindMedia:
     """
 
     def __init__(self) -> None:
-        self._sources: ByteBounded[str, _Source | Unscored] = ByteBounded(100_000, lambda _: 1)
-        self._pictures: ByteBounded[tuple[str, int], bytes | Unscored] = ByteBounded(_CACHE_BYTES, _bytes)
-        self._videos: ByteBounded[tuple[str, ...], BlindSet | Unscored] = ByteBounded(_CACHE_BYTES, _set_bytes)
+        self._sources: ByteCache[str, _Source | Unscored] = ByteCache(100_000, lambda _: 1)
+        self._pictures: ByteCache[tuple[str, int], bytes | Unscored] = ByteCache(_CACHE_BYTES, _bytes)
+        self._videos: ByteCache[tuple[str, ...], BlindSet | Unscored] = ByteCache(_CACHE_BYTES, _set_bytes)
 
     def prepared(self, files: Sequence[Generated]) -> BlindSet | Unscored:
         """Return all files, or the reason why one cannot be shown. Never raises for what a file is.

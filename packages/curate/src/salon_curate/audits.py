@@ -37,7 +37,7 @@ _ACCEPT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A sample that was drawn: its folder, the pictures, and each stratum's size in the data set and in the sample."""
+    """A sample that was drawn: its folder, its pictures, and the strata with their sizes in data set and sample."""
 
     folder: Path
     pictures: int

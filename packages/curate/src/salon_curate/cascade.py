@@ -1,4 +1,4 @@
-"""Cascades: how much a cheap judge loses that the dear judge would keep, as an upper bound from the explored random share."""
+"""Bounds of what a cheap judge loses that the dear judge would keep, from the explored random share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

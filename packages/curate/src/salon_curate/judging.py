@@ -189,7 +189,7 @@ async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: Task) -> Outc
 
 
 async def _rows(dataset: DataSet, stage: JudgedStage, task: Task) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-    """Yield the place and values of each row, a batch in memory at a time; ``_asked`` and ``_explored`` decide about asking."""
+    """Yield the place and values of each row; ``_asked`` and ``_explored`` decide whether it is asked."""
     import polars as pl
 
     beside = [pl.read_parquet(dataset.folder / part, columns=list(columns)) for part, columns in task.inputs.items()]

@@ -94,7 +94,7 @@ def _measured(data: bytes | None, problem: str | None) -> dict[str, Any]:
 
 
 def _grey(data: bytes) -> tuple[Any, int, int] | str:
-    """The grey picture with its stored size, or why there is none. A plain JPEG is decoded without its colours."""
+    """The grey picture with its stored size, or what is wrong with the file. A plain JPEG is decoded without its colours."""
     from PIL import Image
 
     if data[:3] == b"\xff\xd8\xff":

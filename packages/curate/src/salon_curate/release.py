@@ -1,4 +1,4 @@
-"""Releases: the kept pictures as files that others read, with a card, a manifest and a Merkle root over every byte.
+"""Releases: the kept pictures as files, with a card, a manifest and a Merkle root.
 
     releases/v1/
       data/train-00000-of-00003.parquet     image {bytes, path}, key, prompt, chosen columns: what `datasets` reads

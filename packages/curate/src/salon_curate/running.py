@@ -53,7 +53,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run did: parts made, parts that existed, rows with a problem, and shards that were set aside with the reason."""
+    """What a run did: parts made and kept, rows with a problem, and shards set aside with the reason."""
 
     made: int
     kept: int

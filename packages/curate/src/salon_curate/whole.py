@@ -81,7 +81,9 @@ def split(rows: pl.DataFrame, shares: Mapping[str, float] | None = None, seed: i
 
 
 def components(labels: list[pl.Series]) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """Return the smallest index of each row's component; rows are joined where any of the label columns is equal and not null.
+    """Return the smallest index of each row's component.
+
+    Rows are joined where any of the label columns is equal and not null.
 
     Example:
         >>> components([pl.Series(["a", "a", "b", "c"]), pl.Series([None, "x", "x", None])]).tolist()

@@ -181,7 +181,7 @@ def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[st
         packages = sorted(map(package_of, found.values()))
         raise InputError("several packages bring this name:", source=group, value=name, allowed=packages, hint="Uninstall one.")
     [entry] = found.values()
-    source = f"{group}, {package_of(entry)}, {entry.value}"
+    source = f"{group}, {name} = {entry.value} ({package_of(entry)})"
     try:
         loaded = entry.load()
     except Exception as error:  # code of another package: importing it may raise anything

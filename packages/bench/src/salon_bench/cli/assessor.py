@@ -149,7 +149,7 @@ def _show_comparison(result: "AssessorComparison", level: str, form: str) -> Non
             _named(row),
             row["metric"],
             *(number_text(row[name]) for name in ("first", "second")),
-            f"{number_text(row['difference'], '+')} [{number_text(row['ci_low'], '+')}, {number_text(row['ci_high'], '+')}]",
+            "{} [{}, {}]".format(*(number_text(row[name], "+.4f") for name in ("difference", "ci_low", "ci_high"))),
             "yes" if row["significant"] else "",
         ]
         for row in rows

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _PAGE_HELP = "Write here instead of to the screen; a page needs it."
-_WIDE = 200
 
 
 _OUTPUT = click.option("--output", type=OutputPath(), help=_PAGE_HELP)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from salon_bench.judges.calling import Calls
 from salon_bench.judges.chat_reply import Completion, NoCompletion, read_error
 from salon_bench.judges.clock import Clock, SystemClock
 from salon_bench.judges.endpoint import Endpoint
+from salon_bench.judges.retry import Calls
 from salon_bench.judges.secrets import Secrets
 from salon_bench.judges.settings import ChatSettings
 from salon_bench.media.formats import format_of

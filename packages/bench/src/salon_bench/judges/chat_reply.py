@@ -1,4 +1,4 @@
-"""Read a chat completion; no content of a reply raises."""
+"""Read the JSON of a chat completion; no reply of a server raises."""
 
 import json
 import math
@@ -33,7 +33,7 @@ class Completion:
         finish: why it ended; ``FILTERED`` for a refusal.
         prompt_tokens: None where the server does not say.
         completion_tokens: None where the server does not say.
-        tokens: log-probabilities, when they were requested and sent.
+        tokens: log-probabilities, if asked for and sent by the server.
     """
 
     text: str
@@ -100,7 +100,7 @@ def read_error(body: bytes) -> NoCompletion:
 
 
 def one_line(text: str) -> str:
-    """Return a server's message as one safe line of at most 300 characters, without long opaque words."""
+    """Return a server's message as one printable line of at most 300 characters, without opaque runs."""
     line = visible(" ".join(without_opaque(text)[: 2 * _LONGEST_MESSAGE].split()))
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 
 import aiohttp
@@ -10,7 +9,7 @@ import aiohttp
 from salon_bench.judges.chat_reply import Completion, NoCompletion, one_line, read_completion, read_error
 from salon_bench.judges.clock import Clock
 from salon_bench.judges.pacing import Outcome
-from salon_bench.judges.retrying import CONGESTED_STATUSES, RETRIED_STATUSES, retry_after_s
+from salon_bench.judges.retry import CONGESTED_STATUSES, RETRIED_STATUSES, Attempt, retry_after_s
 from salon_bench.judges.secrets import Secrets
 from salon_bench.judges.settings import ChatSettings
 from salon_taxonomy.protocols import Reply, Usage
@@ -22,23 +21,6 @@ _LARGE = 1 << 16
 """Bodies of more bytes are read in a thread, so that other calls go on meanwhile."""
 _KEEPALIVE_S = 60.0
 _DNS_CACHE_S = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """The result of one request.
-
-    Attributes:
-        reply: as the caller gets it if this is the last attempt.
-        retry: whether another attempt may mend it.
-        outcome: what it says about how busy the server is.
-        retry_after_s: how long the server asked to be left alone, in seconds.
-    """
-
-    reply: Reply
-    retry: bool = False
-    outcome: Outcome = Outcome.UNKNOWN
-    retry_after_s: float | None = None
 
 
 class Endpoint:

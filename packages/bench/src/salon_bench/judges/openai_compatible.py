@@ -6,11 +6,11 @@ Question ── chat_request ──► bytes ── calling (pacing, endpoint, r
 from collections.abc import Mapping
 from typing import Self
 
-from salon_bench.judges.calling import Calls
 from salon_bench.judges.chat_request import ChatRequests
 from salon_bench.judges.clock import Clock, SystemClock
 from salon_bench.judges.endpoint import Endpoint
 from salon_bench.judges.pictures import PictureParts
+from salon_bench.judges.retry import Calls
 from salon_bench.judges.secrets import Secrets
 from salon_bench.judges.settings import ChatSettings
 from salon_taxonomy.errors import InputError

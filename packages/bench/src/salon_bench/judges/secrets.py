@@ -114,7 +114,7 @@ class Secrets:
         """Take the secrets that the settings name from the environment.
 
         Raises:
-            InputError: when a variable is not set or is not allowed in a header, or when its value is written in the
+            InputError: when a variable is not set or cannot be sent in a header, or when its value is written in the
                 settings themselves, which are stored; the value is never shown.
         """
         headers: dict[str, str] = {}
@@ -135,7 +135,9 @@ class Secrets:
 
 
 class _Pieces:
-    """Find pieces of some texts in other texts, eight letters or digits at a time.
+    """Index the pieces of texts to find them in other texts.
+
+    Letters and digits are read eight at a time, as one number.
 
     Args:
         texts: the texts whose pieces are looked for; the longer pieces of a text of fewer than 12 letters are the whole text.
@@ -277,7 +279,7 @@ class _BlockCode(NamedTuple):
     bits: int | None
 
     def forms(self, text: bytes) -> Iterator[bytes]:
-        """Yield the part of the encoded text that is independent of its neighbours, per place in a group."""
+        """Yield the encoded text from each place in a group, without the ends that depend on neighbouring bytes."""
         for skipped in range(self.taken):
             part = text[skipped:]
             if self.bits is None:

@@ -1,11 +1,14 @@
 """The pictures and videos of a run: each is decoded and encoded once, however many questions and comparisons show it."""
 
 import hashlib
+from collections.abc import Callable, Hashable
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from threading import Condition
+from typing import Final, Generic, TypeAlias, TypeVar
 
-from salon_bench.media.byte_bounded import ByteBounded
+from cachetools import LRUCache, cached
+
 from salon_bench.media.policy import DEFAULT_LIMITS, PicturePolicy, SourceLimits
 from salon_bench.media.preparing import Prepared, prepare_bytes
 from salon_bench.media.reading import read_inside
@@ -16,7 +19,58 @@ from salon_taxonomy.verdict import Unscored
 _MOST_BYTES: Final = 32 << 20
 _OVERHEAD: Final = 1024  # of the objects around the bytes
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 Outcome: TypeAlias = Prepared | Unscored
+
+
+class ByteCache(Generic[K, V]):
+    """Values by key, each made once, as many as fit; the least recently used is dropped first. Thread-safe.
+
+    A value that is larger than the whole cache is made and not kept. Threads that ask for one key at the same time share one
+    making; after an error the next of them tries again.
+
+    Args:
+        most_bytes: how much the values may weigh together.
+        weight: the bytes of one value.
+
+    Example:
+        >>> cache = ByteCache(10, len)
+        >>> [cache.get(key, lambda key=key: key * 4) for key in "abab"], cache.made, cache.bytes
+        (['aaaa', 'bbbb', 'aaaa', 'bbbb'], 2, 8)
+        >>> cache.get("c", lambda: "cccc"), "a" in cache, "b" in cache, len(cache)
+        ('cccc', False, True, 2)
+    """
+
+    def __init__(self, most_bytes: int, weight: Callable[[V], int]) -> None:
+        self.most_bytes = most_bytes
+        self.made = 0
+        """How often a value had to be made."""
+        self._kept: LRUCache[K, V] = LRUCache(most_bytes, getsizeof=weight)
+        self._condition = Condition()
+        self._get = cached(self._kept, key=lambda key, make: key, condition=self._condition)(self._make)
+
+    @property
+    def bytes(self) -> int:
+        """What the kept values weigh."""
+        return int(self._kept.currsize)
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """Return the value of a key; ``make`` is called, outside the lock, when it is missing."""
+        return self._get(key, make)
+
+    def __len__(self) -> int:
+        """How many values are kept."""
+        return len(self._kept)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether a value is kept."""
+        return key in self._kept
+
+    def _make(self, key: K, make: Callable[[], V]) -> V:
+        with self._condition:
+            self.made += 1
+        return make()
 
 
 class PictureCache:
@@ -50,7 +104,7 @@ class PictureCache:
     ) -> None:
         self._limits = limits
         self._video_limits = video_limits
-        self._cache: ByteBounded[tuple[str, PicturePolicy], Outcome] = ByteBounded(most_bytes, _weight)
+        self._cache: ByteCache[tuple[str, PicturePolicy], Outcome] = ByteCache(most_bytes, _weight)
 
     @property
     def decoded(self) -> int:

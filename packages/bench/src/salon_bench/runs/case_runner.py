@@ -48,12 +48,12 @@ class AskPolicy:
     """How often a run asks, and which judge.
 
     Attributes:
-        judge: the judge.
+        judge: answers the questions.
         judging: under whose name rows are written.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read; None does without. A restatement that says
             what the reply does not is not taken (``judges/faithful.py``).
-        replay_of: the run whose stored replies are read instead of asking; None asks.
+        replay_of: the run whose stored replies are read again, without a call; None asks the judge.
         decoding_seed: sent with every question in place of its own seed, for an independent draw; None keeps its own.
     """
 
@@ -82,7 +82,7 @@ class AskPolicy:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The rows of a case, and its questions without a reply, which a resume asks again."""
+    """The rows of a case, and the questions without a reply (they are asked again on resume)."""
 
     case: Case
     records: Sequence[Record]
@@ -236,7 +236,7 @@ class CaseRunner:
 
 
 async def _read(reply: Reply, inquiry: Inquiry[Any]) -> Parsed[Any] | Unparsed | Unscored:
-    """Return the parsed reply, or why there is none."""
+    """Parse a reply, or return its problem."""
     problem = reply.problem()
     return await parse_reply(inquiry.parse, reply.text) if problem is None else problem
 

@@ -40,7 +40,7 @@ class _Typography(Answer):
 
 
 def value_of(verdict: Verdict[Any], name: str) -> Any:
-    """Return a member of the answer, or the verdict itself where there is none."""
+    """Return a member of the answer, or the verdict itself when it is unscored."""
     return getattr(verdict.value, name) if isinstance(verdict, Scored) else verdict
 
 

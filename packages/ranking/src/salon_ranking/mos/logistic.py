@@ -130,7 +130,7 @@ def _sandwich(x: Floats, y: Floats, mass: Floats, estimate: Floats, clusters: In
     """Return the sandwich covariance, by rows or by clusters."""
     rows, columns = x.shape
     p = win_probability(x @ estimate)
-    bread = np.linalg.inv((x * (mass * p * (1.0 - p))[:, None]).T @ x)
+    bread: Floats = np.linalg.inv((x * (mass * p * (1.0 - p))[:, None]).T @ x).astype(np.float64)
     scores = x * (mass * (y - p))[:, None]
     counts: tuple[int, ...] = ()
     if clusters is not None:

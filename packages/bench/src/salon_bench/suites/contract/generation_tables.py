@@ -1,14 +1,14 @@
 """Tables that say which file was made for which prompt: CSV, JSON lines or Parquet, checked cell by cell."""
 
 import csv
-import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, table_rows
 from salon_taxonomy.errors import InputError
 
 Row: TypeAlias = Mapping[str, object]
@@ -20,7 +20,7 @@ _LONGEST_ID = 200  # as ``records.Key``
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
+class GeneratedRow:
     """One row of a table of generations.
 
     Attributes:
@@ -38,24 +38,25 @@ class TableRow:
     sample: int
 
 
-def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[TableRow]:
+def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[GeneratedRow]:
     """The rows of a table, in order.
 
     Raises:
         InputError: while iterating, for the first thing that is wrong, with row (counted without a header) and column.
     """
-    reader = _READERS.get(source.suffix.lower())
-    if reader is None:
+    if source.suffix.lower() not in TABLE_ENDINGS:
         hint = "Give a folder of pictures or a table of paths."
-        raise InputError("unknown kind of table", source=source, value=source.suffix, allowed=ENDINGS, hint=hint)
+        raise InputError("unknown kind of table", source=source, value=source.suffix, allowed=TABLE_ENDINGS, hint=hint)
+    if source.suffix.lower() == ".csv":
+        _check_header(source)
     folder = source.parent
-    for number, row in enumerate(reader(source), start=1):
-        where = _Where(source, number)
+    for found in table_rows(source):
+        row, where = found.cells, _Where(source, found.number)
         prompt_id = _text(row, "prompt_id", where)
         if len(prompt_id) > _LONGEST_ID:
             raise where.wrong(f"an id has at most {_LONGEST_ID} characters", "prompt_id", prompt_id)
         path, root = _located(_text(row, "path", where), folder, where, absolute_paths=absolute_paths)
-        yield TableRow(prompt_id, path, root, _text(row, "model", where) if "model" in row else None, _sample(row, where))
+        yield GeneratedRow(prompt_id, path, root, _text(row, "model", where) if "model" in row else None, _sample(row, where))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,76 +109,20 @@ def _located(text: str, folder: Path, where: _Where, *, absolute_paths: bool) ->
     return Path(folder, text), folder
 
 
-# ------------------------------------------------------------------------------------------------------------- the kinds
+def _check_header(source: Path) -> None:
+    """Refuse a CSV file without a needed column, or with one twice.
 
-
-def _csv(source: Path) -> Iterator[Row]:
+    Raises:
+        InputError: names the column.
+    """
     try:
-        with source.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = next(reader, [])
-            _check_columns(header, source)
-            for number, cells in enumerate(reader, start=1):
-                if not cells:
-                    continue
-                if len(cells) != len(header):
-                    problem = f"the row has {len(cells)} cells, the header {len(header)}"
-                    raise InputError(problem, source=source, row=number, line=reader.line_num)
-                yield dict(zip(header, cells, strict=True))
-    except csv.Error as error:
-        raise InputError(f"not CSV ({error})", source=source, line=reader.line_num) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(source, error) from error
-
-
-def _check_columns(header: list[str], source: Path) -> None:
+        with source.open(encoding="utf-8-sig", newline="", errors="replace") as file:
+            header = next(csv.reader(file), [])
+    except (OSError, csv.Error):
+        return  # table_rows reports it
     for column in _NEEDED:
         if column not in header:
             raise InputError("the table has no column", source=source, value=column, found=header)
     for column in (*_NEEDED, "model", "sample"):
         if header.count(column) > 1:
             raise InputError("the table has a column twice:", source=source, value=column)
-
-
-def _json_lines(source: Path) -> Iterator[Row]:
-    number = 0
-    try:
-        with source.open(encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                row = json.loads(line)
-                if not isinstance(row, dict):
-                    raise InputError("each line must be a JSON object", source=source, line=number, value=row)
-                yield row
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"not a line of JSON ({error})", source=source, line=number) from error
-    except (OSError, UnicodeDecodeError, ValueError) as error:  # ValueError: an integer of thousands of digits
-        raise _unreadable(source, error) from error
-
-
-def _parquet(source: Path) -> Iterator[Row]:
-    import polars as pl
-
-    try:
-        columns = list(pl.read_parquet_schema(source))
-        _check_columns(columns, source)
-        wanted = [name for name in (*_NEEDED, "model", "sample") if name in columns]
-        frame: Any = pl.read_parquet(source, columns=wanted)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(source, error) from error
-    yield from frame.iter_rows(named=True)
-
-
-def _unreadable(source: Path, error: Exception) -> InputError:
-    return InputError(f"the table cannot be read ({str(error).splitlines()[0] if str(error) else error})", source=source)
-
-
-_READERS: dict[str, Callable[[Path], Iterator[Row]]] = {
-    ".csv": _csv,
-    ".jsonl": _json_lines,
-    ".ndjson": _json_lines,
-    ".parquet": _parquet,
-}
-ENDINGS = tuple(_READERS)
-"""The endings of tables that are read."""

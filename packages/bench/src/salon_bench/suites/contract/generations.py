@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from salon_bench.suites.contract.generation_tables import ENDINGS, read_table
+from salon_bench.suites.contract.generation_tables import read_table
+from salon_bench.suites.contract.table_rows import TABLE_ENDINGS
 from salon_taxonomy.errors import InputError
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
@@ -134,7 +135,7 @@ def read_generations(
     if source.is_dir():
         return _read_folder(source, model, known, frozenset(suffixes))
     if not source.exists():
-        hint = f"Give a folder of pictures, or a table of paths ({', '.join(ENDINGS)})."
+        hint = f"Give a folder of pictures, or a table of paths ({', '.join(TABLE_ENDINGS)})."
         raise InputError("there is no such folder or file", source=source, hint=hint)
     return _read_table(source, model, known, absolute_paths=absolute_paths)
 

@@ -213,19 +213,23 @@ class RewardSpec:
 
 @runtime_checkable
 class Suite(Protocol):
-    """One benchmark; :class:`~salon_bench.suites.contract.base.SuiteBase` has defaults for most members.
+    """One benchmark; :class:`~salon_bench.suites.contract.base.SuiteBase` has defaults for most members."""
 
-    Attributes:
-        pictures: how pictures are resized and encoded before a judge sees them.
-        steps: the steps of its questions, in order, for judges by step and for reports; empty: not declared.
-        picture_names: names of the pictures of a case about several (see :func:`whole_case_id`); empty for one.
-        reward: how its rows become a reward.
-    """
+    @property
+    def pictures(self) -> PicturePolicy:
+        """How pictures are resized and encoded before a judge sees them."""
 
-    pictures: PicturePolicy
-    steps: Sequence[str]
-    picture_names: Sequence[str]
-    reward: RewardSpec
+    @property
+    def steps(self) -> Sequence[str]:
+        """The steps of its questions, in order, for judges by step and for reports; empty: not declared."""
+
+    @property
+    def picture_names(self) -> Sequence[str]:
+        """The names of the pictures of a case about several (see :func:`whole_case_id`); empty for one."""
+
+    @property
+    def reward(self) -> RewardSpec:
+        """How its rows become a reward."""
 
     @property
     def name(self) -> str:

@@ -74,11 +74,6 @@ def write_staged(path: Path, rows: Iterable[Staged]) -> None:
     beside.replace(path)
 
 
-def reply_of(prompt: SuitePrompt) -> Verdict[R3Answer] | None:
-    """What the policy said, from a prompt's facts."""
-    return said_from(prompt.facts.get("said"))
-
-
 def said_from(found: object) -> Verdict[R3Answer] | None:
     """Return the reply from its JSON form, or None."""
     if not isinstance(found, Mapping):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_bench.judges.retrying import RETRIED_STATUSES, Backoff, retry_after_s
+from salon_bench.judges.retry import RETRIED_STATUSES, Backoff, retry_after_s
 
 
 @given(call=st.integers(0, 1000), attempt=st.integers(1, 10_000))

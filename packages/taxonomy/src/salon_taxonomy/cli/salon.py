@@ -1,0 +1,405 @@
+"""The ``salon`` command: a group whose subcommands come from whichever Salon packages are installed.
+
+A package brings its own through the entry-point group ``salon.commands``; it is imported only when it is called. This
+package's own are ``salon taxonomy`` and ``salon completion``.
+"""
+
+import difflib
+import json
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_taxonomy.errors import IncompleteError, SalonError
+from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.lazy_commands import LazyGroup
+from salon_taxonomy.standard_output import OutputError, told_apart
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from salon_taxonomy.crosswalk import Crosswalk
+    from salon_taxonomy.taxonomy import Taxonomy
+
+_GROUP = "salon.commands"
+_FORMAT_HELP = "For people, or for programs."
+_INTERRUPTED = 130
+"""128 and the number of SIGINT."""
+_HELP = {"help_option_names": ["-h", "--help"]}
+COMMANDS = {
+    "salon-arena": {
+        "arena": "Let people compare pictures or videos in a browser: blind, one key per vote, every vote kept once.",
+    },
+    "salon-bench": {
+        "bench": "Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.",
+        "refine": "Let a judge and an editor improve a picture, round by round, until it shows what was asked for.",
+    },
+    "salon-curate": {
+        "curate": "Build an image data set with judges: stages over shards, selections, audits, a release.",
+    },
+    "salon-published": {
+        "published": "Tables that five papers printed, as data, checked against themselves.",
+        "quickstart": "Rank some forty image generators by everything that five papers published about them.",
+    },
+    "salon-ranking": {
+        "mos": "Mean opinion scores per model, dimension and scenario, with intervals, comparisons and checks of the raters.",
+        "next-pairs": "Plan the next battles to show: two models, a prompt, a sample of each, and who stands on the left.",
+        "plan": "Simulate schedules: how many matches until the leaderboard can be trusted, by rule.",
+        "rank": "Rank models by their battles: Bradley-Terry ratings on the Elo scale with intervals.",
+        "raters": "Look at raters: missed anchors, too fast, one option again and again, one-sided, against everybody else.",
+        "test-points": "The share of yes/no checks that each model passes, per test point, with Wilson intervals.",
+        "weights": (
+            "What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal."
+        ),
+    },
+    "salon-rewards": {
+        "reward": "Score answers the way a trainer pays for them.",
+    },
+    "salon-store": {
+        "store": "Keep every score, battle and rating in one directory, and ask it questions in SQL.",
+    },
+    "salon-taxonomy": {
+        "completion": "Print the script that completes salon's commands and options in a shell.",
+        "taxonomy": "Label trees: what can be wrong with a picture, or what a prompt demands.",
+    },
+    "salon-train": {
+        "train": "Train assessors and refiners on the scores that benchmarks report.",
+    },
+}
+"""Every command of Salon by the package that brings it, with its help in short: one whose package is absent can be
+explained, and all can be listed without importing them. A test holds the words to those of the commands themselves.
+"""
+_SHORT_HELP = {name: words for commands in COMMANDS.values() for name, words in commands.items()}
+
+
+class SalonGroup(LazyGroup):
+    """A click group that finds its commands among the installed packages and explains Salon's own errors."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all installed subcommands, in alphabetical order."""
+        return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_GROUP))})
+
+    def short_help_of(self, name: str) -> str | None:
+        """What the list says of one of Salon's own; None for those of other packages."""
+        return _SHORT_HELP.get(name)
+
+    def load(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one subcommand; None when no installed package brings it."""
+        own = super().load(ctx, name)
+        if own is not None:
+            return own
+        found = [entry for entry in entry_points(group=_GROUP) if entry.name == name]
+        if not found:
+            return None
+        try:
+            command: click.Command = found[0].load()
+        except (ImportError, AttributeError) as error:  # one broken package must not take the others with it
+            return _unavailable(name, error)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The subcommand that the arguments begin with; an unknown one is answered with the package that brings it, or with
+        the nearest names.
+        """
+        name = args[0]
+        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise click.UsageError(_unknown(name, self.list_commands(ctx)), ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the subcommand; a :class:`SalonError` becomes one message on standard error and a non-zero exit, Ctrl-C the exit
+        that shells know it by.
+        """
+        try:
+            return super().invoke(ctx)
+        except SalonError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(1 if isinstance(error, IncompleteError) else 2)
+        except BrokenPipeError as error:  # never standard output's; click would pass over it without a word
+            click.echo(f"Error: a connection was closed at its other end ({error})", err=True)
+            ctx.exit(1)
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("\nAborted.", err=True)
+            ctx.exit(_INTERRUPTED)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run ``salon``; exit with 1 where standard output cannot be written, with one message unless its reader left."""
+        try:
+            with told_apart():
+                return super().main(*args, **kwargs)
+        except OutputError as error:
+            if not error.closed:
+                click.echo(f"Error: {error}", err=True)
+            sys.exit(1)
+
+
+def _unknown(name: str, installed: list[str]) -> str:
+    """What to say of a command that no installed package brings."""
+    package = next((package for package, commands in COMMANDS.items() if name in commands), None)
+    if package is not None:
+        return (
+            f"{package}, which brings `salon {name}`, is not installed.\n"
+            f"`pip install {package}` installs it; in Salon's workspace, `uv run --all-packages salon {name}` runs it."
+        )
+    known = sorted({*installed, *(command for commands in COMMANDS.values() for command in commands)})
+    near = difflib.get_close_matches(name[:100], known, n=3)
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(installed)}."
+    return f"No such command {name[:100]!r}. {hint}"
+
+
+def _unavailable(name: str, error: Exception) -> click.Command:
+    """A stand-in for a command whose package is installed but cannot be imported."""
+
+    def explain() -> None:
+        raise SalonError(f"`salon {name}` cannot be loaded: {error}\nInstall its package again.") from error
+
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.RichCommand(name=name, callback=explain, context_settings=settings, help=f"Cannot be loaded: {error}")
+
+
+@click.command(cls=SalonGroup, context_settings=_HELP)
+@click.rich_config(help_config={"text_paragraph_linebreaks": "\n\n"})
+@click.version_option(package_name="salon-taxonomy", prog_name="salon")
+def main() -> None:
+    """Judge image and video generators: what is wrong, who is better, by how much, and how sure that is."""
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes salon's commands and options in a shell.
+
+    \b
+    Example:
+      salon completion bash > ~/.local/share/bash-completion/completions/salon
+      salon completion fish > ~/.config/fish/completions/salon.fish
+      salon completion zsh > ~/.zfunc/_salon      (a folder in $fpath)
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    if kind is None:  # click knows all three
+        raise click.UsageError(f"click has no completion for {shell}")
+    click.echo(kind(main, {}, "salon", "_SALON_COMPLETE").source())
+
+
+@click.group(context_settings=_HELP)
+def taxonomy() -> None:
+    """Label trees: what can be wrong with a picture, or what a prompt demands.
+
+    NAME is a taxonomy that comes with Salon (see `salon taxonomy list`) or the path of a TOML file of your own.
+
+    \b
+    Example:
+      salon taxonomy list
+      salon taxonomy show magicmirror
+      salon taxonomy validate my-labels.toml
+    """
+
+
+@taxonomy.command("list")
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True, help=_FORMAT_HELP
+)
+def list_(format_: str) -> None:
+    """List the taxonomies that come with Salon.
+
+    \b
+    Example:
+      salon taxonomy list
+      salon taxonomy list --format json
+    """
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    found = [Taxonomy.load(name) for name in Taxonomy.names()]
+    if format_ == "json":
+        rows = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    from rich.table import Table
+
+    table = Table("name", "title", "labels", "leaves", "paper", box=None)
+    for t in found:
+        paper = t.source.paper if t.source else ""
+        table.add_row(_text(t.name, "bold"), _text(t.title), str(len(t)), str(len(t.leaves())), _text(paper))
+    _show(table)
+
+
+@taxonomy.command()
+@click.argument("name")
+@click.option("--format", "format_", type=click.Choice(["tree", "json"]), default="tree", show_default=True, help=_FORMAT_HELP)
+@click.option("--definitions/--no-definitions", default=True, show_default=True, help="Show what each label means.")
+def show(name: str, format_: str, definitions: bool) -> None:
+    """Show the labels of the taxonomy NAME as a tree, with their published counts.
+
+    \b
+    Example:
+      salon taxonomy show magicmirror
+      salon taxonomy show mef --no-definitions
+      salon taxonomy show r3 --format json
+    """
+    from salon_taxonomy.exports import export
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    found = Taxonomy.open(name)
+    if format_ == "json":
+        click.echo(export(found, "json"), nl=False)
+        return
+    _show(_tree(found, definitions))
+
+
+@taxonomy.command()
+@click.argument("name")
+@click.option("--option", "options", multiple=True, metavar="LABEL", help="A label that the question offers; repeat, in order.")
+def schema(name: str, options: tuple[str, ...]) -> None:
+    """Print the JSON Schema of one answer in the grammar of the taxonomy NAME, for structured decoding.
+
+    With --option (artifact-bench only) the answer is made of the letters of the options.
+
+    \b
+    Example:
+      salon taxonomy schema magicmirror
+      salon taxonomy schema artifact-bench --option "Oversmoothing" --option "Inconsistent Blur"
+    """
+    from salon_taxonomy.schema import answer_schema
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    click.echo(json.dumps(answer_schema(Taxonomy.open(name), options), indent=2, ensure_ascii=False))
+
+
+@taxonomy.command("export")
+@click.argument("name")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["markdown", "label-studio", "json"]),
+    default="markdown",
+    show_default=True,
+    help="A page for people, a configuration for annotators, or data for programs.",
+)
+@click.option("--output", type=OutputPath(), help="Write to this file instead of the screen.")
+def export_(name: str, format_: str, output: Path | None) -> None:
+    """Export the taxonomy NAME: a page for people, a Label Studio configuration, or JSON.
+
+    \b
+    Example:
+      salon taxonomy export magicmirror --format label-studio --output labels.xml
+      salon taxonomy export prism
+    """
+    from salon_taxonomy.errors import InputError
+    from salon_taxonomy.exports import export
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    text = export(Taxonomy.open(name), format_)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"the file cannot be written ({error.strerror})", source=output) from error
+    click.echo(f"Wrote {output}", err=True)
+
+
+@taxonomy.command()
+@click.argument("file", type=InputPath())
+def validate(file: Path) -> None:
+    """Check a taxonomy FILE of your own and list every fault with its line and key.
+
+    Exits 2 when there are faults.
+
+    \b
+    Example:
+      salon taxonomy validate my-labels.toml
+    """
+    from salon_taxonomy.taxonomy_file import check_taxonomy, read_taxonomy
+
+    faults = check_taxonomy(file)
+    for fault in faults:
+        click.echo(f"Error: {fault}", err=True)
+    if faults:
+        click.echo(f"{len(faults)} {'fault' if len(faults) == 1 else 'faults'}", err=True)
+        sys.exit(2)
+    valid = read_taxonomy(file)
+    click.echo(f"{valid.name} is valid (labels: {len(valid)}, leaves: {len(valid.leaves())})")
+
+
+@taxonomy.command()
+@click.argument("left")
+@click.argument("right")
+@click.option("--file", type=InputPath(), help="A crosswalk of your own (TOML) between the two.")
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True, help=_FORMAT_HELP
+)
+def crosswalk(left: str, right: str, file: Path | None, format_: str) -> None:
+    """Show which labels of the taxonomy LEFT correspond to which of RIGHT, and which correspond to none.
+
+    A relation is read from left to right: "broader" means that the right label covers more.
+
+    \b
+    Example:
+      salon taxonomy crosswalk magicmirror artifact-bench
+      salon taxonomy crosswalk artifact-bench magicmirror --format json
+    """
+    from salon_taxonomy.crosswalk import Crosswalk
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    a, b = Taxonomy.open(left), Taxonomy.open(right)
+    walk = Crosswalk.load(a.name, b.name) if file is None else Crosswalk.read(file, a, b)
+    if format_ == "json":
+        links = [link.model_dump(by_alias=True, mode="json") for link in walk.links]
+        unmatched = [leaf.model_dump() for leaf in walk.unmatched(a, b)]
+        click.echo(json.dumps({"left": a.name, "right": b.name, "links": links, "unmatched": unmatched}, indent=2))
+        return
+    _show_crosswalk(walk, a, b)
+
+
+def _show(*renderables: "RenderableType") -> None:
+    """Print to standard output; never narrower than 100 columns where the output is no terminal."""
+    from rich.console import Console
+
+    console = Console(soft_wrap=False) if sys.stdout.isatty() else Console(width=160)
+    console.print(*renderables, sep="\n")
+
+
+def _text(text: str, style: str = "") -> "Text":
+    """Rich text taken literally, so that brackets in a user's label are not markup."""
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+def _tree(found: "Taxonomy", definitions: bool) -> "Tree":
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(Text.assemble((found.title, "bold"), f"  {len(found)} labels, {len(found.leaves())} leaves"))
+    branches: dict[str | None, Tree] = {None: tree}
+    for label in found.walk():
+        line = Text.assemble((label.name, "bold"), (f"  {label.id}", "cyan"))
+        figures = [f"{key} {count:,}" for key, count in label.counts.items()]
+        figures += [f"{key.replace('_', ' ')} {share} %" for key, share in label.shares.items()]
+        if figures:
+            line.append(f"  {', '.join(figures)}", "green")
+        if definitions:
+            line.append(f"\n{label.definition}", "dim")
+        branches[label.id] = branches[label.parent].add(line)
+    return tree
+
+
+def _show_crosswalk(walk: "Crosswalk", left: "Taxonomy", right: "Taxonomy") -> None:
+    from rich.table import Table
+
+    links = Table(left.name, "relation", right.name, "why", box=None, title=f"{len(walk.links)} links", title_justify="left")
+    for link in walk.links:
+        links.add_row(_text(link.from_), _text(link.relation), _text(link.to), _text(link.rationale, "dim"))
+    leaves = walk.unmatched(left, right)
+    without = Table("taxonomy", "label", "why", box=None, title=f"{len(leaves)} leaves without a link", title_justify="left")
+    for leaf in leaves:
+        without.add_row(_text(leaf.taxonomy), _text(leaf.label), _text(leaf.rationale or "no reason given", "dim"))
+    _show(links, "", without)
