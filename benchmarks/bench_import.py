@@ -1,4 +1,4 @@
-"""Start-up: a fresh interpreter imports one package; the bare interpreter stands beside it as the floor."""
+"""Measure the import of each package in a fresh interpreter, beside the bare interpreter as the floor."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What one call of the HTTP judge costs its own process, beside a bare aiohttp loop against the same mock server.
+"""Measure the cost of one call of the HTTP judge, beside a bare aiohttp loop.
 
 Run with ``python benchmarks/bench_judges.py [calls]``: 64 at once, 5 ms latency, the server in a process of its own. The third
 line sends 200 KB pictures, each of them twice.

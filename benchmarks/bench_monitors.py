@@ -33,7 +33,7 @@ SAYINGS = [
     "looks natural",
     "is not deformed",
     "has an extra part",
-    "stands in good light",
+    "is shown in good light",
     "is half hidden",
     "keeps its usual shape",
 ]

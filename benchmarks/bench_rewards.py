@@ -69,7 +69,7 @@ ROUNDS = 5
 
 
 def drawn(random: Random) -> MagicMirrorAnswer:
-    """A normal picture in four of ten, else one or two kinds of artifact with one or two special cases each."""
+    """Draw a label set: normal in four of ten, else one or two kinds of artifact."""
     if random.random() < 0.4:
         return MagicMirrorAnswer(True)
     kinds = random.sample(list(MAGICMIRROR_MENU), random.choice([1, 1, 1, 2]))
@@ -147,7 +147,7 @@ def together(names: Sequence[str]) -> Callable[[Sequence[str], Sequence[str]], l
 
 
 def one_by_one(names: Sequence[str]) -> Callable[[Sequence[str], Sequence[str]], None]:
-    """The same rewards, each called by itself with 512 completions at a time, as a trainer with a list of rewards does."""
+    """Call each reward by itself with 512 completions, as a trainer with a list of rewards does."""
     rewards = [make_reward(name) for name in names]
 
     def call(texts: Sequence[str], truths: Sequence[str]) -> None:

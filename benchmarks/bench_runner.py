@@ -1,4 +1,4 @@
-"""What a sample costs: a whole run against a mock server, beside a bare HTTP loop with a journal and beside inspect_ai.
+"""Measure the cost of a sample in a whole run, beside a bare HTTP loop and inspect_ai.
 
 Every contender is a fresh process; the mock server is another one. Not part of the tests:
 

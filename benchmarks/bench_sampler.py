@@ -1,8 +1,8 @@
-"""How long the multi-bucket sampler takes for an index, beside TRL's ``RepeatSampler`` and torch's ``RandomSampler``.
+"""Measure the multi-bucket sampler's time per index, beside TRL's ``RepeatSampler`` and torch's ``RandomSampler``.
 
 Not part of the tests; run with ``just benchmark benchmarks/bench_sampler.py``. All draw from 325,238 examples with the buckets
-of MagicData340K's training part (paper 000, Table 5), in the same process. A group of 8 and 4 uses of a chunk are what a GRPO
-run has: an index is then drawn once and yielded 32 times. ``ns_per_index`` stands in the results' extra information, and is
+of MagicData340K's training part (MagicMirror, Table 5), in the same process. A group of 8 and 4 uses of a chunk are what a GRPO
+run has: an index is then drawn once and yielded 32 times. ``ns_per_index`` is in the results' extra information, and is
 printed.
 """
 

@@ -1,8 +1,8 @@
-"""What share of a GRPO step the rewards and the sampler take. Run with ``just benchmark benchmarks/bench_training.py``.
+"""Measure the share of a GRPO step that rewards and sampler take. Run with ``just benchmark benchmarks/bench_training.py``.
 
 Not part of the tests. The step is that of ``salon train demo``: 8 pictures with 8 answers each, by the tiny model on one thread
 of the processor. No step of a larger model is shorter, so the shares are upper bounds. Rewards and sampler are timed on what
-one step hands them, in the same process; shares stand in the results' extra information, and are printed.
+one step hands them, in the same process; shares are in the results' extra information, and are printed.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""How long a video takes to be sampled, beside a bare PyAV loop that only decodes it; and whether memory stays flat.
+"""Measure the time and memory of sampling a video, beside a bare PyAV loop.
 
     python benchmarks/bench_video.py [--clips 1000]
 

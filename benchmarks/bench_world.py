@@ -1,4 +1,4 @@
-"""How many pictures of the drawn world a minute are drawn and written, with one and two processes, and where the time goes.
+"""Measure the pictures of synthetic scenes drawn per minute, with one and two processes.
 
     python benchmarks/bench_world.py [--count 2000]
     python benchmarks/bench_world.py --learn [--levels 0 --levels 0.5]

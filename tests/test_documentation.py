@@ -13,6 +13,7 @@ import contextlib
 import difflib
 import io
 import os
+import pkgutil
 import re
 import shlex
 import sys
@@ -179,6 +180,16 @@ def test_links_between_pages_lead_somewhere() -> None:
         if not (page.parent / target).exists()
     ]
     assert dead == []
+
+
+def test_every_name_of_the_glossary_is_defined_in_the_code() -> None:
+    missing = []
+    for name in re.findall(r"`(salon_[\w.]+)`", (ROOT / "docs/glossary.md").read_text(encoding="utf-8")):
+        try:
+            pkgutil.resolve_name(name)
+        except (ImportError, AttributeError):
+            missing.append(name)
+    assert not missing
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Draws the 24 pictures: "steady" does what it is told, "hasty" forgets, breaks and merges things, the same ones every time."""
+"""Draw the 24 pictures of both generators.
+
+"steady" follows the prompt, "hasty" forgets, breaks and merges things, the same ones every time.
+"""
 
 import random
 from pathlib import Path
@@ -44,7 +47,7 @@ def draw(scene: Scene, mistake: str, random_: random.Random) -> Image.Image:
 
 
 def _figure(pen: ImageDraw.ImageDraw, scene: Scene, x: int, y: int, *, broken: bool) -> None:
-    """A head on a body, a body on four legs, or a box; a broken one has a gap where there should be none."""
+    """Draw a head on a body, a body on four legs, or a box; broken ones have a gap."""
     colour, gap = COLOURS[scene.colour], 6 if broken else 0
     if scene.kind == "human":
         pen.ellipse((x - 6, y - 24 - gap, x + 6, y - 12 - gap), fill=colour)

@@ -1,6 +1,6 @@
-"""A judge without a model: it counts patches of the colour that the prompt names, and answers as the two suites ask it to.
+"""A judge without a model: it counts patches of the prompt's colour and answers both suites.
 
-It stands in for a vision-language model so that the example needs none; its replies are recorded and replayed.
+It replaces a vision-language model so that the example needs none; its replies are recorded and replayed.
 """
 
 import re

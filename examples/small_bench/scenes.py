@@ -27,7 +27,7 @@ class Scene:
 
     @property
     def text(self) -> str:
-        """What the generators are told."""
+        """The prompt of the generators."""
         plural = "" if self.number == "one" else "s"
         return f"{self.number.capitalize()} {self.colour} {self.thing}{plural} on a {self.ground} ground."
 

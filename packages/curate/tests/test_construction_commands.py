@@ -57,7 +57,7 @@ def test_prompts_that_a_model_cannot_write_are_left_out_and_the_command_is_incom
         arguments = ["--output", tmp_path / "w.jsonl", "--per-category", 1, "--judge", spec, "--attempts", 2]
         done = run(magicbench, "compose", *arguments)
     assert isinstance(done.exception, IncompleteError)
-    assert "8 prompts could not be had; the first, human_single 1: malformed" in str(done.exception)
+    assert "8 prompts are missing; the first, human_single 1: malformed" in str(done.exception)
     assert "16 calls, 8 asked again" in done.output
 
 

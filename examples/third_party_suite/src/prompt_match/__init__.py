@@ -1,4 +1,4 @@
-"""Prompt match: how well do pictures show what they were made for? One question; the score is a mean from 0 to 10."""
+"""Measure how well pictures match their prompts: one question, a mean score from 0 to 10."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -14,13 +14,13 @@ from salon_ranking.report.page import Code, Figure, Section, Table, render_page
 
 _LEAD = (
     "Image generators ranked by what five papers published about them. Every benchmark, track and judge counts as one rater "
-    "who compares each pair of its models once; the ratings come from all these comparisons together. Nobody voted: the "
-    "comparisons are derived from printed scores. A wide gap means that benchmarks agree on who is better, not that the "
-    "pictures differ much."
+    "who compares each pair of its models once; the ratings come from all these comparisons together. No votes were "
+    "cast: the comparisons are derived from printed scores. A wide gap means that benchmarks agree on the better model, not "
+    "that the pictures differ much."
 )
 _HOW_TO_READ = (
-    "Points are Elo ratings, bars their intervals. The bars come from leaving whole benchmarks in or out, so a model that "
-    "stands in few benchmarks has a bar that says little: look at the column of benchmarks."
+    "Points are Elo ratings, bars their intervals. The bars come from leaving whole benchmarks in or out, so the bar of a "
+    "model that few benchmarks rate says little: look at the column of benchmarks."
 )
 
 
@@ -146,7 +146,7 @@ def _raters(scores: pl.DataFrame) -> Table:
 
 def _questions(questions: Sequence[tuple[str, str]], directory: str) -> list[str | Code]:
     blocks: list[str | Code] = [
-        f"Every row stands in the result store; the baseline {BASELINE} is fixed at 1,000. Three queries to try:"
+        f"Every row is in the result store; the baseline {BASELINE} is fixed at 1,000. Three queries to try:"
     ]
     for question, sql in questions:
         blocks += [question, Code(f'salon store sql {shlex.quote(directory)} "{sql}"')]

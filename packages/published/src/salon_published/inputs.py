@@ -70,9 +70,9 @@ class InputFinder:
         return [there.quantity(there.place(row), column) for column in self._column_names(reference, there)]
 
     def _columns(self) -> tuple[list[list[Quantity]], int]:
-        """The columns that the references name, over the rows that all of them fill, and the place of the cell there.
+        """Return the referenced columns over the rows that all of them fill, and the cell's row index.
 
-        The place is 0 when the cell's own row is not among them, as when two columns are correlated.
+        The index is 0 when the cell's own row is not among them, as when two columns are correlated.
         """
         series: list[dict[str, Quantity]] = []
         for text in self.entry.of:

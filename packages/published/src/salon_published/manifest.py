@@ -127,7 +127,7 @@ class Check(Derivation):
 
 
 class Statement(Derivation):
-    """A number about the table that stands in the paper's text."""
+    """A number about the table, printed in the paper's text."""
 
     name: Text
     printed: Annotated[str, Field(pattern=r"^[+-]?\d+(\.\d+)?$")]

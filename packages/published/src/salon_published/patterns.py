@@ -1,6 +1,6 @@
 """The small language in which manifests point at columns, rows and cells.
 
-A *pattern* is a column name in which ``*`` stands for any text: ``*.average``. A *reference* points at inputs:
+A *pattern* is a column name in which ``*`` matches any text: ``*.average``. A *reference* points at inputs:
 ``[table!]column[@row]``, for instance ``entity.average``, ``003:4!*.average`` or ``001:3!questions@RVAC L1``.
 """
 
@@ -17,7 +17,7 @@ class Pattern:
     text: str
 
     def capture(self, name: str) -> tuple[str, ...] | None:
-        """What each ``*`` stands for in the name; None when the name does not match.
+        """Return the text that each ``*`` matches in the name; None when the name does not match.
 
         Example:
             >>> Pattern("*.average").capture("entity.average")

@@ -36,7 +36,7 @@ class Quickstart:
 def quickstart(directory: str | Path, *, replicates: int = 1000, seed: int = 0, progress: Progress | None = None) -> Quickstart:
     """Fill a result store with the published results, rank the image generators in it and write ``report.html`` there.
 
-    Rows that already stand in the store are left alone, so a second call adds nothing.
+    Rows that the store already has are left alone, so a second call adds nothing.
 
     Args:
         directory: the store's folder; made if it is missing.

@@ -137,10 +137,10 @@ class Registry:
         return cls(parsed.model, parsed.override, source=path)
 
     def get(self, identifier: str) -> Model:
-        """The model with this id.
+        """Return the model with this id.
 
         Raises:
-            InputError: there is none; the message lists ids that begin alike.
+            InputError: the id is unknown; the message lists ids that begin alike.
         """
         found = self._by_id.get(identifier)
         if found is None:
@@ -155,7 +155,7 @@ class Registry:
         return found
 
     def resolve(self, printed: str, table: str | None = None) -> str | None:
-        """The id that a printed name means, in the given table first and anywhere else second; ``None`` if no model has it."""
+        """Return the id of a printed name, in the given table, else anywhere; ``None`` if unknown."""
         key = normal_form(printed)
         if table is not None and (table, key) in self._by_table:
             return self._by_table[table, key]
@@ -212,7 +212,10 @@ def models(kind: ModelKind | None = None) -> tuple[Model, ...]:
 
 
 def model(identifier: str) -> Model:
-    """The model with this id; an ``InputError`` if there is none.
+    """Return the model with this id.
+
+    Raises:
+        InputError: the id is unknown.
 
     Example:
         >>> model("sdxl").family
@@ -226,7 +229,7 @@ def resolve(printed: str, table: str | None = None) -> str | None:
 
     Args:
         printed: the name as printed; ``normal_form`` says what may differ.
-        table: the id of the table it stands in (``"002:9b"``); some names mean another model there.
+        table: the id of its table (``"002:9b"``); some names mean another model there.
 
     Example:
         >>> resolve("SEEDream 3.0"), resolve("Bagel + R³-Refiner"), resolve("Overall")

@@ -55,7 +55,7 @@ def same(of: Quantities, weights: Quantities) -> Recomputed:
 
 
 def mean(of: Quantities, weights: Quantities) -> Recomputed:
-    """Arithmetic mean. Macro averages (000, Eq. 9), level and track averages are such means."""
+    """Arithmetic mean. Macro averages (MagicMirror, Eq. 9), level and track averages are such means."""
     return _increasing(lambda values: sum(values) / len(values), of)
 
 
@@ -96,7 +96,7 @@ def weighted_mean(of: Quantities, weights: Quantities) -> Recomputed:
 
 
 def f1(of: Quantities, weights: Quantities) -> Recomputed:
-    """Harmonic mean of precision and recall: 2PR / (P + R), 0 when both are 0 (000, Eq. 8)."""
+    """Harmonic mean of precision and recall: 2PR / (P + R), 0 when both are 0 (MagicMirror, Eq. 8)."""
     return _increasing(lambda pair: _f1(pair[0], pair[1]), of)
 
 
@@ -105,7 +105,9 @@ def _f1(precision: float, recall: float) -> float:
 
 
 def pooled_accuracy(of: Quantities, weights: Quantities) -> Recomputed:
-    """Percentages of right answers over sets of known sizes, pooled: 100 · Σ kᵢ / Σ nᵢ with whole kᵢ (001, Table 2).
+    """Pool percentages of right answers over sets of known sizes: 100 · Σ kᵢ / Σ nᵢ.
+
+    Artifact-Bench, Table 2, prints such averages.
 
     ``weights`` are the sizes nᵢ; kᵢ is the whole number whose percentage is printed.
     """
@@ -115,7 +117,9 @@ def pooled_accuracy(of: Quantities, weights: Quantities) -> Recomputed:
 
 
 def pooled_share(of: Quantities, weights: Quantities) -> Recomputed:
-    """As ``pooled_accuracy``, but some items dropped out: each nᵢ is at most the weight, at least 90 % of it (000, A.7).
+    """Pool percentages as ``pooled_accuracy`` does, with unknown nᵢ from 90 to 100 % of the weights.
+
+    Some items dropped out (MagicMirror, appendix A.7).
 
     The plain value takes the largest sizes that are possible.
     """
@@ -123,7 +127,9 @@ def pooled_share(of: Quantities, weights: Quantities) -> Recomputed:
 
 
 def possible_share(of: Quantities, weights: Quantities) -> Recomputed:
-    """Whether 100 · k / N is possible for a whole k, where N is the number of items behind the other inputs.
+    """Test whether 100 · k / N is possible for a whole k.
+
+    N is the number of items of the other inputs.
 
     The first input is the printed percentage itself; the others are percentages over parts of the N items, whose sizes
     are found as in ``pooled_share``.
@@ -135,7 +141,7 @@ def possible_share(of: Quantities, weights: Quantities) -> Recomputed:
 
 
 def share_size(of: Quantities, weights: Quantities) -> Recomputed:
-    """The largest number of items n, up to the weight, over which some 100 · k / n is the printed percentage."""
+    """Return the largest n up to the weight for which some 100 · k / n is the printed percentage."""
     most = round(weights[0].value)
     return _first_of([float(size) for _, size in share_counts(of[0], range(most, most // 2, -1))])
 
@@ -155,17 +161,20 @@ def _pools(of: Quantities, weights: Quantities) -> list[tuple[int, int]]:
 
 
 def micro_precision(of: Quantities, weights: Quantities) -> Recomputed:
-    """Σ TP / Σ (TP + FP) over labels (000, Eq. 10); inputs are P₁, R₁, P₂, R₂, …, weights the supports."""
+    """Σ TP / Σ (TP + FP) over labels (MagicMirror, Eq. 10); inputs are P₁, R₁, P₂, R₂, …, weights the supports."""
     return _micro(of, weights, lambda hits, flagged, support: hits / flagged)
 
 
 def micro_recall(of: Quantities, weights: Quantities) -> Recomputed:
-    """Σ TP / Σ (TP + FN) over labels (000, Eq. 10); inputs are P₁, R₁, P₂, R₂, …, weights the supports."""
+    """Σ TP / Σ (TP + FN) over labels (MagicMirror, Eq. 10); inputs are P₁, R₁, P₂, R₂, …, weights the supports."""
     return _micro(of, weights, lambda hits, flagged, support: hits / support)
 
 
 def micro_f1(of: Quantities, weights: Quantities) -> Recomputed:
-    """2 Σ TP / (Σ (TP + FP) + Σ (TP + FN)) over labels; inputs are P₁, R₁, P₂, R₂, …, weights the supports."""
+    """Compute micro F1 = 2 Σ TP / (Σ (TP + FP) + Σ (TP + FN)).
+
+    Inputs are P₁, R₁, P₂, R₂, … of the labels, weights the supports.
+    """
     return _micro(of, weights, lambda hits, flagged, support: 2 * hits / (flagged + support))
 
 
@@ -184,7 +193,7 @@ def between(of: Quantities, weights: Quantities) -> Recomputed:
 
 
 def at_most(of: Quantities, weights: Quantities) -> Recomputed:
-    """Whether the value is no larger than the sum of the inputs, as a union is no larger than its parts together."""
+    """Test whether the value is at most the sum of the inputs, as for a union."""
     return Recomputed(None, float("-inf"), sum(item.high for item in of))
 
 

@@ -6,7 +6,9 @@ from math import factorial, prod
 
 
 def tie_breaks(values: Sequence[float], limit: int) -> Iterator[list[float]]:
-    """The values as dense ranks, once for every way to order equal ones; only as they stand when there are over ``limit``.
+    """Return the values as dense ranks, once for every order of equal ones.
+
+    With more than ``limit`` orders, only the given one.
 
     Example:
         >>> list(tie_breaks([0.9, 0.9, 0.8], 10))

@@ -114,10 +114,10 @@ class Crosswalk(CrosswalkHeader):
 
     @staticmethod
     def load(left: str, right: str) -> "Crosswalk":
-        """A crosswalk that comes with the package, in either direction.
+        """Return a bundled crosswalk, in either direction.
 
         Raises:
-            InputError: there is none between these two.
+            InputError: no crosswalk exists between these two.
         """
         return _load(left, right)
 

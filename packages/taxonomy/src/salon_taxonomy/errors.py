@@ -103,7 +103,7 @@ class InputError(SalonError):
         line: int | None = None,
         column: str | None = None,
     ) -> "InputError":
-        """The same mistake where it stands in something larger: what is given replaces what was said.
+        """Return the same error with its place in an enclosing object; given fields replace the old ones.
 
         A row and a line are of one place, so that either replaces both.
 
@@ -145,7 +145,7 @@ class Fault(StrEnum):
     DUPLICATE_ID = "duplicate_id"
     """Two labels have one id, or two links join the same labels."""
     SAME_NAME = "same_name"
-    """Two labels under one parent cannot be told apart by name."""
+    """Two labels under one parent have the same name."""
     UNKNOWN_PARENT = "unknown_parent"
     """A label's parent is not in the taxonomy."""
     TWO_PARENTS = "two_parents"

@@ -30,7 +30,9 @@ class _Named(NamedTuple):
 
 
 class InputPath(click.Path):
-    """A path that a command reads or adds to: a file, a folder, a pattern, a result store; ``-`` is standard input.
+    """Parse a path that a command reads or appends to.
+
+    A file, a folder, a pattern or a result store; ``-`` is standard input.
 
     Args:
         tables: a folder is read as one table, so that its files are inputs too.
@@ -83,7 +85,7 @@ class OutputPath(click.Path):
 def refuse_overwriting(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> None:
     """Refuse outputs that would replace an input, or each other; each path by what a message calls it.
 
-    A folder stands for the tables in it and any new one there, a pattern for the files that it finds.
+    A folder includes the tables in it and any new one there, a pattern the files that it matches.
 
     Raises:
         InputError: names the output, and the input or output that is the same file.
@@ -167,7 +169,10 @@ def _files(read: Path) -> Iterator[Path]:
 
 
 def _identity(path: Path) -> tuple[object, ...]:
-    """What two names of one file share: device and number of the file or, where it is still to be made, of its folder."""
+    """Return a key that all names of one file share.
+
+    Device and inode of the file or, if it does not exist yet, of its folder.
+    """
     try:
         real = _real(path)
         if real.exists():

@@ -1,4 +1,4 @@
-"""Groups of commands that import a command only when it is called: not for their help, and not for a shell's completion."""
+"""Define command groups that import a command only when it is called, not for help or completion."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ _LISTING: Final = "salon_taxonomy.lazy_commands.listing"
 
 
 class LazyCommand(NamedTuple):
-    """A command that stands in a file of its own."""
+    """A command that is defined in a file of its own."""
 
     place: str
     """``module:attribute``."""
@@ -23,9 +23,9 @@ class LazyCommand(NamedTuple):
 
 
 class LazyGroup(click.RichGroup):
-    """A group of which some commands stand in files of their own.
+    """A group of which some commands are defined in files of their own.
 
-    While commands are only listed, each of these is stood in for by its name and its help in short.
+    While commands are only listed, each of these is represented by its name and its short help.
 
     Args:
         lazy_commands: those commands, by name.

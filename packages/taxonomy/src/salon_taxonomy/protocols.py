@@ -29,7 +29,7 @@ class Media:
 
     Attributes:
         sha256: of the encoded file's bytes, 64 hex digits: what makes two media the same.
-        uri: a path or URI where the file stands; None when it is in memory only.
+        uri: a path or URI of the file; None when it is in memory only.
         data: the encoded file's bytes; None when it is by reference only. At least one of the two is given.
         kind: image or video.
         frames_per_second: for a video, how densely it is to be shown to the judge; None leaves that to the judge.
@@ -38,7 +38,7 @@ class Media:
             not taken yet. They follow from the file, so they are no part of what makes two media the same.
 
     Raises:
-        InputError: when neither ``uri`` nor ``data`` is given, the hash is none, or a wish for frames is not above 0.
+        InputError: when neither ``uri`` nor ``data`` is given, the hash is invalid, or a wish for frames is not above 0.
     """
 
     sha256: str
@@ -144,16 +144,16 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a judge is asked, complete: two equal questions may share one answer.
+    """A complete request to a judge: two equal questions may share one answer.
 
     Attributes:
         parts: texts and media in the order in which the judge sees them ("Video A:", the video, "Video B:", …).
-        system: the system message; None when there is none.
+        system: the system message, or None.
         response_schema: a JSON Schema for guided decoding, for judges that can; None asks for free text.
         decoding: how the reply is drawn.
 
     Raises:
-        InputError: when there is no part at all, or a text stands where a tuple should.
+        InputError: when there is no part at all, or ``parts`` is a text instead of a tuple.
 
     Example:
         >>> question = Question(("Is this AI-generated?", Media.from_bytes(b"...")))
@@ -217,7 +217,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back, as it came; parsing is the caller's (``salon_taxonomy.answers``).
+    """The raw reply of a judge; parsing is the caller's task (``salon_taxonomy.answers``).
 
     Attributes:
         text: the raw reply, reasoning included; empty when there was none.
@@ -226,7 +226,7 @@ class Reply:
         finish: why the text ended.
         latency_ms: from the first byte sent to the last received, in milliseconds, of the last attempt.
         usage: tokens and money.
-        tokens: log-probabilities, when asked for and to be had.
+        tokens: log-probabilities, when requested and available.
         http_status: of the last attempt, where HTTP was spoken.
         error: one line for people when the status is not OK.
         cached: the reply came from a cache: nothing was sent or paid for it.
@@ -319,7 +319,7 @@ class Edit:
 
 @runtime_checkable
 class Editor(Protocol):
-    """A model that changes an image as it is told."""
+    """A model that edits an image by instructions."""
 
     @property
     def name(self) -> str:

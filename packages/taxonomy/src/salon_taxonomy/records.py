@@ -31,7 +31,7 @@ class Winner(StrEnum):
 
 
 class Mode(StrEnum):
-    """Who decided a battle. ``derived`` battles compare two published or measured scores; nobody voted."""
+    """Who decided a battle. ``derived`` battles compare two published or measured scores, without a vote."""
 
     EXPERT = "expert"
     PUBLIC = "public"
@@ -73,7 +73,7 @@ class Finish(StrEnum):
     FILTERED = "filtered"
     """The judge's provider withheld the rest."""
     UNKNOWN = "unknown"
-    """Nobody said."""
+    """Unknown."""
 
 
 class RunEventKind(StrEnum):
@@ -251,7 +251,7 @@ class Assessment(Record):
 
 
 class Score(Record):
-    """One number about one generation, or about a model as a whole; or the reason why there is none.
+    """One number about one generation, or about a model as a whole; or the reason why it is missing.
 
     Exactly one of ``value`` and ``unscored_reason`` is set.
     """
@@ -358,10 +358,10 @@ class LeaderboardRow(Record):
 
 
 class RaterFlag(Record):
-    """One reason why one rater was flagged, with what was seen, the threshold, and the policy that the threshold is of.
+    """One reason why one rater was flagged: observed value, threshold, and the threshold's policy.
 
     A flag is a finding; it deletes nothing. A leaderboard made without the flagged raters names the report in ``excluded_by``.
-    A report that flags nobody has no rows.
+    A report without flagged raters has no rows.
     """
 
     key = ("report_id", "rater_id", "reason")

@@ -1,4 +1,4 @@
-"""Standard output that tells its own failures from all others: a full disk, a pipe that nobody reads any more.
+"""Raise :class:`OutputError` for failures of standard output: a full disk, a closed pipe.
 
 An ``OSError`` says what went wrong, not where: "no space left on device" may be the terminal's redirection or a file that a
 library was writing. Here the file beneath ``sys.stdout`` is exchanged for one that raises :class:`OutputError`, which nothing
@@ -51,7 +51,7 @@ def told_apart() -> Iterator[None]:
         if sys.stdout is told:
             sys.stdout = plain
         told.flush()
-        if file.failure is not None:  # somebody may have caught it, as click does while it looks at a stream
+        if file.failure is not None:  # a caller may have caught it, as click does while it inspects a stream
             raise file.failure
 
 

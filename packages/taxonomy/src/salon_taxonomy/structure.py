@@ -15,7 +15,7 @@ DEEPEST = 32
 pictures of deeper ones nobody can read."""
 
 _MOST_TO_OFFER = 60
-"""Beyond so many labels a list of all that would be allowed helps nobody."""
+"""Maximum number of labels for which a message lists all allowed ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,17 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What the tree is made of, of one label.
+    """The facts about one label from which the tree is built.
 
     Attributes:
         index: the label's place in the list, counted from 0.
         id: its id.
         parent: the id of its parent; None for a root.
-        name: its name; None where that is at fault, and nothing is said of siblings.
+        name: its name; None where it is invalid, so siblings are not checked against it.
         spelling: how it is answered; None where that is at fault.
         answer: whether the spelling is written under the key ``answer``.
         tier: the declared tier; None without one, or where it is at fault.
-        placed: False where ``parent`` is at fault, so that nobody knows where the label hangs.
+        placed: False where ``parent`` is invalid, so the label's place is unknown.
     """
 
     index: int
@@ -157,7 +157,10 @@ def _siblings(nodes: Sequence[Node]) -> list[Flaw]:
 
 
 def _tiers(nodes: Sequence[Node], first: Mapping[str, int], depths: Mapping[str, int], tiers: Sequence[str]) -> list[Flaw]:
-    """A declared tier must be one of ``tiers`` and lie below the parent's, which without a declaration is that of its depth."""
+    """Check that a declared tier is one of ``tiers`` and lies below the parent's.
+
+    The tier of a parent without a declared one is that of its depth.
+    """
     if not tiers:
         return []
     flaws = []
@@ -180,7 +183,7 @@ def _tiers(nodes: Sequence[Node], first: Mapping[str, int], depths: Mapping[str,
 
 
 def _depths(nodes: Sequence[Node], first: Mapping[str, int]) -> dict[str, int]:
-    """How far each label is below its root, roots at 0; -1 for those that hang in or on a circle, a flaw of its own."""
+    """Return the depth of each label, roots at 0; -1 for labels in or below a cycle."""
     depths: dict[str, int] = {}
     for node in nodes:
         trail: dict[str, None] = {}

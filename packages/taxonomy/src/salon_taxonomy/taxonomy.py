@@ -145,11 +145,11 @@ class Taxonomy(TaxonomyHeader):
         return ()
 
     def find(self, text: str | Label, *, tier: str | None = None) -> Label:
-        """The one label with this id, name, answer spelling or alias, whatever its case and spacing.
+        """Return the one label with this id, name, answer spelling or alias, ignoring case and spacing.
 
         Raises:
-            UnknownLabelError: there is none; the message suggests the nearest.
-            AmbiguousLabelError: there are several; say an id, or the ``tier``.
+            UnknownLabelError: no label matches; the message suggests the nearest.
+            AmbiguousLabelError: several labels match; give an id, or the ``tier``.
 
         Example:
             >>> taxonomy = Taxonomy.load("magicmirror")

@@ -213,7 +213,7 @@ def _entries(entries: object, places: Places) -> list[object]:
 
 
 def _node(index: int, label: Label | None, entry: object) -> Node | None:
-    """The label's place in the tree, as far as its table says it; None where it has no id that one could speak of."""
+    """Return the label's place in the tree as far as its table gives it; None without a usable id."""
     if label is not None:
         return Node.of(index, label)
     if not isinstance(entry, Mapping):

@@ -165,13 +165,13 @@ def prism_answers() -> st.SearchStrategy[PrismAnswer]:
 
 
 def reasonings() -> st.SearchStrategy[str | None]:
-    """What may stand in ``<think>``: no block, or text without think tags and without white space around it."""
+    """Draw the content of ``<think>``: None, or stripped text without think tags."""
     return st.none() | text.map(lambda thought: thought.replace("<", "‹").strip())
 
 
 @st.composite
 def spoiled(draw: st.DrawFn, replies: st.SearchStrategy[str]) -> str:
-    """Replies with one to four edits: a piece cut out, doubled, cut off, or strewn with signs that grammars live by."""
+    """Draw replies with one to four edits: a piece removed, doubled, truncated, or interspersed with grammar signs."""
     reply = draw(replies)
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(reply)))
@@ -191,12 +191,12 @@ def spoiled(draw: st.DrawFn, replies: st.SearchStrategy[str]) -> str:
 
 
 class ReplayJudge:
-    """A judge that gives the replies it was given, in order, and remembers what it was asked.
+    """A judge that returns the given replies, in order, and records its questions.
 
     Args:
         replies: texts, or whole replies for latencies, failures and the like.
         name: what tables call it.
-        version: stands in every reply that is given as a text.
+        version: the version of every reply that is given as a text.
 
     Example:
         >>> import asyncio

@@ -40,7 +40,7 @@ class TomlLines:
     """(table, which of its kind, first part of the key) → the line of the key."""
 
     def of(self, table: str | None, index: int = 0, key: str | None = None) -> int | None:
-        """The line of a key, else of its table's header, else of the key that holds the table inline, else None.
+        """Return the line of a key, of its table's header, or of the inline table's key, else None.
 
         ``table=None`` is the part of the file before any header; ``index`` counts the ``[[table]]`` headers from 0.
         """

@@ -20,20 +20,20 @@ MAIN_BUCKETS: Final = (
     "L2: Abnormal Animal Anatomy",
     "L2: Abnormal Object Morphology",
 )
-"""The buckets of multi-bucket sampling (paper 000, section 3.1): normal, then the four main L2 labels, in Table 2's order."""
+"""The buckets of multi-bucket sampling (MagicMirror, section 3.1): normal, then the four main L2 labels, in Table 2's order."""
 OTHER: Final = "other"
 """The bucket of artifacts that are none of the four main kinds; the paper's sampler draws none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingExample:
-    """One picture, what was asked for, and what is wrong with it.
+    """One picture, its prompt, and its artifact labels.
 
     Attributes:
         example_id: stable and unique within a data set.
         image: the path of an encoded picture, or its bytes (PNG, JPEG).
         truth: the labels.
-        prompt: what the generator was told; None when nobody knows.
+        prompt: the generator's prompt; None when unknown.
         reasoning: what a chain-of-thought row says before its answer; None in others.
         hard_positive: a normal picture of something that often goes wrong and was drawn right, such as a hand; positive
             resampling shows it more often (section 3.1).

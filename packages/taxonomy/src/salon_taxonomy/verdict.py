@@ -1,6 +1,6 @@
-"""What a judge said: a score, or the reason why there is none.
+"""The verdict of a judge: a score, or the reason why it is missing.
 
-A verdict that could not be had is never a number. Aggregates skip :class:`Unscored` and report how many they skipped
+A missing verdict is never a number. Aggregates skip :class:`Unscored` and report how many they skipped
 and why. The kinds of answers themselves are parsed in ``answers.py``; rows of verdicts are ``records.Score``.
 """
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Reason(StrEnum):
-    """Why a verdict could not be had. The value is what tables and reports show."""
+    """Why a verdict is missing. Tables and reports show the value."""
 
     EMPTY = "empty"
     """The judge answered nothing, or white space."""
@@ -37,7 +37,7 @@ class Reason(StrEnum):
     NOT_REPORTED = "not_reported"
     """The source of an imported result prints no value here."""
     ABSTAINED = "abstained"
-    """Nobody was asked, or whoever was asked chose not to say."""
+    """No judge was asked, or the judge abstained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Scored(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Unscored:
-    """A verdict that could not be had, and why. ``detail`` is for people; ``raw`` is the exchange as it was."""
+    """A missing verdict and its reason. ``detail`` is for people; ``raw`` is the exchange as it was."""
 
     reason: Reason
     detail: str = ""
@@ -61,7 +61,7 @@ Verdict: TypeAlias = Scored[T] | Unscored
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many verdicts were had, and how often each reason stood in the way."""
+    """The number of verdicts, and the number of missing ones per reason."""
 
     scored: int
     unscored: int

@@ -55,7 +55,7 @@ def magic_bench_377() -> None:
     help="For people, or for programs.",
 )
 def coverage(prompts: Path, language: str | None, form: str) -> None:
-    """Set the labels of a FILE of prompts beside the shares of the benchmark (paper 004, Table 2).
+    """Set the labels of a FILE of prompts beside the shares of the benchmark (MEF, Table 2).
 
     FILE is the released file, or has the columns prompt, labels and scenario, and if wanted test_points, prompt_id, language.
     "change" is how many prompts to add or take away until the share rounds to the printed whole percent.

@@ -14,7 +14,7 @@ class VideoPolicy:
     """Which frames of a video a judge is shown, how large and how encoded.
 
     Attributes:
-        frames_per_second: how densely in time, by time stamps; 5 in Artifact-Bench (paper 001, section 4).
+        frames_per_second: how densely in time, by time stamps; 5 in Artifact-Bench (section 4).
         most_pixels: width × height of a frame at most, keeping its shape.
         most_frames: of one video; more are thinned evenly. None: no limit.
         quality: of the frames' JPEG, 1 to 100.

@@ -5,7 +5,7 @@
     resubmit    the editor receives the prompt itself, ``most_rounds`` times; no judge is asked
     best_of_n   ``candidates`` edits with other seeds; an external scorer chooses, the first picture among them
 
-Paper 002, section 3.1 (the loop, at most two rounds), Table 5 (best of N) and Table 7 (prompt resubmission, pretrained
+R³-Refiner, section 3.1 (the loop, at most two rounds), Table 5 (best of N) and Table 7 (prompt resubmission, pretrained
 verifier).
 """
 

@@ -4,7 +4,7 @@
     check       yes or no to the prompt's questions                       row: score ``v``, the share answered rightly
     decompose   which questions are these?                                no rows
 
-Paper 002, figures 17, 19 and 20.
+R³-Refiner, figures 17, 19 and 20.
 """
 
 import json

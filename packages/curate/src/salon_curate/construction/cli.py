@@ -131,7 +131,7 @@ def magicbench() -> None:
     "--judge",
     "writer",
     metavar="SPEC",
-    help="A language model that writes the prompts: vllm:MODEL@localhost:8000, or judge.toml. Default: nobody is asked.",
+    help="A language model that writes the prompts: vllm:MODEL@localhost:8000, or judge.toml. Default: composed offline.",
 )
 @click.option("--attempts", type=click.IntRange(min=1), default=3, show_default=True, help="Of the model, for each prompt.")
 def compose_magicbench(
@@ -166,7 +166,7 @@ def compose_magicbench(
     if written.missed:
         first = written.missed[0]
         raise IncompleteError(
-            f"{len(written.missed)} prompts could not be had; the first, {first.category} {first.number}: "
+            f"{len(written.missed)} prompts are missing; the first, {first.category} {first.number}: "
             f"{first.reason.reason} ({first.reason.detail})"
         )
 
@@ -218,10 +218,12 @@ def options_(labels: Sequence[str], seed: int, sample_id: str, count: int) -> No
 @_EXPERTS
 @FORMAT
 def annotation_(assessments: Path, experts: tuple[str, ...], form: str) -> None:
-    """Where the labels in ASSESSMENTS stand, and how far people agree: three label a video, two more where they differ.
+    """Print each video's stage of annotation and the agreement of annotators.
 
-    ASSESSMENTS is a table with generation_id, label, present (true or false) and judge. Somebody who found nothing says false
-    of any label.
+    Three people label a video, two more where they differ.
+
+    ASSESSMENTS is a table with generation_id, label, present (true or false) and judge. An annotator who found
+    nothing answers false for any one label.
 
     \b
     Example:

@@ -102,7 +102,7 @@ def score_completions(
         >>> from salon_rewards import make_reward
         >>> columns = {"completion": ["Fine."], "truth": ['{"Whether Normal": true}']}
         >>> list(score_completions(columns, [Part(make_reward("magicmirror"))], explain="magicmirror").rows())[0]["why"]
-        {'flaw': 'malformed', 'detail': 'no \\\\boxed{…} stands in the reply'}
+        {'flaw': 'malformed', 'detail': 'no \\\\boxed{…} is in the reply'}
     """
     composed = compose(parts, group_size=group_size)
     if not isinstance(composed, ComposedReward):

@@ -24,7 +24,7 @@ _IMAGES: Final = {
     "L3: Abnormal Posture Presentation": 234,
     "L3: Abnormal Head Structure": 5433,
 }
-"""Images that carry an L3 label (paper 000, Table 5), of the labels that are drawn."""
+"""Images that carry an L3 label (MagicMirror, Table 5), of the labels that are drawn."""
 _MAIN: Final = {
     "L2: Irrational Element Attributes": 881,
     "L2: Irrational Element Interaction": 61994,
@@ -51,7 +51,7 @@ class Balance:
         artifact_share: share of all pictures that have an artifact.
         two_figures: share of all pictures that show two figures; their kinds are of different L2 labels.
         two_artifacts: share of the pictures with artifacts in which both figures are wrong; at most ``two_figures``. No
-            picture has more than two artifacts (paper 000, A.2).
+            picture has more than two artifacts (MagicMirror, A.2).
         hard_positives: how often a hand, a foot or a face is kept that would be drawn right; the rest show something
             else drawn right. Below 1, right hands are rare, as they are among generated pictures (section 3.2).
 
@@ -131,7 +131,7 @@ class Balance:
 
 
 def _as_counted() -> dict[str, float]:
-    """L2 labels as in Table 5; the L3 labels of one share its images as their own counts say, kinds of one L3 equally."""
+    """Weight the kinds by Table 5: L2 labels by count, then L3 labels by count, kinds equally."""
 
     def label(kind: Kind) -> str:
         return kind.artifact.l3[0] if kind.artifact.l3 else kind.artifact.l2

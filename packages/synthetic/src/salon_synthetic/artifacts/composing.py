@@ -1,4 +1,6 @@
-"""A plan as a picture: one figure, two on one floor, or two pictures side by side; what stands behind them; the camera.
+"""Compose a plan into a picture: figures, background and camera.
+
+A picture has one figure, two on one floor, or two halves side by side.
 
 Hands, feet and faces are close by and the rest is further off, so a hand beside a horse would itself be an artifact (wrong
 proportions). Such pairs are two pictures side by side.

@@ -1,4 +1,4 @@
-"""What is planted: every kind of drawn artifact, its label in MagicMirror's tree, the figure that shows it, and its sentence.
+"""Define every kind of drawn artifact: its MagicMirror label, its figure, and its sentence.
 
 One row a kind. A sentence names exactly one label, so that reasoning can be held against an answer by rule; a figure that is
 drawn right has a sentence too.
@@ -32,7 +32,7 @@ class Subject(StrEnum):
 
 
 HARD_SUBJECTS: Final = frozenset({Subject.HAND, Subject.FOOT, Subject.FACE})
-"""Drawn right, these are hard positives: generators often fail at them (paper 000, section 3.1, names hands)."""
+"""Drawn right, these are hard positives: generators often fail at them (MagicMirror, section 3.1, names hands)."""
 
 SOUND: Mapping[Subject, str] = MappingProxyType(
     {

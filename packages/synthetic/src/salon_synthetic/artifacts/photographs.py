@@ -380,7 +380,10 @@ def _seen(pixels: Pixels, keep: Box, rng: Rng, size: int) -> Any:
 
 
 def _start(low: int, high: int, side: int, whole: int, rng: Rng) -> int:
-    """Where a crop of this side begins, so that it shows low to high, or as much of it as it can, and nothing beyond."""
+    """Return the start of a crop of this side that covers low to high, within the picture.
+
+    A crop that is too small covers as much of it as fits.
+    """
     first, last = sorted((max(high - side, 0), min(low, whole - side)))
     return rng.integer(first, last)
 

@@ -52,7 +52,7 @@ class Plan:
 
     @property
     def reasoning(self) -> str:
-        """What names each artifact or, where there is none, what is right."""
+        """The sentences that name each artifact, or what is right in a picture without artifacts."""
         return " ".join([part.kind.reason for part in self.wrong] or [SOUND[part.kind.subject] for part in self.parts])
 
     @property

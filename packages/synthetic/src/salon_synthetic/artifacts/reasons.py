@@ -14,7 +14,7 @@ _SOUND = {sentence.rstrip(".").casefold() for sentence in SOUND.values()}
 
 
 def consistent(reasoning: str, answer: MagicMirrorAnswer) -> bool:
-    """Whether the sentences support the labels: a stand-in for the judge of the consistency reward (paper 000, A.4).
+    """Test whether the sentences support the labels, in place of MagicMirror's consistency judge (appendix A.4).
 
     Supported are labels that are exactly those which the sentences name, both levels; a normal answer needs a sentence that
     says that something is right, and none that names an artifact. Sentences outside of the small language count for

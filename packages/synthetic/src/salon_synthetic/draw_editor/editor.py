@@ -59,16 +59,17 @@ class DrawEditor(Closing):
 
 
 class AnewEditor(DrawEditor):
-    """Does what :class:`DrawEditor` does, and draws a new picture where it is told a whole prompt: a generator and an editor.
+    """Edit scenes as :class:`DrawEditor` does, and draw a new picture from a whole prompt.
 
-    So prompt resubmission and best-of-n run offline. What it draws anew has nothing of the picture before, which need not be a
+
+    So prompt resubmission and best-of-n run offline. A redrawn picture keeps nothing of the picture before, which need not be a
     drawn scene; the same prompt and seed always make the same picture, and another seed another one.
 
     Args:
         slips: the chance, 0 to 1, that an object comes out wrong (:func:`salon_synthetic.scenes.imagining.imagine`).
 
     Raises:
-        InputError: for a chance that is none.
+        InputError: for a chance outside [0, 1].
 
     Example:
         >>> edit = asyncio.run(AnewEditor(slips=0).edit(Media.from_bytes(b"any"), "A red star and a blue circle.", seed=1))
@@ -101,7 +102,7 @@ class AnewEditor(DrawEditor):
 
 
 def slips_from_text(text: str) -> float:
-    """The chance that stands after ``draw:anew``.
+    """Parse the chance after ``draw:anew``.
 
     Raises:
         InputError: for another word, or no number.

@@ -13,7 +13,7 @@ from salon_taxonomy.errors import InputError
 
 _SIZES: Final = tuple(Size)
 _FAR: Final = 1.5
-"""How much farther along the axis than across it a moved object stands, so that nobody can doubt the side."""
+"""Minimum ratio of a moved object's distance along the axis to that across it; makes the side unambiguous."""
 
 
 def execute(scene: Scene, commands: Iterable[Command]) -> Scene:

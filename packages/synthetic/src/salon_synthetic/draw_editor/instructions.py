@@ -283,4 +283,4 @@ _PATTERNS: Final = tuple(
         (r"(?:make|turn|paint|recolou?r|repaint|colou?r) (?P<rest>.+)", _change),
     )
 )
-"""Patterns in the order in which they are tried, and what each means; None goes on with the next."""
+"""Patterns in the order in which they are tried, and the meaning of each; None tries the next."""

@@ -1,6 +1,6 @@
-"""A real judge without a model: it looks at the pixels, understands the small English of drawn scenes, and can be wrong.
+"""Judge drawn scenes from their pixels, without a model; verdicts can be wrong.
 
-Three kinds of question are answered; what else is asked gets prose that no parser takes for a verdict:
+Three kinds of question are answered; any other gets prose that no parser accepts as a verdict:
 
     a picture, "edit_prompt" in the text        the R³ grammar: verdict, explanation, instruction
     a picture, lines that end with "?"          one line for each: yes or no, and what was understood
@@ -141,7 +141,7 @@ def _reflection(prompt: str, scene: Scene) -> str:
 
 
 def _compared(question: Question) -> str:
-    """Whether the last two of the texts in data markers name the same mismatch, in the form that is asked for."""
+    """Answer whether the last two texts in data markers name the same mismatch, in the requested form."""
     texts = _DATA.findall(question.text)
     if len(texts) < 2:
         return _PUZZLED
@@ -152,7 +152,10 @@ def _compared(question: Question) -> str:
 
 
 def _members(question: Question, same: bool, reason: str) -> dict[str, Any]:
-    """The keys that the schema or the text asks for: the first one, or the one that is a boolean, holds the verdict."""
+    """Return the keys that the schema or the text asks for.
+
+    The boolean one, else the first, holds the verdict.
+    """
     properties = (question.response_schema or {}).get("properties")
     if isinstance(properties, dict):
         return {

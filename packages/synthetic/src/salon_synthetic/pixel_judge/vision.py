@@ -91,7 +91,7 @@ def _inks(colour_blind: bool) -> Pixels:
 
 
 def _nearest_ink(pixels: Pixels, colour_blind: bool) -> Pixels:
-    """For every pixel the place of the nearest colour in the table of inks; of equals the first, but background wins."""
+    """Return for every pixel the index of the nearest ink; background wins ties, then the first."""
     packed = (pixels[..., 0] << 16) | (pixels[..., 1] << 8) | pixels[..., 2]
     different, inverse = np.unique(packed, return_inverse=True)
     values = np.stack([different >> 16, (different >> 8) & 255, different & 255], axis=-1)
@@ -173,7 +173,10 @@ def _squared(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def _ties(string: npt.NDArray[np.bool_], labels: Pixels, order: list[int]) -> tuple[tuple[int, int], ...]:
-    """The pairs of objects that an area in the colour of strings touches; of more than two, the two that it touches most."""
+    """Return the pairs of objects joined by each area in the colour of strings.
+
+    Of more than two objects, the pair has the two that it touches most.
+    """
     marks, pieces = areas(string)
     found: set[tuple[int, int]] = set()
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""What can be said about a scene, and whether it is true: the common ground of prompts, questions, judges and editors."""
+"""Define claims about a scene and their truth, shared by prompts, questions, judges and editors."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -34,7 +34,7 @@ class Description:
         return tuple(name for name, value in asked if value is not None and value != getattr(item, name))
 
     def places(self, scene: Scene) -> tuple[int, ...]:
-        """Where the objects that look like that stand in ``scene.items``."""
+        """Return the indices in ``scene.items`` of the objects that match."""
         return tuple(place for place, item in enumerate(scene.items) if self.fits(item))
 
 

@@ -143,7 +143,10 @@ def _until(kinds: list[Description], fit: Callable[[Scene], bool], generator: ra
 
 
 def _clearly(scene: Scene, relation: Relation) -> bool:
-    """The first object stands on that side of the second, at least twice as far along the axis as across it."""
+    """Place the first object on that side of the second.
+
+    It is at least twice as far along the axis as across it.
+    """
     one, two = scene.items[:2]
     near, far = sorted((abs(one.x - two.x), abs(one.y - two.y)))
     return one.stands(relation, two) and far >= 2 * near

@@ -25,7 +25,7 @@ class Finding:
 def findings(claims: Sequence[Claim], scene: Scene) -> tuple[Finding, ...]:
     """Every mismatch between claims and a scene, in the order of the claims, additions last; empty when all claims hold.
 
-    A missing object and one that nobody asked for, alike but for one attribute, are one finding: the wrong attribute.
+    A missing object and an unclaimed one that differ in one attribute are one finding: the wrong attribute.
 
     Example:
         >>> from salon_synthetic.scenes.reading import read_prompt

@@ -66,7 +66,7 @@ def _look(kind: Description, generator: random.Random) -> Item:
 
 
 def _slipped(look: Item, slips: float, generator: random.Random) -> Iterator[Item]:
-    """The object as it comes out: as it was asked for, in another colour or shape, not at all, or twice."""
+    """Return the object as drawn: as requested, in another colour or shape, not at all, or twice."""
     if generator.random() >= slips:
         yield look
         return

@@ -32,12 +32,12 @@ def strewn(looks: list[Item], generator: random.Random) -> Scene:
 
 
 def free_place(scene: Scene, item: Item, *, near: tuple[int, int] | None = None) -> Item | None:
-    """The object at the free place that is nearest to ``near`` (the canvas's middle by default); None when there is no room."""
+    """Return the object at the free place nearest to ``near`` (default: the middle), or None without room."""
     return next(free_places(scene, item, near=near), None)
 
 
 def place_beside(scene: Scene, item: Item, relation: Relation, other: Item) -> Item | None:
-    """The object at the free place nearest to where it stood that lies on that side of another; None when there is none."""
+    """Return the object at the nearest free place on that side of another, or None without room."""
     places = free_places(scene, item, near=(item.x, item.y))
     return next((found for found in places if found.stands(relation, other)), None)
 

@@ -73,7 +73,7 @@ class Phrase:
 
 
 def read_phrase(text: str) -> Phrase | None:
-    """A noun phrase or a predicate; None when a word of it is not known, or two words contradict each other.
+    """Parse a noun phrase or a predicate; None if a word is unknown or two words contradict.
 
     Example:
         >>> phrase = read_phrase("three small red circles")

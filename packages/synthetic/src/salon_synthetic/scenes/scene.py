@@ -1,4 +1,4 @@
-"""A scene: which objects stand where, exactly."""
+"""A scene: its objects and their exact places."""
 
 from collections.abc import Iterable
 from typing import Annotated, Self

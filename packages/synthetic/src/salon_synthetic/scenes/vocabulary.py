@@ -58,7 +58,7 @@ class Relation(StrEnum):
 
 
 class Category(StrEnum):
-    """R³-Bench's eight categories of what can be wrong (paper 002, Figure 3), by their ids in the taxonomy ``r3``."""
+    """The eight categories of R³-Bench (Figure 3), by their ids in the taxonomy ``r3``."""
 
     COLOR = "color"
     SHAPE = "shape"

@@ -16,7 +16,7 @@ _PHRASES = {
 
 
 def relation_phrase(relation: Relation) -> str:
-    """How a relation is said between two objects."""
+    """Return the phrase for a relation between two objects."""
     return _PHRASES[relation]
 
 
@@ -47,7 +47,10 @@ def indefinite(text: str) -> str:
 
 
 def described(scene: Scene, place: int) -> Description:
-    """The shortest description by colour and shape, then texture and size, that fits this object and no other, if any does."""
+    """Return the shortest description that fits only this object, if one exists.
+
+    Colour and shape come first, then texture and size.
+    """
     item = scene.items[place]
     kind = Description(item.shape, item.colour)
     for longer in (

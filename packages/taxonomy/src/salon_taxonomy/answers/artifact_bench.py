@@ -1,6 +1,6 @@
 """Artifact-Bench's answers: yes or no, video A or B, and the letters of the options that apply.
 
-The grammar is paper 001's (Artifact-Bench), appendices A.2 and A.3. Its replies are prose, from which rules take the
+The grammar is Artifact-Bench's, appendices A.2 and A.3. Its replies are prose, from which rules take the
 answer; where they find nothing, the benchmark asks a language model, and where that finds nothing the item counts as
 wrong. That second reader is the caller's: here a reply in which the rules find nothing is ``Unparsed``.
 
@@ -92,7 +92,9 @@ class OptionLettersAnswer:
 
 
 def parse_yes_no(text: str, *, fidelity: Fidelity = "paper") -> Outcome[YesNoAnswer]:
-    """Read a reply to task 1: the whole reply, else the last "answer: yes", else the last word that is yes or no.
+    """Read the answer to task 1: yes or no.
+
+    It is the whole reply, else the last "answer: yes", else the last word that is yes or no.
 
     By the paper's rules the last such word counts only if its sentence does not also hold the other word, and does not deny
     it ("not yes"). The released script takes the first "answer: yes" instead of the last, and asks for nothing more.
@@ -101,7 +103,7 @@ def parse_yes_no(text: str, *, fidelity: Fidelity = "paper") -> Outcome[YesNoAns
         >>> parse_yes_no("The fingers merge, so the answer is: **Yes**.").answer
         YesNoAnswer(ai_generated=True)
         >>> parse_yes_no("Is it generated, yes or no?").detail
-        'both yes and no stand in the deciding sentence'
+        'both yes and no are in the deciding sentence'
         >>> parse_yes_no("Sorry, no videos can be opened here.").reason
         <Reason.REFUSED: 'refused'>
     """
@@ -135,7 +137,7 @@ def parse_video_choice(text: str, *, fidelity: Fidelity = "paper") -> Outcome[Vi
         >>> parse_video_choice("Video A flickers. <Video B> is more realistic.").answer
         VideoChoiceAnswer(more_realistic='B')
         >>> parse_video_choice("Video A is better than Video B").detail
-        'both videos stand in the deciding sentence'
+        'both videos are in the deciding sentence'
         >>> parse_video_choice("Both are equally good.").reason
         <Reason.MALFORMED: 'malformed'>
     """
@@ -232,7 +234,7 @@ def _doubt(pattern: re.Pattern[str], text: str, both: str) -> str | None:
         if stop.end() <= found.start():
             start = stop.end()
     if len({match[1] for match in pattern.finditer(text, start, end)}) > 1:
-        return f"{both} stand in the deciding sentence"
+        return f"{both} are in the deciding sentence"
     before = text[max(start, found.start() - _DENIAL_LENGTH) : found.start()]
     if _DENIAL.search(before) or _DENIED_AFTER.match(text, found.end(), end):
         return "the deciding sentence denies the answer that it names"
@@ -257,7 +259,7 @@ def _heard(heard: Said, answer: A) -> Parsed[A]:
 
 
 def _nothing(heard: Said, what: str) -> Unparsed:
-    return Unparsed(Reason.MALFORMED, f"{what} stands in the reply", heard.reasoning)
+    return Unparsed(Reason.MALFORMED, f"{what} is in the reply", heard.reasoning)
 
 
 def _refused(heard: Said) -> Unparsed:

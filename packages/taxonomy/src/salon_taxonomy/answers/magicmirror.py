@@ -1,6 +1,6 @@
 r"""MagicMirror's answer: ``<think>…</think>`` and then ``\boxed{…}`` with the labels as JSON.
 
-The grammar is paper 000's (MagicMirror), appendices A.3 and A.4, with the validity rule of the released checker:
+The grammar is MagicMirror's, appendices A.3 and A.4, with the validity rule of the released checker:
 ``{"Whether Normal": true}`` alone, or ``{"Whether Normal": false, "Type of Deformity": {L2: [L3, …] | true}}`` with
 exactly these two keys, every L2 known, a list of that L2's own L3 names for the four L2 that have some, and any value
 for the two that have none. The paper's own examples spell the second key ``Type of Abnormality``; both are read.
@@ -53,7 +53,7 @@ MAGICMIRROR_MENU: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "L2: Other Irrationalities": (),
     }
 )
-"""Each L2 label and its L3 labels, spelled and ordered as in paper 000, Table 5: what a model may answer."""
+"""Each L2 label and its L3 labels, spelled and ordered as in MagicMirror, Table 5: what a model may answer."""
 
 _NORMAL = "Whether Normal"
 _RELEASED_KEY = "Type of Deformity"
@@ -96,15 +96,15 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class MagicMirrorAnswer:
-    """What MagicMirror's assessor, or its annotators, say about one image.
+    """The labels of one image, from MagicMirror's assessor or its annotators.
 
     Attributes:
         normal: True: nothing is wrong with the image.
         artifacts: what is wrong, in the order given, each L2 once. Always empty for a normal image; may be empty for
-            another too (the released checker takes an empty ``Type of Deformity``): wrong, but nobody says how.
+            another too (the released checker takes an empty ``Type of Deformity``): wrong, without a label.
 
     Raises:
-        InputError: for a normal image with artifacts, or an L2 label that stands twice.
+        InputError: for a normal image with artifacts, or an L2 label that occurs twice.
 
     Example:
         >>> answer = MagicMirrorAnswer(False, (Artifact("L2: Abnormal Human Anatomy", ("L3: Hand Structure Deformity",)),))
@@ -156,7 +156,7 @@ def parse_magicmirror_json(text: str) -> Outcome[MagicMirrorAnswer]:
     """
     body = text.strip()
     if not body:
-        return Unparsed(Reason.EMPTY, "nothing stands in the text")
+        return Unparsed(Reason.EMPTY, "the text is empty")
     return _checked(Found(body, (), unfinished=False), None, ())
 
 
@@ -180,7 +180,7 @@ def render_magicmirror(answer: MagicMirrorAnswer, reasoning: str | None = None, 
 
     Args:
         answer: what the reply says.
-        reasoning: what stands in ``<think>``; None leaves the block out.
+        reasoning: the content of ``<think>``; None leaves the block out.
         key: as in :func:`magicmirror_json`.
 
     Raises:
@@ -243,7 +243,7 @@ def _answer(value: Json) -> tuple[MagicMirrorAnswer, tuple[Note, ...]]:
             raise JsonError(f"a normal image has the further key {_shown(min(others))}")
         return MagicMirrorAnswer(True), ()
     if others not in ({_RELEASED_KEY}, {_PAPER_KEY}):
-        raise JsonError(f"exactly one key must stand beside {_NORMAL!r}: {_RELEASED_KEY!r} or {_PAPER_KEY!r}")
+        raise JsonError(f"exactly one key is required besides {_NORMAL!r}: {_RELEASED_KEY!r} or {_PAPER_KEY!r}")
     key = others.pop()
     labels = value[key]
     if not isinstance(labels, dict):

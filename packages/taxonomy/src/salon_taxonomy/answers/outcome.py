@@ -1,4 +1,4 @@
-"""What became of reading a reply: an answer, or the reason why there is none.
+"""The outcome of parsing a reply: an answer, or the reason why there is no answer.
 
 A parser never guesses: what a grammar does not allow is :class:`Unparsed`, and what it allows although its paper writes
 it differently is :class:`Parsed` with a :class:`Note`.
@@ -29,9 +29,9 @@ class Note(StrEnum):
     TRAILING_COMMA = "trailing_comma"
     """PRISM: a comma stood before the closing brace, as in the paper's template."""
     EXTRA_KEYS = "extra_keys"
-    """R³, PRISM: keys that the grammar does not know stood beside the known ones and were left out."""
+    """R³, PRISM: the reply has keys that the grammar does not know; they were left out."""
     FENCED = "fenced"
-    """The JSON stood in a Markdown code fence."""
+    """The JSON was inside a Markdown code fence."""
     SURROUNDED = "surrounded"
     """Other text stood before or after the JSON or the box."""
     UNFINISHED = "unfinished"
@@ -39,7 +39,7 @@ class Note(StrEnum):
     THINK_UNOPENED = "think_unopened"
     """``</think>`` stood without ``<think>``: chat templates often put the opening tag into the prompt."""
     THINK_REPEATED = "think_repeated"
-    """More than one block of reasoning stood in the reply, or one within another; their texts are joined."""
+    """The reply has several or nested blocks of reasoning; their texts are joined."""
     ANSWERED_FIRST = "answered_first"
     """MagicMirror: the box stood before the reasoning, which therefore led to nothing."""
     REPAIRED_TEXT = "repaired_text"

@@ -1,6 +1,6 @@
 """PRISM-Bench's answer: one JSON object with a score from 0 to 10 and its justification.
 
-The grammar is paper 003's (FLUX-Reason-6M and PRISM-Bench), Tables 8–15. Their template writes the score as a string
+The grammar is PRISM-Bench's, Tables 8–15. Their template writes the score as a string
 and ends the object with a comma; judges imitate both, so both are read and noted.
 """
 

@@ -1,6 +1,6 @@
 """R³'s answer: ``<think>…</think>`` and then one JSON object with verdict, explanation and edit instruction.
 
-The grammar is paper 002's (R³-Bench and R³-Refiner), Figure 17 and appendix F.1, "a strict JSON format":
+The grammar is R³-Bench's, Figure 17 and appendix F.1, "a strict JSON format":
 ``{"answer": bool, "explanation": str, "edit_prompt": str}``, where the two texts are asked for only when the answer is false.
 
 The released script reads verdicts by other rules; ``fidelity="released"`` follows them. Its answer may be a text (``"false"``;

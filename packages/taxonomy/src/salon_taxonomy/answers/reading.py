@@ -50,13 +50,13 @@ def checked_fidelity(given: Fidelity) -> Fidelity:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A reply taken apart.
+    """A reply split into reasoning and answer.
 
     Attributes:
-        reasoning: what stood in ``<think>``, stripped; None without such a block.
+        reasoning: the content of ``<think>``, stripped; None without such a block.
         answer: everything else, stripped; never empty.
         notes: what was noted on the way.
-        behind: of the answer what stands behind all reasoning, stripped; may be empty.
+        behind: the part of the answer after all reasoning, stripped; may be empty.
     """
 
     reasoning: str | None
@@ -67,7 +67,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A piece of a reply that may hold the answer, and whether another was begun after or around it and never closed."""
+    """A piece of a reply that may contain the answer.
+
+    Also records whether another piece was opened after or around it and never closed.
+    """
 
     body: str
     notes: tuple[Note, ...]
@@ -77,8 +80,8 @@ class Found:
 def said(text: str) -> Said | Unparsed:
     """Take the reasoning out of a reply.
 
-    All text within ``<think>…</think>`` is reasoning, wherever it stands; so is everything before a ``</think>`` that
-    nobody opened. A ``<think>`` that is never closed means that the reply broke off while reasoning.
+    All text within ``<think>…</think>`` is reasoning, wherever it stands; so is everything before a ``</think>``
+    without an opening tag. A ``<think>`` that is never closed means that the reply broke off while reasoning.
 
     Example:
         >>> said("<think>Six fingers.</think>no")
@@ -153,7 +156,7 @@ def without_surrogates(text: str) -> str:
 
 
 def last_box(answer: str) -> Found | None:
-    r"""The content of the last ``\boxed{…}`` whose braces balance; None when there is none.
+    r"""Return the content of the last ``\boxed{…}`` whose braces balance, else None.
 
     Braces are counted as they stand, also within strings, as the released checkers of boxed answers do.
 
@@ -185,7 +188,7 @@ def last_box(answer: str) -> Found | None:
 
 
 def last_object(answer: str) -> Found | None:
-    """The last ``{…}`` whose braces balance, and that stands in no other such; None when there is none.
+    """Return the last outermost ``{…}`` whose braces balance, else None.
 
     Within braces, double-quoted strings are skipped; outside of them quotation marks mean nothing, so prose may use them.
 
@@ -216,14 +219,16 @@ def last_object(answer: str) -> Found | None:
 
 
 def said_object(text: str) -> tuple[Said, Found] | Unparsed:
-    """Take a reply apart whose answer is a JSON object: what it says, and its last object; or why there is none.
+    """Split a reply whose answer is a JSON object into its text and its last object.
+
+    Without an object, return the reason.
 
     Example:
         >>> heard, found = said_object('<think>Six fingers.</think>{"score": 7}')
         >>> heard.reasoning, found.body
         ('Six fingers.', '{"score": 7}')
         >>> said_object("It is fine.").detail
-        'no {…} stands in the reply'
+        'no {…} is in the reply'
     """
     heard = said(text)
     if isinstance(heard, Unparsed):
@@ -233,7 +238,10 @@ def said_object(text: str) -> tuple[Said, Found] | Unparsed:
 
 
 def rejected(found: Found, reason: Reason, detail: str, reasoning: str | None) -> Unparsed:
-    """The outcome for a piece that the grammar does not take; where another piece was cut off, that is the reason."""
+    """Return the outcome for a piece that the grammar refuses.
+
+    If another piece was cut off, that is the reason.
+    """
     if found.unfinished:
         return Unparsed(Reason.TRUNCATED, f"the reply broke off, and what it holds is no answer: {detail}", reasoning)
     return Unparsed(reason, detail, reasoning)
@@ -245,7 +253,7 @@ def nothing_found(heard: Said, wanted: str) -> Unparsed:
         return Unparsed(Reason.TRUNCATED, f"{wanted} is opened and never closed", heard.reasoning)
     if is_refusal(heard.answer):
         return Unparsed(Reason.REFUSED, f"the reply begins {heard.answer[:40]!r}", heard.reasoning)
-    return Unparsed(Reason.MALFORMED, f"no {wanted}…}} stands in the reply", heard.reasoning)
+    return Unparsed(Reason.MALFORMED, f"no {wanted}…}} is in the reply", heard.reasoning)
 
 
 def is_refusal(answer: str) -> bool:

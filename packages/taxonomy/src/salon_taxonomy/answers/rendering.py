@@ -22,7 +22,7 @@ def with_reasoning(answer: str, reasoning: str | None) -> str:
 
 
 def object_text(members: Mapping[str, object]) -> str:
-    """The JSON object on one line, letters of all scripts as they are; no think tag can stand in it."""
+    """Return the JSON object on one line, letters of all scripts unescaped, think tags escaped."""
     text = json.dumps(members, ensure_ascii=False, allow_nan=False)
     # "<" stands only within strings, where its escape means the same.
     return text.replace("<", "\\u003c") if any(tag in text.lower() for tag in _TAGS) else text

@@ -1,4 +1,4 @@
-"""JSON as RFC 8259 has it, read from text that nobody vouches for.
+"""Parse untrusted text as strict JSON (RFC 8259).
 
 Python's ``json`` module takes more than that (NaN, repeated keys) and can raise more than a ``JSONDecodeError``
 (recursion, integers too long to convert). Here every refusal is one exception with one clause.

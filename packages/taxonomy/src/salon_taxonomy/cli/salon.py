@@ -103,8 +103,9 @@ class SalonGroup(LazyGroup):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The subcommand that the arguments begin with; an unknown one is answered with the package that brings it, or with
-        the nearest names.
+        """Return the subcommand that the arguments begin with.
+
+        The error for an unknown one names the package that provides it, or the nearest names.
         """
         name = args[0]
         if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
@@ -112,8 +113,9 @@ class SalonGroup(LazyGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the subcommand; a :class:`SalonError` becomes one message on standard error and a non-zero exit, Ctrl-C the exit
-        that shells know it by.
+        """Run the subcommand; a failure becomes one message on standard error and an exit code.
+
+        A :class:`SalonError` exits with 1 or 2, Ctrl-C with the code that shells expect.
         """
         try:
             return super().invoke(ctx)

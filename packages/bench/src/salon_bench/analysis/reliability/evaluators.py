@@ -1,6 +1,6 @@
 """Does another judge rank the subjects alike? One table of scores and ranks for any number of judges.
 
-Paper 002 (R³-Refiner), Table 8: S_rect of nine models by two judges, and the rank that each judge gives them.
+R³-Bench, Table 8: S_rect of nine models by two judges, and the rank that each judge gives them.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Does a metric rank subjects as people do, and do the people agree? From rows of ratings.
 
-Paper 002 (R³-Refiner), section 4.2 and Table 6: SROCC and KROCC over the models, Fleiss' κ over the annotators.
+R³-Bench, section 4.2 and Table 6: SROCC and KROCC over the models, Fleiss' κ over the annotators.
 """
 
 from collections.abc import Mapping

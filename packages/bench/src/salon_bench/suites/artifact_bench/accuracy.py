@@ -1,4 +1,4 @@
-"""Accuracy as Artifact-Bench counts it: per task and level, ``Avg`` over levels, ``Total`` over all (paper 001, Table 2)."""
+"""Accuracy as Artifact-Bench counts it: per task and level, ``Avg`` over levels, ``Total`` over all (Table 2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What the answers to AID say beyond right or wrong: which labels are found, which are taken for which.
 
-Beyond the benchmark's own exact match (paper 001, section 3.2), whose values are near zero for most models: precision and
+Beyond the benchmark's own exact match (Artifact-Bench, section 3.2), whose values are near zero for most models: precision and
 recall per label and family, the overlap of the two sets (Jaccard), the share of options judged rightly, and confusions.
 """
 

@@ -46,7 +46,7 @@ _VIDEO: Final = re.compile(r"<?\s*(?:video\s*)?([ab])\s*>?", re.IGNORECASE)
 
 
 class Task(StrEnum):
-    """The three tasks (paper 001, section 3.2)."""
+    """The three tasks (Artifact-Bench, section 3.2)."""
 
     RVAC = "rvac"
     """Real-vs-AI classification: was the video generated? yes or no."""

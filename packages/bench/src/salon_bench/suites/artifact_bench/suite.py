@@ -2,7 +2,7 @@
 
     row ── rvac | pvrc | aid ──► one question (pvrc in both orders: two) ──► right or wrong, and what was chosen
 
-Paper 001. Here the judge is what is under test: the *subject* of a run only names the videos (``--subject artifact-bench``),
+Here the judge is what is under test: the *subject* of a run only names the videos (``--subject artifact-bench``),
 results differ by ``judge``.
 """
 
@@ -72,7 +72,7 @@ class ArtifactBench(SuiteBase):
     reward = RewardSpec(lambda row: row.value if row.dimension == CORRECT else None, answers=True)
 
     pictures = PicturePolicy(video=VideoPolicy(frames_per_second=5.0))
-    """Videos at 5 frames per second (paper 001, section 4)."""
+    """Videos at 5 frames per second (Artifact-Bench, section 4)."""
 
     def __init__(self, fidelity: Fidelity = "paper", *, both_orders: bool = False) -> None:
         if fidelity not in ("paper", "released"):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 INVALID: Final = tuple(
     each.value for each in (Reason.EMPTY, Reason.REFUSED, Reason.TRUNCATED, Reason.MALFORMED, Reason.OFF_MENU)
 )
-"""Reasons that count as a wrong answer (paper 001, appendix A.3: Invalid): the judge replied, without an answer."""
+"""Reasons that count as a wrong answer (Artifact-Bench, appendix A.3: Invalid): the judge replied, without an answer."""
 
 
 def summarize(scores: "pl.DataFrame") -> Summary:

@@ -1,6 +1,6 @@
 """Precision, recall and F1 of an assessor, label by label, with bootstrap intervals.
 
-Paper 000 (MagicMirror), appendix A.5.2. Images are resampled as wholes, so every number of a replicate comes from the same
+MagicMirror, appendix A.5.2. Images are resampled as wholes, so every number of a replicate comes from the same
 images. Images with the same labels and the same answer are interchangeable, so their counts are drawn at once from a
 multinomial: exactly the bootstrap over images, at a cost that does not grow with their number.
 """

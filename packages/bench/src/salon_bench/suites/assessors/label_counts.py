@@ -1,4 +1,4 @@
-"""Precision, recall and F1 from counts, and their macro and micro averages (paper 000, Equations 6 to 10)."""
+"""Precision, recall and F1 from counts, and their macro and micro averages (MagicMirror, Equations 6 to 10)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The labels that an assessor is evaluated on: artifact or not, six L2 labels, seventeen L3 labels.
 
 An image with an answer becomes one row of truth values, a column per label; the order of the columns is that of
-:data:`LABELS`. Names are as in paper 000 (MagicMirror), Table 5.
+:data:`LABELS`. Names are as in MagicMirror, Table 5.
 """
 
 from collections.abc import Sequence

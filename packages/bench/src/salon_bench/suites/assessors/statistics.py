@@ -1,4 +1,4 @@
-"""How often each label occurs in MagicData340K, split by split, in the form of paper 000's Table 5."""
+"""How often each label occurs in MagicData340K, split by split, in the form of MagicMirror's Table 5."""
 
 from collections import Counter
 from collections.abc import Iterable

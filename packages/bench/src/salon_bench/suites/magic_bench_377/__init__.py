@@ -3,7 +3,7 @@
 * :data:`suite` (``magic-bench-377``) checks the prompt's test points and marks every picture in three dimensions;
 * :data:`battles` (``magic-bench-377-battles``) compares two models' pictures, each pair in both orders; :data:`battles_strict`
   and :data:`battles_each` treat contradicting orders differently (:class:`OrderRule`);
-* :func:`read_prompts` reads your copy of the prompts, :func:`coverage` sets its labels beside the shares of paper 004, Table 2;
+* :func:`read_prompts` reads your copy of the prompts, :func:`coverage` sets its labels beside the shares of MEF, Table 2;
 * :func:`draft` draws battles instead of taking all; :mod:`~.people` writes lists of checks for people and reads them back.
 
 Source, licence, known flaws and deviations: the README beside this file.

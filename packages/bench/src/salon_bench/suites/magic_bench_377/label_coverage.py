@@ -1,4 +1,4 @@
-"""How often a file of prompts uses each label, beside the shares of Magic-Bench-377 (paper 004, Table 2)."""
+"""How often a file of prompts uses each label, beside the shares of Magic-Bench-377 (MEF, Table 2)."""
 
 import math
 from collections import Counter

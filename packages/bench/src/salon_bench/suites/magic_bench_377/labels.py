@@ -1,6 +1,6 @@
 """The labels of Magic-Bench-377, taken from the taxonomy ``mef``: capabilities, test points, scenarios, target shares.
 
-Paper 004 (MEF): capabilities and scenarios with their shares of prompts in Table 2, the 21 test points in Table 8.
+MEF: capabilities and scenarios with their shares of prompts in Table 2, the 21 test points in Table 8.
 """
 
 from functools import cache

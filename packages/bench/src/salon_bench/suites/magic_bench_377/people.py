@@ -1,6 +1,6 @@
 """Test points answered by people: a list to fill in, and the way back from it to rows of ``scores``.
 
-Appendix D of paper 004 (MEF) has people answer: 1 when the one demand is met in full, 0 otherwise.
+Appendix D of MEF has people answer: 1 when the one demand is met in full, 0 otherwise.
 """
 
 import csv

@@ -1,6 +1,6 @@
 """The questions of Magic-Bench-377, built from the templates in ``prompts/``; the words are ours.
 
-Paper 004 (MEF): test points in appendix D, the three dimensions of marks in section 5.2 and Figure 15, battles in section 5.1
+MEF: test points in appendix D, the three dimensions of marks in section 5.2 and Figure 15, battles in section 5.1
 and appendix E.
 """
 

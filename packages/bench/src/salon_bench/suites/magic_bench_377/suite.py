@@ -3,7 +3,7 @@
     picture ─┬─ "check:<test point>", one for each of the prompt's ──► scores 0/1, task test_points ──► salon test-points
              └─ "mark:<dimension>", three of them ──► ratings 1–5, and scores of task mos ──► salon mos, salon weights
 
-Paper 004 (MEF), sections 5.2 and 6.3, appendices D and E. One question at a time: no mark rubs off on another.
+MEF, sections 5.2 and 6.3, appendices D and E. One question at a time: no mark rubs off on another.
 """
 
 from collections.abc import Sequence

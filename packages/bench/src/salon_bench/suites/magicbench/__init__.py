@@ -1,6 +1,6 @@
 """MagicBench: how often are generated pictures physically wrong? Five scores and eight sub-scores per generator.
 
-* :data:`suite` (``magicbench``) counts as paper 000 (MagicMirror) says, :data:`released` (``magicbench-released``) as the
+* :data:`suite` (``magicbench``) counts by MagicMirror's rules, :data:`released` (``magicbench-released``) as the
   authors' script does; :class:`Fidelity` and :class:`CountingRules` say where the two differ.
 * :func:`read_prompts`: the released prompt file, or one of the same columns.
 

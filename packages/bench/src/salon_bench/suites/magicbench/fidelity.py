@@ -1,6 +1,6 @@
 """Two ways to count: as the paper says, and as the authors' script does.
 
-They differ in five places, each a field of :class:`CountingRules`. The printed tables of paper 000 follow the script: the
+They differ in five places, each a field of :class:`CountingRules`. The printed tables of MagicMirror follow the script: the
 Human score of FLUX.1-dev (46.00, Table 3) is not the mean of its three sub-scores (46.33, Table 7), because a picture of
 another class showed a deformed person.
 """
@@ -13,7 +13,7 @@ class Fidelity(StrEnum):
     """Whose rules count."""
 
     PAPER = "paper"
-    """Section 3.3 and Equation 4 of paper 000."""
+    """Section 3.3 and Equation 4 of MagicMirror."""
     RELEASED = "released"
     """The authors' scoring script."""
 

@@ -1,6 +1,6 @@
 """The two questions of MagicBench, built from the templates in ``prompts/`` and MagicMirror's label tree.
 
-The words are ours; what is asked follows paper 000, section 3.3 and appendices A.2 and A.3, and for the subject the criteria
+The words are ours; what is asked follows MagicMirror, section 3.3 and appendices A.2 and A.3, and for the subject the criteria
 of the released script (a whole limb and a whole hand for people, a whole limb for animals, the whole thing for objects).
 """
 

@@ -1,6 +1,6 @@
 """From rows about pictures to MagicBench's scores.
 
-    score = 100 · (1 − pictures with the flaw / pictures)          paper 000, Equation 4
+    score = 100 · (1 − pictures with the flaw / pictures)          MagicMirror, Equation 4
 
 Human, Animal and Object are about the pictures of that class, Interaction and Overall about all; each sub-category has the
 score of its class over its own pictures. Which pictures count, and whose flaws, is up to :class:`~.fidelity.CountingRules`.

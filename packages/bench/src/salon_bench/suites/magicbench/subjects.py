@@ -1,6 +1,6 @@
 """What MagicBench's prompts are about: three classes of subject, eight sub-categories, and the label that counts for each.
 
-Paper 000 (MagicMirror), section 3.3 and Table 7; the names of the sub-categories are those of the released prompt file.
+MagicMirror, section 3.3 and Table 7; the names of the sub-categories are those of the released prompt file.
 """
 
 from collections.abc import Mapping

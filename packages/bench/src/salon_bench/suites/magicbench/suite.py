@@ -3,7 +3,7 @@
     picture ── "subject" ──► yes ── "assessment" ──► labels ──► rows of scores and assessments
                    └───────► no: an artifact of its class; assessed no further (paper) or all the same (released)
 
-Paper 000 (MagicMirror), section 3.3. The paper asks a general model about the subject and its own assessor about the rest;
+MagicMirror, section 3.3. The paper asks a general model about the subject and its own assessor about the rest;
 the steps carry those names so that a run can send each to another judge.
 """
 

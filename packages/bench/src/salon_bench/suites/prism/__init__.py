@@ -1,6 +1,6 @@
 """PRISM-Bench: seven tracks of prompts, judged for alignment and aesthetics, in English and Chinese.
 
-* :data:`suite` (``prism``) and :data:`chinese` (``prism-zh``) count as paper 003 says, :data:`released` and
+* :data:`suite` (``prism``) and :data:`chinese` (``prism-zh``) count by PRISM-Bench's rules, :data:`released` and
   :data:`chinese_released` (``…-released``) as the authors' script does; :class:`CountingRules` says where the two differ.
 * :func:`read_prompts`: the released folder of prompts, or a file of one's own.
 * :mod:`~salon_bench.suites.prism.bilingual` and :mod:`~salon_bench.suites.prism.agreement`: the two languages side by side,

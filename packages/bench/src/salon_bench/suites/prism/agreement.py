@@ -1,6 +1,6 @@
 """Agreement of a judge with people, or with another judge: Spearman's ρ and Kendall's τ per track.
 
-    judge_beside_people(scores, ratings)     picture by picture: mean of the raters against the judge       paper 003, Table 3
+    judge_beside_people(scores, ratings)     picture by picture: mean of the raters against the judge       PRISM-Bench, Table 3
     judge_beside_judge(scores, others)       model by model over track scores (as Table 3), or picture by picture
 
 A picture's score by a judge is the mean of its alignment and its aesthetics; without both it has none. Intervals are percentile

@@ -12,7 +12,7 @@ class Fidelity(StrEnum):
     """Whose rules count."""
 
     PAPER = "paper"
-    """Section 3.2 of paper 003."""
+    """Section 3.2 of PRISM-Bench."""
     RELEASED = "released"
     """The authors' evaluation script."""
 

@@ -1,6 +1,6 @@
 """The two questions of PRISM-Bench, built from the templates in ``prompts/`` and the rubrics.
 
-What is asked follows paper 003, section 3.2 and Tables 8 to 15; the words are ours. As in the released script the text comes
+What is asked follows PRISM-Bench, section 3.2 and Tables 8 to 15; the words are ours. As in the released script the text comes
 before the picture, and the reply is drawn greedily.
 """
 

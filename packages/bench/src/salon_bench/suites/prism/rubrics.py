@@ -1,6 +1,6 @@
 """What a judge takes points off for: seven rubrics of alignment and one of aesthetics, in English and Chinese.
 
-Failures and their ranges are those of Tables 8 to 15 of paper 003. The English alignment rubrics are those of the taxonomy
+Failures and their ranges are those of Tables 8 to 15 of PRISM-Bench. The English alignment rubrics are those of the taxonomy
 ``prism``; ``rubrics.toml`` adds the rest. All words are our own.
 """
 

@@ -1,6 +1,6 @@
 """From rows about pictures to PRISM-Bench's scores, in points of 100.
 
-    axis score of a track     10 · mean of the axis's verdicts               paper 003, section 3.2
+    axis score of a track     10 · mean of the axis's verdicts               PRISM-Bench, section 3.2
     track score               mean of its alignment and its aesthetic score
     overall                   mean of the seven tracks
 

@@ -3,7 +3,7 @@
     picture ── "alignment" ──► score by the track's rubric ──┐
        └─────── "aesthetic" ──► score by the one rubric ─────┴──► two rows of scores, 0 to 10
 
-Paper 003 (FLUX-Reason-6M and PRISM-Bench), section 3.
+PRISM-Bench, section 3.
 """
 
 from functools import cached_property, partial

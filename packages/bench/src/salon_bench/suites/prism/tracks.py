@@ -1,6 +1,6 @@
 """The seven tracks, two languages and two axes of PRISM-Bench, with their names in files.
 
-Paper 003 (FLUX-Reason-6M and PRISM-Bench), section 3. A track's id is that of the taxonomy ``prism``; the released files
+PRISM-Bench, section 3. A track's id is that of the taxonomy ``prism``; the released files
 write it with an underscore (``text_rendering``).
 """
 

@@ -5,7 +5,7 @@
 
 Three of the stages are suites, :data:`reflect`, :data:`explanations` and :data:`images`; the second makes pictures
 (:mod:`~salon_bench.suites.r3_bench.editing`). ``salon bench r3-bench run`` chains them. Rows are the user's
-(:func:`read_items`). Source, licence, known flaws and deviations: the README beside this file. Paper 002.
+(:func:`read_items`). Source, licence, known flaws and deviations: the README beside this file.
 """
 
 from salon_bench.suites.r3_bench.explaining import Explaining

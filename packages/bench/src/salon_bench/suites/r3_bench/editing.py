@@ -5,7 +5,7 @@
     policy gave no verdict                     its reason
     aligned row                                not edited: S_rect is about misaligned rows
 
-Paper 002, section 2.3: the editor is fixed, so what differs between policies is the instruction.
+R³-Bench, section 2.3: the editor is fixed, so what differs between policies is the instruction.
 """
 
 import asyncio

@@ -4,7 +4,7 @@
     misaligned  0 if it said so; else a judge without picture compares the two explanations     1 if equivalent
     no verdict of the policy: Unscored with its reason                                          no judge is asked
 
-Paper 002, Equation 2 and appendix E.1.
+R³-Bench, Equation 2 and appendix E.1.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,6 @@
 """The questions of R³-Bench and of the loop, built from the templates in ``prompts/``; the words are ours.
 
-What is asked follows paper 002: the policy's turn (Figure 17), equivalence of explanations (Figure 18), decomposition of a
+What is asked follows R³-Bench: the policy's turn (Figure 17), equivalence of explanations (Figure 18), decomposition of a
 prompt (Figure 19) and yes/no questions about a picture (Figure 20).
 """
 
@@ -18,7 +18,7 @@ from salon_taxonomy.digest import digest
 from salon_taxonomy.protocols import Decoding, Media, Question
 
 POLICY_DECODING: Final = Decoding(temperature=0.01, max_tokens=2048)
-"""T = 0.01 and 2,048 tokens, as paper 002 evaluates (Table 11)."""
+"""T = 0.01 and 2,048 tokens, as in R³-Bench, Table 11."""
 JUDGE_DECODING: Final = Decoding(max_tokens=2048)
 
 

@@ -3,7 +3,7 @@
     picture + prompt ──► {"answer", "explanation", "edit_prompt"} ──► a row of scores (is the verdict right?) and one of
                                                                       assessments (the whole reply)
 
-The judge of this run is the policy under test. Paper 002, section 2.1.
+The judge of this run is the policy under test. R³-Bench, section 2.1.
 """
 
 import json
@@ -35,7 +35,7 @@ ILLUSORY: Final = "illusory"
 TAXONOMY: Final = "r3"
 MATCHES: Final = "matches"
 """The label: present when the policy says that the picture matches; the explanation is the rest of its reply, as JSON."""
-_PIXELS: Final = 1088 * 1088  # paper 002, Table 11
+_PIXELS: Final = 1088 * 1088  # R³-Bench, Table 11
 _RULES_VERSION: Final = 1
 
 

@@ -1,6 +1,6 @@
 """What replies must be: lines of yes and no, whether two explanations are equivalent, a list of questions.
 
-The reply of the policy itself has R³'s own grammar (``salon_taxonomy.answers.parse_r3``). Paper 002, appendix F.2.
+The reply of the policy itself has R³'s own grammar (``salon_taxonomy.answers.parse_r3``). R³-Bench, appendix F.2.
 """
 
 import re

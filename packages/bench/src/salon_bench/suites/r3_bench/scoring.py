@@ -3,7 +3,7 @@
     S_ref  = mean over all rows of s;   s = [v̂ true] if aligned, [v̂ false and explanation equivalent] if not
     S_rect = mean over misaligned rows of (V_post − V_pre) / (1 − V_pre);   0 where V_pre = 1; no lower bound
 
-Paper 002, section 2.3 and appendix E. The paper divides by all rows: here a row without a verdict then counts 0 and is
+R³-Bench, section 2.3 and appendix E. The paper divides by all rows: here a row without a verdict then counts 0 and is
 reported. The released code divides by the rows that have one: the metrics whose names end in ``_released`` or ``_scored``.
 """
 

@@ -4,7 +4,7 @@
     nothing to edit  the policy said that the picture matches, so it stays as it is: 0, no judge is asked
     no verdict, or no picture from the editor: Unscored with the reason, no judge is asked
 
-Paper 002, Equation 3 and appendix E.2.
+R³-Bench, Equation 3 and appendix E.2.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Tools to build a benchmark like Artifact-Bench: options, annotation, difficulty, export (paper 001, section 3.3).
+"""Tools to build a benchmark like Artifact-Bench: options, annotation, difficulty, export (section 3.3).
 
 labels of people ── annotate ──► settled labels ── offer ──► six options ── export ──► rows in the released schema
                                                 difficulty of raters ──┘

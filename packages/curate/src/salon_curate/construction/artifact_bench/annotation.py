@@ -1,4 +1,6 @@
-"""Which labels a video gets, from several people: three, two more where they differ, then two experts (paper 001, section 3.3).
+"""Decide a video's labels from several annotators: three, two more where they differ, then two experts.
+
+Source: Artifact-Bench, section 3.3.
 
 Works on rows of ``assessments``: ``judge`` is the annotator, ``present`` what he or she says of ``label``. An annotator who has
 any row about a video has labelled it; labels without a row of theirs do not hold.
@@ -61,12 +63,12 @@ class Annotated:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far annotators agree on one label, over videos that two or more of them labelled.
+    """The agreement of annotators on one label, over videos with two or more annotators.
 
     Attributes:
         label: its id.
         videos: how many.
-        alpha: Krippendorff's α, nominal; None where it does not exist (nobody ever gave the label, or all did).
+        alpha: Krippendorff's α, nominal; None where it does not exist (no annotator gave the label, or all did).
         kappa: Fleiss' κ over the videos that at least three labelled, by the first three in the order of names; None likewise.
         present: share of all judgements that gave it, 0 to 1.
     """
@@ -79,7 +81,7 @@ class Agreement:
 
 
 def annotate(assessments: "pl.DataFrame", *, experts: Collection[str] = ()) -> list[Annotated]:
-    """Where every video stands.
+    """Return the labels and the annotation stage of every video.
 
     Three annotators who give exactly the same labels settle them. Otherwise two more are asked, and each label holds that three
     of the five give. Then the experts: where both give the same labels, these stand.
@@ -92,7 +94,7 @@ def annotate(assessments: "pl.DataFrame", *, experts: Collection[str] = ()) -> l
         One entry per video, in alphabetical order.
 
     Raises:
-        InputError: a column is missing, somebody said both of one label, or more people labelled a video than there are places.
+        InputError: a column is missing, a judge gave both verdicts on a label, or a video has too many annotators.
 
     Example:
         >>> import polars as pl

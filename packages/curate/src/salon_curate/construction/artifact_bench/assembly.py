@@ -46,7 +46,7 @@ def assemble(
         elif level is None:
             left_out[name] = "its level has no majority yet"
         elif name not in videos:
-            left_out[name] = "nobody says where it lies"
+            left_out[name] = "its file is not listed"
         else:
             drawn = offer(each.labels, seed=seed, sample_id=name, options=options)
             answer = drawn.answer.replace(",", "")

@@ -1,4 +1,4 @@
-"""How hard a question is: three raters, two more where they differ, then the majority (paper 001, section 3.3)."""
+"""How hard a question is: three raters, two more where they differ, then the majority (Artifact-Bench, section 3.3)."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """The options of an AID question: the labels that hold, and others that are easily taken for them, shuffled.
 
-Paper 001, section 3.3: wrong options come from the same family as a right one, or from an adjacent family.
+Artifact-Bench, section 3.3: wrong options come from the same family as a right one, or from an adjacent family.
 """
 
 import random
@@ -12,7 +12,7 @@ from salon_taxonomy import Label, Taxonomy
 from salon_taxonomy.errors import InputError
 
 OPTIONS = 6
-"""How many options a question has (paper 001, section 3.2)."""
+"""How many options a question has (Artifact-Bench, section 3.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Offer:
     Attributes:
         leaves: ids of labels, in the order of their letters.
         answer: the letters of the right ones: ``B,E,F``.
-        near: how many of the wrong ones stand in a family of a right one.
+        near: how many of the wrong ones belong to a family of a right one.
     """
 
     leaves: tuple[str, ...]

@@ -45,7 +45,7 @@ def read_levels(path: Path) -> dict[str, dict[str, Level]]:
     """Video → rater → level, from the columns ``generation_id``, ``rater``, ``level`` (easy, medium, hard).
 
     Raises:
-        InputError: as :func:`read_assessments`, and when somebody rated a video twice.
+        InputError: as :func:`read_assessments`, and when a rater rated a video twice.
     """
     known = {**LEVEL_NAMES, **{each.value: each for each in Level}}
     found: dict[str, dict[str, Level]] = {}

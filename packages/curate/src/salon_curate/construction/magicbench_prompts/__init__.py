@@ -1,6 +1,6 @@
 """Prompts of our own for MagicBench: composed offline from a library, or written by a language model.
 
-* :func:`compose`: seeded and deterministic, 8 × 100 prompts by default, no two alike; needs nobody.
+* :func:`compose`: seeded and deterministic, 8 × 100 prompts by default, no two alike; needs no model.
 * :func:`write_with`: the same briefs, put into words by a judge that answers in text; bad replies are asked for again.
 * :class:`Library`: the subjects, scenes, styles and shots, bundled (380 subjects) or read from a file.
 * :func:`save_prompts`: the prompts as a file that the suite reads.

@@ -1,6 +1,6 @@
 """Composes prompts offline: subject × scene × style × shot, drawn by a seed, no two alike.
 
-The design is paper 000's (MagicMirror, appendix A.7): eight sub-categories of 100 prompts, each of which ends by asking for
+The design is MagicMirror's (appendix A.7): eight sub-categories of 100 prompts, each of which ends by asking for
 the complete subject. Words and draws are ours. Draws come from SHA-256 of seed and counter, so that a seed gives the same
 bytes on every machine and every version of Python.
 """
@@ -34,7 +34,7 @@ class ComposedPrompt:
 
     Attributes:
         prompt_id: sub-category, number and digest of the text: the same text has the same id's ending on every machine.
-        text: what the generator is told; ends with the demand for the complete subject.
+        text: the generator's prompt; ends with the demand for the complete subject.
         subject: what must be complete.
         category: the sub-category.
     """

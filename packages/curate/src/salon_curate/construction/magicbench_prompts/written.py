@@ -1,6 +1,6 @@
 """Prompts that a language model writes: each from a drawn brief, checked, asked again when it is no good.
 
-The paper had a language model combine entities with scenes, styles and shots (000, appendix A.7). Here any
+The paper had a language model combine entities with scenes, styles and shots (MagicMirror, appendix A.7). Here any
 :class:`~salon_taxonomy.protocols.Judge` does; what it cannot write is reported as ``Unscored``, never made up.
 """
 
@@ -29,7 +29,7 @@ _LONGEST_SUBJECT: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A prompt that could not be had: where it would have stood, and why the last reply was no good."""
+    """A missing prompt: its place, and the reason why the last reply was refused."""
 
     category: SubCategory
     number: int

@@ -1,4 +1,4 @@
-"""Prompts composed from pools: fifty for each track, the same in both languages (paper 003, section 3.1 and appendix C.1).
+"""Prompts composed from pools: fifty for each track, the same in both languages (PRISM-Bench, section 3.1 and appendix C.1).
 
 The paper has a language model join what was drawn; here a sentence for each track does, so composing is offline, seeded and
 deterministic, and the id of a translation is that of its prompt with ``-zh`` behind it.
@@ -25,7 +25,7 @@ class ComposedPrompt:
 
     Attributes:
         prompt_id: track, number and digest of the English text; a translation's has the same and ends in ``-zh``.
-        text: what the generator is told.
+        text: the generator's prompt.
         track: whose prompt it is.
         language: of the text.
     """

@@ -1,4 +1,4 @@
-"""How a prompt of each track is drawn from its pools: the recipes of paper 003, appendix C.1.
+"""How a prompt of each track is drawn from its pools: the recipes of PRISM-Bench, appendix C.1.
 
 A recipe is given the prompt's number within the track and its draws, and returns the prompt in both languages. What the
 paper spreads evenly (two prompts for each of 25 styles, one to three entities, emotions of every strength) follows from

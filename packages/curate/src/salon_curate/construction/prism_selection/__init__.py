@@ -1,4 +1,4 @@
-"""Prompts chosen from a collection: the best by score, one from each of k themes (paper 003, section 3.1).
+"""Prompts chosen from a collection: the best by score, one from each of k themes (PRISM-Bench, section 3.1).
 
     read_candidates(file) ──► select(candidates, embedder, number=50, top=10_000, seed=0) ──► Selected, most central first
 

@@ -16,7 +16,7 @@ class Candidate:
     Attributes:
         text: the prompt.
         track: whose candidate it is.
-        score: how well its picture stands for the track; higher is better, any scale (the paper has 1 to 10).
+        score: how well its picture represents the track; higher is better, any scale (the paper has 1 to 10).
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""One prompt from each theme: k-means over the best candidates, then the nearest to each centre (paper 003, section 3.1).
+"""One prompt from each theme: k-means over the best candidates, then the nearest to each centre (PRISM-Bench, section 3.1).
 
 The paper takes the 10,000 best of a track by score, k = 50 clusters, the prompt closest to each centroid, and removes what is
 taken. It cites the genetic k-means of Krishna and Murty; here it is Lloyd's iteration from k-means++ starts.
