@@ -51,7 +51,7 @@ class RewardEntry:
         """Read the entry of a reward's class."""
         made_by = f"{kind.__module__}:{kind.__qualname__}"
         name = kind.__dict__["__name__"]  # the class's own attribute, not the name of the class
-        return cls(name, kind.pays_for, kind.lowest, kind.highest, kind.source, made_by, kind.columns, kind.asks)
+        return cls(name, kind.pays_for, kind.lowest, kind.highest, kind.published_in, made_by, kind.columns, kind.asks)
 
 
 ASKED: Final[Mapping[str, str]] = MappingProxyType({"judge": "a judge", "editor": "an editor"})

@@ -80,7 +80,7 @@ class MagicMirrorTotal(RuleReward):
     reasoning: ReasoningRule = "content"
     __name__: ClassVar[str] = "magicmirror"
     pays_for: ClassVar[str] = "labels of image artifacts at three levels, each paid only when the one above is right"
-    source: ClassVar[str] = "MagicMirror, appendix A.4, Eq. 3 and 5"
+    published_in: ClassVar[str] = "MagicMirror, appendix A.4, Eq. 3 and 5"
     columns: ClassVar[tuple[str, ...]] = ("truth",)
     highest: ClassVar[float] = 16.0
 
@@ -241,7 +241,7 @@ class FormatReward(RuleReward):
     reasoning: ReasoningRule = "content"
     __name__: ClassVar[str] = "format"
     pays_for: ClassVar[str] = "the completion follows MagicMirror's grammar"
-    source: ClassVar[str] = "MagicMirror, appendix A.4"
+    published_in: ClassVar[str] = "MagicMirror, appendix A.4"
 
     def __post_init__(self) -> None:
         reasoning_rule(self.reasoning)
@@ -267,7 +267,7 @@ class L1Reward(_LevelReward):
 
     __name__: ClassVar[str] = "l1"
     pays_for: ClassVar[str] = "right about normal or not"
-    source: ClassVar[str] = "MagicMirror, appendix A.4, Eq. 5"
+    published_in: ClassVar[str] = "MagicMirror, appendix A.4, Eq. 5"
     columns: ClassVar[tuple[str, ...]] = ("truth",)
     _level: ClassVar[int] = 1
 
@@ -289,7 +289,7 @@ class L2Reward(_LevelReward):
 
     __name__: ClassVar[str] = "l2"
     pays_for: ClassVar[str] = "the kinds of artifact"
-    source: ClassVar[str] = "MagicMirror, appendix A.4, Eq. 5"
+    published_in: ClassVar[str] = "MagicMirror, appendix A.4, Eq. 5"
     columns: ClassVar[tuple[str, ...]] = ("truth",)
     _level: ClassVar[int] = 2
 
@@ -311,7 +311,7 @@ class L3Reward(_LevelReward):
 
     __name__: ClassVar[str] = "l3"
     pays_for: ClassVar[str] = "the special cases of the kinds that both name"
-    source: ClassVar[str] = "MagicMirror, appendix A.4, Eq. 5"
+    published_in: ClassVar[str] = "MagicMirror, appendix A.4, Eq. 5"
     columns: ClassVar[tuple[str, ...]] = ("truth",)
     _level: ClassVar[int] = 3
 
@@ -396,7 +396,7 @@ class ConsistencyReward(AskingReward):
     group_size: int | None = None
     __name__: ClassVar[str] = "consistency"
     pays_for: ClassVar[str] = "the reasoning supports the answer, as a judge finds"
-    source: ClassVar[str] = "MagicMirror, section 3.1 and appendix A.4"
+    published_in: ClassVar[str] = "MagicMirror, section 3.1 and appendix A.4"
     asks: ClassVar[str] = "judge"
 
     def __post_init__(self) -> None:

@@ -76,7 +76,7 @@ class LengthPenalty(Price):
     units: ClassVar[tuple[str, ...]] = ("characters", TOKENS)
     __name__: ClassVar[str] = "length"
     pays_for: ClassVar[str] = "a penalty for coming close to the longest completion, in characters, or in tokens as in DAPO"
-    source: ClassVar[str] = "DAPO (arXiv 2503.14476), Eq. 13"
+    published_in: ClassVar[str] = "DAPO (arXiv 2503.14476), Eq. 13"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -130,7 +130,7 @@ class RepetitionPenalty(Price):
     units: ClassVar[tuple[str, ...]] = ("words", TOKENS)
     __name__: ClassVar[str] = "repetition"
     pays_for: ClassVar[str] = "a penalty for repeated n-grams"
-    source: ClassVar[str] = "Demystifying Long Chain-of-Thought Reasoning in LLMs (arXiv 2502.03373), appendix C.2"
+    published_in: ClassVar[str] = "Demystifying Long Chain-of-Thought Reasoning in LLMs (arXiv 2502.03373), appendix C.2"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -76,7 +76,7 @@ class JudgedScoreReward(AskingReward):
     group_size: int | None = None
     __name__: ClassVar[str] = "judged_score"
     pays_for: ClassVar[str] = "a judge's score by a rubric"
-    source: ClassVar[str] = "FLUX-Reason, section 3 and Tables 8 to 15"
+    published_in: ClassVar[str] = "FLUX-Reason, section 3 and Tables 8 to 15"
     asks: ClassVar[str] = "judge"
 
     def __post_init__(self) -> None:

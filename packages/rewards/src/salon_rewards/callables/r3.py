@@ -44,7 +44,7 @@ class VerdictReward(RuleReward):
     truth: str = "matches"
     __name__: ClassVar[str] = "verdict"
     pays_for: ClassVar[str] = "right about whether the picture shows what was asked for"
-    source: ClassVar[str] = "R³-Bench, Eq. 4"
+    published_in: ClassVar[str] = "R³-Bench, Eq. 4"
     columns: ClassVar[tuple[str, ...]] = ("matches",)
 
     def score(self, batch: Batch) -> list[Paid]:
@@ -86,7 +86,7 @@ class ThinkReward(RuleReward):
     opened_by_prompt: bool = False
     __name__: ClassVar[str] = "think"
     pays_for: ClassVar[str] = "one block of reasoning, then an answer"
-    source: ClassVar[str] = "R³-Bench, Table 11"
+    published_in: ClassVar[str] = "R³-Bench, Table 11"
 
     def __post_init__(self) -> None:
         if self.least_characters < 0:
@@ -128,7 +128,7 @@ class JsonReward(RuleReward):
     grammar: str = "r3"
     __name__: ClassVar[str] = "json"
     pays_for: ClassVar[str] = "the answer is the JSON that was asked for"
-    source: ClassVar[str] = "R³-Bench, Table 11"
+    published_in: ClassVar[str] = "R³-Bench, Table 11"
 
     def __post_init__(self) -> None:
         if self.grammar not in GRAMMARS:
@@ -223,7 +223,7 @@ class RectificationReward(AskingReward):
     group_size: int | None = None
     __name__: ClassVar[str] = "rectification"
     pays_for: ClassVar[str] = "R³-Refiner's second stage: the policy's certainty about the picture that its instruction led to"
-    source: ClassVar[str] = "R³-Bench, Eq. 5"
+    published_in: ClassVar[str] = "R³-Bench, Eq. 5"
     columns: ClassVar[tuple[str, ...]] = (
         "matches",
         "images",
@@ -329,7 +329,7 @@ class ReasoningReward(RuleReward):
     truth: str = "matches"
     __name__: ClassVar[str] = "reasoning"
     pays_for: ClassVar[str] = "R³-Refiner's first stage: verdict, form of the reasoning, form of the answer"
-    source: ClassVar[str] = "R³-Bench, Eq. 4, Table 11"
+    published_in: ClassVar[str] = "R³-Bench, Eq. 4, Table 11"
     columns: ClassVar[tuple[str, ...]] = ("matches",)
 
     def __post_init__(self) -> None:
@@ -416,7 +416,7 @@ class HierarchicalReward(AskingReward):
     group_size: int | None = None
     __name__: ClassVar[str] = "hierarchical"
     pays_for: ClassVar[str] = "both stages of R³-Refiner: the verdict, and what the edit instruction leads to"
-    source: ClassVar[str] = "R³-Bench, Eq. 4 and 5, Table 11"
+    published_in: ClassVar[str] = "R³-Bench, Eq. 4 and 5, Table 11"
     columns: ClassVar[tuple[str, ...]] = (
         "matches",
         "images",

@@ -31,7 +31,7 @@ class Described:
 
     Attributes:
         pays_for: in a few words, for ``salon reward list``.
-        source: paper, section, table or equation.
+        published_in: paper, section, table or equation.
         lowest: its lowest value with default parameters.
         highest: its highest value with default parameters.
         columns: of the data set, which it needs.
@@ -40,7 +40,7 @@ class Described:
 
     __name__: ClassVar[str]
     pays_for: ClassVar[str] = ""
-    source: ClassVar[str] = ""
+    published_in: ClassVar[str] = ""
     lowest: ClassVar[float] = 0.0
     highest: ClassVar[float] = 1.0
     columns: ClassVar[tuple[str, ...]] = ()
