@@ -139,7 +139,8 @@ def bench(folder: Path) -> str:
 def refinement(folder: Path) -> str:
     from r3_world import Painter, World, png
 
-    from salon_bench.refine import RefineItem, RefineModels, refine_all, trace_page
+    from salon_bench.refine import RefineItem, RefineModels, refine_all
+    from salon_bench.report.trace_page import trace_page
 
     (folder / "one.png").write_bytes(png("blue"))
     item = RefineItem("one", f"{HOSTILE} red", folder / "one.png")

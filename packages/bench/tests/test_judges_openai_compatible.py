@@ -271,7 +271,7 @@ def test_a_faulty_server_changes_no_answer() -> None:
         return [reply.text for reply in replies], server.stats.document(), sum(len(reply.earlier) for reply in replies)
 
     limits = Limits(timeout_s=1.5, attempts=20, first_wait_s=0.001)
-    good, _, no_retries = asked(Script(rule=answers), use, limits=limits)
+    good, _, no_retries = asked(Script(rule=answers), use, limits=Limits(attempts=20, first_wait_s=0.001))
     found, stats, retries = asked(Script(rule=answers, faults=FaultRates(rates), seed=2), use, limits=limits)
     assert found == good
     assert no_retries == 0

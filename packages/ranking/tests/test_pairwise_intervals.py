@@ -181,7 +181,7 @@ def test_progress_is_told_and_the_header_says_how_intervals_were_made():
     [
         ({"interval": "jackknife"}, "unknown kind of interval"),
         ({"interval": "bca", "cluster": True}, "one column of clusters"),
-        ({"interval": "percentile", "replicates": -1}, "replicates must be 0 or more"),
+        ({"interval": "percentile", "replicates": -1}, "replicates must lie between 0 and 2147483647, not -1"),
         ({"interval": "percentile", "replicates": 1 << 30}, "must stay below"),
         ({"interval": "percentile", "seed": -1}, "seed"),
         ({"interval": "percentile", "threads": 0}, "threads"),

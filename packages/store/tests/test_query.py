@@ -181,7 +181,7 @@ def test_a_pivot_answers_what_duckdb_answers(store: ResultStore, query: str) -> 
         names, winner=pl.Series(["model_a", "tie", "model_b"] * 4), weight=pl.Series([1.0, 2.0, 10.0] * 4)
     )
     store.append("battles", rows, run_id="r")
-    with duckdb.connect(str(store.path / "catalog.duckdb"), read_only=True) as connection:
+    with duckdb.connect(str(store.catalog()), read_only=True) as connection:
         wanted = connection.sql(query.rstrip(";"))
         columns, found = wanted.columns, wanted.fetchall()
     answer = store.sql(query)
