@@ -155,7 +155,7 @@ def test_no_acknowledged_row_is_lost_and_none_is_doubled_in_a_bucket(
     study("s3://bucket/kills", tmp_path, bucket, kills=int(os.environ.get("KILLS", "40")), seed=1, longest=1.5)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3600)
 def test_three_hundred_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     study(str(tmp_path / "results"), tmp_path, {}, kills=300, seed=2, longest=0.6)

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from salon_taxonomy import Taxonomy
-from salon_taxonomy import cli as salon_cli
 from salon_taxonomy.cli import COMMANDS, main
+from salon_taxonomy.cli import salon as salon_cli
 from salon_taxonomy.structure import DEEPEST
 
 MINE = 'name = "mine"\ntitle = "Mine [bold]"\n[[label]]\nid = "a"\nname = "A [red]a[/red]"\ndefinition = "An [a]."\n'

@@ -408,7 +408,7 @@ def draw(
                 [[name, as_cell(found.available[name]), as_cell(count)] for name, count in found.drawn.items()])  # fmt: skip
 
 
-@curate.group()
+@curate.group(cls=click.RichGroup)
 def audit() -> None:
     """Let people check a sample of a selection, and carry the answer over to the whole data set.
 

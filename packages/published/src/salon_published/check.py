@@ -82,7 +82,7 @@ class CheckReport:
         return tuple(result for result in self.results if result.agreement is Agreement.DISAGREES)
 
     def count(self, agreement: Agreement) -> int:
-        """How many cells agree in this way."""
+        """Return how many cells agree in this way."""
         return sum(result.agreement is agreement for result in self.results)
 
     def summary(self) -> tuple[RuleSummary, ...]:
@@ -129,7 +129,7 @@ def check_tables(chosen: Sequence[PublishedTable], known: dict[str, PublishedTab
 
 
 def _cells_of(entry: Check, here: PublishedTable, known: dict[str, PublishedTable]) -> Iterator[CellCheck]:
-    """Every cell that one check covers; cells that are empty, or miss an input, are no part of it."""
+    """Yield every cell that one check covers; cells that are empty, or miss an input, are no part of it."""
     columns = here.matching(entry.target)
     reasons = {(finding.row, finding.column): finding.reason for finding in entry.finding}
     rows = [row for row in (here.names if entry.rows is None else entry.rows) if row not in entry.except_rows]

@@ -25,7 +25,7 @@ _HOW_TO_READ = (
 
 
 def consensus_page(result: Consensus, scores: pl.DataFrame, questions: Sequence[tuple[str, str]], *, directory: str) -> str:
-    """The page as one string of self-contained HTML.
+    """Return the page as one string of self-contained HTML.
 
     Args:
         result: the leaderboard and the agreement of benchmarks.

@@ -11,7 +11,7 @@ _SLACK = 1e-9
 
 
 def share_counts(percentage: Quantity, sizes: Iterable[int]) -> list[tuple[int, int]]:
-    """All (k, n) with n among ``sizes`` and 100·k/n printed as ``percentage``; nearest k first within each n.
+    """Return all (k, n) with n among ``sizes`` and 100·k/n printed as ``percentage``; nearest k first within each n.
 
     When no whole k fits any size, the nearest k of the first size: a wrong figure must not stop a check.
 
@@ -33,7 +33,7 @@ def share_counts(percentage: Quantity, sizes: Iterable[int]) -> list[tuple[int, 
 
 
 def labelled_counts(precision: Quantity, recall: Quantity, support: int) -> list[tuple[int, int]]:
-    """All (TP, TP + FP) that give the printed precision and recall over ``support`` positives; the nearest first.
+    """Return all (TP, TP + FP) that give the printed precision and recall over ``support`` positives; the nearest first.
 
     Rates are fractions from 0 to 1. When nothing fits (which would be a misprint), the nearest pair alone.
 
@@ -55,7 +55,7 @@ def labelled_counts(precision: Quantity, recall: Quantity, support: int) -> list
 
 
 def _flagged(hits: int, precision: Quantity) -> list[int]:
-    """The whole numbers of flagged items that give the printed precision."""
+    """Return the whole numbers of flagged items that give the printed precision."""
     if hits == 0 or precision.low <= 0:
         return [max(1, hits)]
     first, last = int(hits / precision.high) - 1, int(hits / precision.low) + 1

@@ -16,7 +16,7 @@ _RATER = ("benchmark", "track", "judge")
 
 
 def rater_id(benchmark: str, track: str, judge: str) -> str:
-    """The name of the rater that one judge is on one track of one benchmark.
+    """Return the name of the rater that one judge is on one track of one benchmark.
 
     Example:
         >>> rater_id("PRISM-Bench", "style", "GPT-4.1")

@@ -27,11 +27,11 @@ class InputFinder:
     place: int
 
     def names(self) -> str:
-        """The references that are used, with ``*`` filled in."""
+        """Return the references that are used, with ``*`` filled in."""
         return ", ".join(Pattern(text).fill(self.captured) if self.captured else text for text in self.entry.of)
 
     def recompute(self) -> Recomputed | None:
-        """The recomputed value; None when an input is empty or the row does not occur in the other table.
+        """Return the recomputed value; None when an input is empty or the row does not occur in the other table.
 
         Raises:
             InputError: a reference names no table, column or row, or the rule does not take these inputs.
@@ -58,7 +58,7 @@ class InputFinder:
         return self._in_a_row(weight) if isinstance(weight, str) else [Quantity(weight)]
 
     def _in_a_row(self, text: str) -> list[Quantity | None]:
-        """The numbers that a reference names, in its own row or in the row of the cell."""
+        """Return the numbers that a reference names, in its own row or in the row of the cell."""
         reference, there = self._resolve(text)
         row = reference.row
         if row is None:
@@ -94,7 +94,7 @@ class InputFinder:
         return reference, self.known[reference.table]
 
     def _column_names(self, reference: Reference, there: PublishedTable) -> list[str]:
-        """The columns of a reference: filled from the target's ``*``, or else every match but the cell's own column."""
+        """Return the columns of a reference: filled from the target's ``*``, or else every match but the cell's own column."""
         pattern = reference.column
         if "*" not in pattern.text or self.captured:
             return [pattern.fill(self.captured)]

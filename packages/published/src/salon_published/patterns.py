@@ -29,11 +29,11 @@ class Pattern:
         return None if found is None else found.groups()
 
     def matches(self, name: str) -> bool:
-        """Whether the name is one of the family."""
+        """Return whether the name is one of the family."""
         return self.capture(name) is not None
 
     def fill(self, captured: tuple[str, ...]) -> str:
-        """The pattern with each ``*`` replaced by what another pattern's ``*`` stood for; later ones take the last.
+        """Return the pattern with each ``*`` replaced by what another pattern's ``*`` stood for; later ones take the last.
 
         Example:
             >>> Pattern("*.alignment").fill(("entity",))

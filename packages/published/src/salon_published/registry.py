@@ -119,7 +119,7 @@ class Registry:
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The registry of one TOML file.
+        """Return the registry of one TOML file.
 
         Raises:
             InputError: the file cannot be read or is not a registry; the message names the entry and the key.
@@ -197,12 +197,12 @@ def normal_form(printed: str) -> str:
 
 @cache
 def registry() -> Registry:
-    """The registry that comes with the published tables; read and checked once."""
+    """Return the registry that comes with the published tables; read and checked once."""
     return Registry.read(_DATA)
 
 
 def models(kind: ModelKind | None = None) -> tuple[Model, ...]:
-    """All models, or those of one kind, in the order of ``models.toml``.
+    """Return all models, or those of one kind, in the order of ``models.toml``.
 
     Example:
         >>> [model.id for model in models("human")]
@@ -225,7 +225,7 @@ def model(identifier: str) -> Model:
 
 
 def resolve(printed: str, table: str | None = None) -> str | None:
-    """The id of the model that a paper calls ``printed``; ``None`` if no model has that name.
+    """Return the id of the model that a paper calls ``printed``; ``None`` if no model has that name.
 
     Args:
         printed: the name as printed; ``normal_form`` says what may differ.

@@ -66,7 +66,7 @@ class Recomputed:
 
 
 def decimals(printed: str) -> int:
-    """How many digits stand after the decimal point.
+    """Return how many digits stand after the decimal point.
 
     Example:
         >>> decimals("90.30"), decimals("+0.09"), decimals("1205")
@@ -76,7 +76,7 @@ def decimals(printed: str) -> int:
 
 
 def quantity(printed: str, *, exact: bool = False) -> Quantity:
-    """The printed number with its rounding; ``exact`` for counts and ranks.
+    """Return the printed number with its rounding; ``exact`` for counts and ranks.
 
     Raises:
         ValueError: when the text is no number.

@@ -10,7 +10,7 @@ _NOT_STATED = "not stated"
 
 
 def run_id(table_id: str) -> str:
-    """The run that a table's rows belong to.
+    """Return the run that a table's rows belong to.
 
     Example:
         >>> run_id("003:1")

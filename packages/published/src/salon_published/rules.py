@@ -50,7 +50,7 @@ def _increasing(formula: Callable[[Sequence[float]], float], of: Quantities) -> 
 
 
 def same(of: Quantities, weights: Quantities) -> Recomputed:
-    """The same number, printed in another place."""
+    """Return the same number, printed in another place."""
     return _increasing(lambda values: values[0], of)
 
 
@@ -152,7 +152,7 @@ def _first_of(options: Sequence[float]) -> Recomputed:
 
 
 def _pools(of: Quantities, weights: Quantities) -> list[tuple[int, int]]:
-    """Every (Σ kᵢ, Σ nᵢ) that the printed percentages allow; the one with the largest sizes first."""
+    """Return every (Σ kᵢ, Σ nᵢ) that the printed percentages allow; the one with the largest sizes first."""
     options = []
     for item, weight in zip(of, weights, strict=True):
         most = round(weight.value)
@@ -188,7 +188,7 @@ def _micro(of: Quantities, weights: Quantities, formula: Callable[[int, int, int
 
 
 def between(of: Quantities, weights: Quantities) -> Recomputed:
-    """Whether the value lies between the smallest and the largest input, as a mean with unknown weights must."""
+    """Return whether the value lies between the smallest and the largest input, as a mean with unknown weights must."""
     return Recomputed(None, min(item.low for item in of), max(item.high for item in of))
 
 

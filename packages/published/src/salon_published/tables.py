@@ -80,11 +80,11 @@ class PublishedTable:
         return self.spec.describe(column)
 
     def matching(self, pattern: str) -> list[str]:
-        """The numeric columns that a pattern names."""
+        """Return the numeric columns that a pattern names."""
         return [name for name in self.columns if Pattern(pattern).matches(name) and self.describe(name).unit != TEXT_UNIT]
 
     def place(self, row: str) -> int:
-        """The place of a row, from 0.
+        """Return the place of a row, from 0.
 
         Raises:
             InputError: no row has that name.
@@ -106,7 +106,7 @@ class PublishedTable:
         return None if text is None else quantity(text, exact=self.describe(column).unit in EXACT_UNITS)
 
     def derived(self) -> frozenset[tuple[int, str]]:
-        """The (row, column) of every cell that follows from other cells by a rule of the manifest."""
+        """Return the (row, column) of every cell that follows from other cells by a rule of the manifest."""
         return frozenset(
             (row, column)
             for check in self.spec.check
@@ -131,7 +131,7 @@ class PublishedTable:
 
 
 def tables() -> tuple[PublishedTable, ...]:
-    """All published tables, by paper and table number.
+    """Return all published tables, by paper and table number.
 
     Raises:
         InputError: a manifest or CSV file of the package is wrong.
@@ -144,7 +144,7 @@ def tables() -> tuple[PublishedTable, ...]:
 
 
 def table(table_id: str) -> PublishedTable:
-    """One table by its id.
+    """Return one table by its id.
 
     Raises:
         InputError: there is no such table; names those that look like it.
@@ -162,7 +162,7 @@ def table(table_id: str) -> PublishedTable:
 
 
 def load(table_id: str) -> pl.DataFrame:
-    """One table as a frame: keys and words as strings, numbers as floats, null where the paper prints nothing.
+    """Return one table as a frame: keys and words as strings, numbers as floats, null where the paper prints nothing.
 
     Raises:
         InputError: there is no such table.

@@ -33,19 +33,19 @@ class Rng:
         return Rng(f"{self.name}/{part}")
 
     def uniform(self, low: float, high: float) -> float:
-        """A number from ``low`` to ``high``."""
+        """Return a number from ``low`` to ``high``."""
         return low + (high - low) * self._random.random()
 
     def around(self, middle: float, most: float) -> float:
-        """A number at most ``most`` away from ``middle``."""
+        """Return a number at most ``most`` away from ``middle``."""
         return middle + most * (2 * self._random.random() - 1)
 
     def integer(self, low: int, high: int) -> int:
-        """A whole number from ``low`` to ``high``, both included."""
+        """Return a whole number from ``low`` to ``high``, both included."""
         return low + int(self._random.random() * (high - low + 1))
 
     def chance(self, share: float) -> bool:
-        """True in ``share`` of all draws."""
+        """Return True in ``share`` of all draws."""
         return self._random.random() < share
 
     def choice(self, options: Sequence[_T], weights: Sequence[float] | None = None) -> _T:

@@ -81,12 +81,12 @@ class Crosswalk(CrosswalkHeader):
     reasons: tuple[Unmatched, ...] = ()
 
     def of(self, label: str | Label) -> tuple[Link, ...]:
-        """The links that start at a label of the left taxonomy (by id), in file order."""
+        """Return the links that start at a label of the left taxonomy (by id), in file order."""
         id_ = label.id if isinstance(label, Label) else label
         return tuple(link for link in self.links if link.from_ == id_)
 
     def inverted(self) -> "Crosswalk":
-        """The same crosswalk read from right to left: broader becomes narrower."""
+        """Return the same crosswalk read from right to left: broader becomes narrower."""
         links = tuple(
             Link(**{"from": link.to}, to=link.from_, relation=link.relation.inverse, rationale=link.rationale)
             for link in self.links
@@ -94,7 +94,7 @@ class Crosswalk(CrosswalkHeader):
         return Crosswalk(left=self.right, right=self.left, description=self.description, links=links, reasons=self.reasons)
 
     def unmatched(self, left: Taxonomy, right: Taxonomy) -> tuple[Unmatched, ...]:
-        """Every leaf of either taxonomy that no link touches, left ones first, in tree order.
+        """Return every leaf of either taxonomy that no link touches, left ones first, in tree order.
 
         ``rationale`` is None where the crosswalk does not say why.
         """
@@ -109,7 +109,7 @@ class Crosswalk(CrosswalkHeader):
 
     @staticmethod
     def names() -> tuple[tuple[str, str], ...]:
-        """The pairs that come with the package; each can be loaded in both directions."""
+        """Return the pairs that come with the package; each can be loaded in both directions."""
         return _names()
 
     @staticmethod
@@ -123,7 +123,7 @@ class Crosswalk(CrosswalkHeader):
 
     @staticmethod
     def read(path: str | Path, left: Taxonomy, right: Taxonomy) -> "Crosswalk":
-        """A crosswalk from a TOML file of one's own, checked against its two taxonomies.
+        """Return a crosswalk from a TOML file of one's own, checked against its two taxonomies.
 
         Raises:
             TaxonomyError: the first fault, with file, line and key.
@@ -132,7 +132,7 @@ class Crosswalk(CrosswalkHeader):
 
 
 def parse_crosswalk(text: str, left: Taxonomy, right: Taxonomy, *, source: str | Path = "crosswalk") -> Crosswalk:
-    """The crosswalk in a TOML text.
+    """Return the crosswalk in a TOML text.
 
     Raises:
         TaxonomyError: the first fault: broken TOML, a wrong key or type, a label that is not in its taxonomy, two links

@@ -21,7 +21,7 @@ _CHUNK = 1 << 20
 
 
 def digest(kind: str, value: Digestible, *, length: int = _KEY_LENGTH) -> str:
-    """The key of ``value`` among things of its ``kind``: ``length`` lower-case hex digits (24 digits are 96 bits).
+    """Return the key of ``value`` among things of its ``kind``: ``length`` lower-case hex digits (24 digits are 96 bits).
 
     Times are taken in UTC to the microsecond and must know their zone. An integral float equals the integer.
 

@@ -25,7 +25,7 @@ class Format(StrEnum):
 
 
 def export(taxonomy: Taxonomy, format: str | Format) -> str:  # noqa: A002 -- the word of the command line
-    """The taxonomy in one of the formats, ending in a line break.
+    """Return the taxonomy in one of the formats, ending in a line break.
 
     Raises:
         InputError: an unknown format.
@@ -47,7 +47,7 @@ def to_json(taxonomy: Taxonomy) -> str:
 
 
 def to_markdown(taxonomy: Taxonomy) -> str:
-    """A page: title, guidelines, the tree as a nested list with definitions, published figures and sources."""
+    """Return a page: title, guidelines, the tree as a nested list with definitions, published figures and sources."""
     lines = [f"# {_escape(taxonomy.title)}", ""]
     if taxonomy.description:
         lines += [_escape(taxonomy.description), ""]
@@ -69,7 +69,7 @@ def to_markdown(taxonomy: Taxonomy) -> str:
 
 
 def to_label_studio(taxonomy: Taxonomy) -> str:
-    """A Label Studio labelling configuration: the medium, its prompt, and the tree as a nested ``Taxonomy`` tag.
+    """Return a Label Studio labelling configuration: the medium, its prompt, and the tree as a nested ``Taxonomy`` tag.
 
     Tasks need the fields ``media`` (URL or text) and ``prompt``. Annotations come back as label ids (the ``alias`` of each
     choice); definitions are shown as hints. Only leaves can be chosen unless the taxonomy lets inner labels be answers.

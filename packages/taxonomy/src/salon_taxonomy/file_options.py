@@ -30,7 +30,7 @@ class _Named(NamedTuple):
 
 
 class InputPath(click.Path):
-    """Parse a path that a command reads or appends to.
+    """Parameter type of a path that a command reads or appends to.
 
     A file, a folder, a pattern or a result store; ``-`` is standard input.
 
@@ -136,7 +136,7 @@ def _check_input(output: _Named, read: _Named) -> None:
 
 
 def _is_inside(output: Path, read: _Named) -> bool:
-    """Whether an output is a table of the folder that is read, or would be a new one."""
+    """Return whether an output is a table of the folder that is read, or would be a new one."""
     if not (read.tables and read.path.is_dir() and output.suffix.lower() in _TABLES):
         return False
     folder, path = _real(read.path), _real(output)
@@ -162,7 +162,7 @@ def _refusal(output: _Named, other: _Named) -> InputError:
 
 
 def _files(read: Path) -> Iterator[Path]:
-    """The path itself, and what it finds where it is a pattern."""
+    """Yield the path itself, and what it finds where it is a pattern."""
     yield read
     if not read.exists() and any(sign in read.name for sign in "*?["):
         yield from read.parent.glob(read.name)

@@ -42,7 +42,7 @@ class LazyGroup(click.RichGroup):
         self.lazy_commands = dict(lazy_commands or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in alphabetical order."""
+        """Return all names, in alphabetical order."""
         return sorted({*super().list_commands(ctx), *self.lazy_commands})
 
     def short_help_of(self, name: str) -> str | None:

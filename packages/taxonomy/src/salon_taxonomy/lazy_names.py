@@ -7,7 +7,7 @@ from importlib import import_module
 def lazy_names(
     namespace: MutableMapping[str, object], by_module: Mapping[str, Iterable[str]]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """The ``__getattr__`` and the ``__dir__`` of a package.
+    """Return the ``__getattr__`` and the ``__dir__`` of a package.
 
     Args:
         namespace: the package's ``globals()``; a name that was asked for is kept there.

@@ -181,7 +181,7 @@ class Question:
         return tuple(part for part in self.parts if isinstance(part, Media))
 
     def request_sha256(self) -> str:
-        """The digest of all that can change the reply, but for the judge itself: 64 hex digits.
+        """Return the digest of all that can change the reply, but for the judge itself: 64 hex digits.
 
         Media count by their bytes, not by where they stand.
         """
@@ -246,7 +246,7 @@ class Reply:
     earlier: tuple["Reply", ...] = ()
 
     def problem(self) -> Unscored | None:
-        """The verdict when there is no whole reply to parse; None when there is one.
+        """Return the verdict when there is no whole reply to parse; None when there is one.
 
         A reply that was cut off or withheld is a problem even if the text that did come would parse.
 
@@ -313,7 +313,7 @@ class Edit:
             raise InputError("an edit is OK exactly when it has an image", column="status", value=str(self.status))
 
     def problem(self) -> Unscored | None:
-        """The verdict when there is no image; None when there is one."""
+        """Return the verdict when there is no image; None when there is one."""
         return None if self.image else Unscored(_REASONS[self.status], self.error or f"the edit ended with {self.status}")
 
 

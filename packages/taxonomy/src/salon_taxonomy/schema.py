@@ -23,7 +23,7 @@ MOST_OPTIONS = len(string.ascii_uppercase)
 
 
 def answer_schema(taxonomy: Taxonomy, options: Sequence[str | Label] = ()) -> JsonSchema:
-    """The schema of one answer in the taxonomy's own grammar.
+    """Return the schema of one answer in the taxonomy's own grammar.
 
     Args:
         taxonomy: its ``grammar`` decides the form.
@@ -55,13 +55,13 @@ def spellings(labels: Sequence[Label]) -> Mapping[str, Label]:
 
 
 def _object(properties: Mapping[str, object], required: Sequence[str] | None = None, **more: object) -> JsonSchema:
-    """An object with these keys and no others; all are required unless ``required`` says which."""
+    """Return an object with these keys and no others; all are required unless ``required`` says which."""
     wanted = list(properties) if required is None else list(required)
     return {"type": "object", "properties": dict(properties), "required": wanted, "additionalProperties": False, **more}
 
 
 def _some_of(values: Sequence[str], **more: object) -> JsonSchema:
-    """A list of different values out of these."""
+    """Return a list of different values out of these."""
     return {"type": "array", "items": {"type": "string", "enum": list(values)}, "uniqueItems": True, **more}
 
 
@@ -82,7 +82,7 @@ def _tree(taxonomy: Taxonomy) -> JsonSchema:
 
 
 def _menu(taxonomy: Taxonomy) -> list[str]:
-    """Every label that may be answered, as it is spelled."""
+    """Return every label that may be answered, as it is spelled."""
     menu = list(spellings(taxonomy.answers()))
     if not menu:
         raise InputError("no label is of an answer tier:", source=taxonomy.name, value=list(taxonomy.answer_tiers))

@@ -72,7 +72,7 @@ class _Told(io.FileIO):
 
 
 def _raw(stream: io.TextIOWrapper) -> io.FileIO | None:
-    """The file beneath a text stream as Python opens it; None for anything else."""
+    """Return the file beneath a text stream as Python opens it; None for anything else."""
     if type(stream) is not io.TextIOWrapper:
         return None
     raw = getattr(stream.buffer, "raw", stream.buffer)
@@ -80,7 +80,7 @@ def _raw(stream: io.TextIOWrapper) -> io.FileIO | None:
 
 
 def _exchanged(plain: io.TextIOWrapper, raw: io.FileIO) -> io.TextIOWrapper:
-    """A text stream like ``plain`` over ``raw``; without a buffer where ``plain`` has none (``python -u``)."""
+    """Return a text stream like ``plain`` over ``raw``; without a buffer where ``plain`` has none (``python -u``)."""
     buffer = io.BufferedWriter(raw) if isinstance(plain.buffer, io.BufferedWriter) else raw
     return io.TextIOWrapper(
         buffer,

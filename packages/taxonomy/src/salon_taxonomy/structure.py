@@ -56,13 +56,13 @@ class Node:
 
     @classmethod
     def of(cls, index: int, label: Label) -> "Node":
-        """The node of a whole label."""
+        """Return the node of a whole label."""
         answer = bool(label.answer)
         return cls(index, label.id, label.parent, label.name, label.spelling, answer, label.tier)
 
 
 def tree_flaws(nodes: Sequence[Node], tiers: Sequence[str]) -> list[Flaw]:
-    """Every flaw, in the order of the labels: ids, parents, cycles, depth, names among siblings, tiers.
+    """Return every flaw, in the order of the labels: ids, parents, cycles, depth, names among siblings, tiers.
 
     Time grows linearly.
     """
@@ -105,7 +105,7 @@ def _parents(nodes: Sequence[Node], first: Mapping[str, int]) -> list[Flaw]:
 
 
 def _cycles(nodes: Sequence[Node], first: Mapping[str, int]) -> list[Flaw]:
-    """Each cycle once, at its first label."""
+    """Return each cycle once, at its first label."""
     flaws = []
     settled: set[str] = set()
     for node in nodes:
@@ -126,7 +126,7 @@ def _cycles(nodes: Sequence[Node], first: Mapping[str, int]) -> list[Flaw]:
 
 
 def _deep(nodes: Sequence[Node], first: Mapping[str, int], depths: Mapping[str, int]) -> list[Flaw]:
-    """The topmost labels that are too deep; those below them follow from it."""
+    """Return the topmost labels that are too deep; those below them follow from it."""
     problem = f"a label has at most {DEEPEST - 1} labels above it, and this one more: its parent is"
     return [
         Flaw(Fault.TOO_DEEP, node.index, "parent", problem, node.parent)

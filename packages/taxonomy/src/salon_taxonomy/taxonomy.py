@@ -131,7 +131,7 @@ class Taxonomy(TaxonomyHeader):
 
     # ------------------------------------------------------------------ finding
     def matches(self, text: str, *, tier: str | None = None) -> tuple[Label, ...]:
-        """Every label that ``text`` may mean, none included; never fails, whatever the text.
+        """Return every label that ``text`` may mean, none included; never fails, whatever the text.
 
         An id wins over names; the exact spelling of a name, answer or alias wins over one that differs in case, spaces,
         hyphens or other punctuation. ``tier`` leaves only the labels of that tier.
@@ -174,29 +174,29 @@ class Taxonomy(TaxonomyHeader):
         raise UnknownLabelError("no such label", source=self.name, value=text, hint=hint)
 
     def __contains__(self, item: object) -> bool:
-        """Whether the label, or a label of this id, is in the taxonomy."""
+        """Return whether the label, or a label of this id, is in the taxonomy."""
         return self._by_id.get(item.id) == item if isinstance(item, Label) else item in self._by_id
 
     def __len__(self) -> int:
-        """The number of labels, inner ones included."""
+        """Return the number of labels, inner ones included."""
         return len(self.labels)
 
     # ------------------------------------------------------------------ walking
     def roots(self) -> tuple[Label, ...]:
-        """The labels without a parent, in file order."""
+        """Return the labels without a parent, in file order."""
         return self._children.get(None, ())
 
     def children(self, label: str | Label) -> tuple[Label, ...]:
-        """The labels directly under ``label``, in file order; empty for a leaf."""
+        """Return the labels directly under ``label``, in file order; empty for a leaf."""
         return self._children.get(self.find(label).id, ())
 
     def parent(self, label: str | Label) -> Label | None:
-        """The label above, None for a root."""
+        """Return the label above, None for a root."""
         above = self.find(label).parent
         return None if above is None else self._by_id[above]
 
     def ancestors(self, label: str | Label) -> tuple[Label, ...]:
-        """The labels above ``label``, nearest first; empty for a root."""
+        """Return the labels above ``label``, nearest first; empty for a root."""
         return tuple(reversed(self.path(label)[:-1]))
 
     def path(self, label: str | Label) -> tuple[Label, ...]:
@@ -217,7 +217,7 @@ class Taxonomy(TaxonomyHeader):
             stack.extend(reversed(self._children.get(at.id, ())))
 
     def leaves(self, label: str | Label | None = None) -> tuple[Label, ...]:
-        """The labels without children, in tree order; with ``label`` those under it (a leaf's leaves are itself)."""
+        """Return the labels without children, in tree order; with ``label`` those under it (a leaf's leaves are itself)."""
         return tuple(at for at in self.walk(label) if at.id not in self._children)
 
     # ------------------------------------------------------------------ kinds of labels
@@ -230,15 +230,15 @@ class Taxonomy(TaxonomyHeader):
         return self.tiers[depth] if depth < len(self.tiers) else f"level {depth + 1}"
 
     def tier(self, name: str) -> tuple[Label, ...]:
-        """The labels of one tier, in tree order; empty when nothing is of that tier."""
+        """Return the labels of one tier, in tree order; empty when nothing is of that tier."""
         return tuple(label for label in self.walk() if self.tier_of(label) == name)
 
     def tagged(self, tag: str) -> tuple[Label, ...]:
-        """The labels that carry ``tag``, in tree order."""
+        """Return the labels that carry ``tag``, in tree order."""
         return tuple(label for label in self.walk() if tag in label.tags)
 
     def answers(self) -> tuple[Label, ...]:
-        """The labels that a judge may answer with: those of ``answer_tiers``, or the leaves."""
+        """Return the labels that a judge may answer with: those of ``answer_tiers``, or the leaves."""
         if not self.answer_tiers:
             return self.leaves()
         return tuple(label for label in self.walk() if self.tier_of(label) in self.answer_tiers)
@@ -246,12 +246,12 @@ class Taxonomy(TaxonomyHeader):
     # ------------------------------------------------------------------ getting one
     @staticmethod
     def names() -> tuple[str, ...]:
-        """The taxonomies that come with the package, in alphabetical order."""
+        """Return the taxonomies that come with the package, in alphabetical order."""
         return _names()
 
     @staticmethod
     def load(name: str) -> "Taxonomy":
-        """One of the taxonomies that come with the package; read once per process.
+        """Return a bundled taxonomy; it is read once per process.
 
         Raises:
             InputError: there is none of that name.
@@ -260,7 +260,7 @@ class Taxonomy(TaxonomyHeader):
 
     @staticmethod
     def read(path: str | Path) -> "Taxonomy":
-        """A taxonomy from a TOML file of one's own.
+        """Return a taxonomy from a TOML file of one's own.
 
         Raises:
             TaxonomyError: the file is not a taxonomy; the first fault is named with file, line and key.
@@ -279,7 +279,7 @@ class Taxonomy(TaxonomyHeader):
 
 
 def _fold(text: str) -> str:
-    """A text without case, white space, punctuation and symbols; "&" is "and". Letters of all scripts are kept."""
+    """Return a text without case, white space, punctuation and symbols; "&" is "and". Letters of all scripts are kept."""
     wide = unicodedata.normalize("NFKC", text.replace("&", " and ")).casefold()
     return "".join(c for c in wide if unicodedata.category(c)[0] in "LMN")
 

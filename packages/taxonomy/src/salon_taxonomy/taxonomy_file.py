@@ -30,7 +30,7 @@ _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$
 
 
 def read_taxonomy(path: str | Path) -> Taxonomy:
-    """The taxonomy in a TOML file.
+    """Return the taxonomy in a TOML file.
 
     Raises:
         TaxonomyError: the first fault, in the order of lines.
@@ -39,7 +39,7 @@ def read_taxonomy(path: str | Path) -> Taxonomy:
 
 
 def check_taxonomy(path: str | Path) -> list[TaxonomyError]:
-    """Every fault in a TOML file in the order of lines; empty when it is a taxonomy."""
+    """Return every fault in a TOML file in the order of lines; empty when it is a taxonomy."""
     try:
         text = read_text(path)
     except TaxonomyError as error:
@@ -48,7 +48,7 @@ def check_taxonomy(path: str | Path) -> list[TaxonomyError]:
 
 
 def parse_taxonomy(text: str, *, source: str | Path = "taxonomy") -> Taxonomy:
-    """The taxonomy in a TOML text; ``source`` is how errors call it.
+    """Return the taxonomy in a TOML text; ``source`` is how errors call it.
 
     Raises:
         TaxonomyError: the first fault, in the order of lines; its hint says how many more there are.
@@ -69,7 +69,7 @@ def parse_taxonomy(text: str, *, source: str | Path = "taxonomy") -> Taxonomy:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file of at most ``LARGEST_FILE`` bytes.
+    """Return the text of a file of at most ``LARGEST_FILE`` bytes.
 
     Raises:
         TaxonomyError: with ``Fault.UNREADABLE``.
@@ -93,7 +93,7 @@ def read_text(path: str | Path) -> str:
 
 
 def parse_toml(text: str, *, source: str | Path) -> dict[str, object]:
-    """The values of a TOML text.
+    """Return the values of a TOML text.
 
     Raises:
         TaxonomyError: with ``Fault.BROKEN_TOML`` and the line.
@@ -162,7 +162,7 @@ class Places:
 
 
 def _explain(detail: ErrorDetails, kind: type[BaseModel], whose: str) -> tuple[Fault, str, object, tuple[str, ...] | None]:
-    """The kind of fault, what to say, the value to show and what would be allowed."""
+    """Return the kind of fault, what to say, the value to show and what would be allowed."""
     type_, value = detail["type"], detail.get("input")
     if type_ == "missing":
         return Fault.MISSING, f"the key is missing from{whose}", None, None
@@ -180,7 +180,7 @@ def _explain(detail: ErrorDetails, kind: type[BaseModel], whose: str) -> tuple[F
 
 
 def _parse(text: str, source: str | Path) -> tuple[Taxonomy | None, list[TaxonomyError]]:
-    """The taxonomy and no faults, or None and at least one."""
+    """Return the taxonomy and no faults, or None and at least one."""
     try:
         document = parse_toml(text, source=source)
     except TaxonomyError as error:
@@ -229,7 +229,7 @@ def _node(index: int, label: Label | None, entry: object) -> Node | None:
 
 
 def _tiers(values: Mapping[str, object]) -> tuple[str, ...]:
-    """The tiers of a faulty header; none where they are at fault themselves."""
+    """Return the tiers of a faulty header; none where they are at fault themselves."""
     if "tiers" not in values or "tiers" in _faulty_keys(TaxonomyHeader, values):
         return ()
     return TaxonomyHeader.model_validate({"name": "stand-in", "title": "-", "tiers": values["tiers"]}).tiers

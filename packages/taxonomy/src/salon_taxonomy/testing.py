@@ -78,7 +78,7 @@ def ratings() -> st.SearchStrategy[Rating]:
 
 
 def _consistent(table: type[Record]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """A function that settles what one record's fields demand of each other."""
+    """Return a function that settles what one record's fields demand of each other."""
 
     def settle(row: dict[str, Any]) -> dict[str, Any]:
         if table in (Score, Reward):
@@ -133,7 +133,7 @@ def _plain(annotation: Any, limits: dict[str, Any]) -> st.SearchStrategy[Any]:
 
 
 def _limits(item: Any) -> dict[str, Any]:
-    """The bounds that one piece of a field's metadata states."""
+    """Return the bounds that one piece of a field's metadata states."""
     names = ("ge", "gt", "le", "lt", "min_length", "max_length", "pattern")
     return {name: value for name in names if (value := getattr(item, name, None)) is not None}
 
@@ -212,7 +212,7 @@ class ReplayJudge:
         self._replies = iter(replies)
 
     async def ask(self, question: Question) -> Reply:
-        """The next reply.
+        """Return the next reply.
 
         Raises:
             InputError: when all replies were given.

@@ -86,7 +86,7 @@ class TomlLines:
 
 
 def _parts(pieces: list[str]) -> list[str]:
-    """The parts of a dotted key, without quotes; never empty."""
+    """Return the parts of a dotted key, without quotes; never empty."""
     parts: list[str] = []
     for piece in pieces:
         parts += [piece[1:-1]] if piece[0] in "\"'" else [part for part in piece.split(".") if part]

@@ -68,7 +68,7 @@ class Tally:
     reasons: tuple[tuple[Reason, int], ...]
 
     def __str__(self) -> str:
-        """The count as every printed table shows it."""
+        """Return the count as every printed table shows it."""
         why = ", ".join(f"{count} {reason}" for reason, count in self.reasons)
         return f"{self.scored} scored, {self.unscored} unscored" + (f" ({why})" if why else "")
 

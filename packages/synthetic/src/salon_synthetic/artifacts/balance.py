@@ -109,7 +109,7 @@ class Balance:
         }
 
     def _scaled(self, first: dict[str, float], wanted: Mapping[str, float]) -> dict[str, float]:
-        """The shares of first figures with which the wanted shares of artifacts come out."""
+        """Return the shares of first figures with which the wanted shares of artifacts come out."""
         for _ in range(_ROUNDS):
             shown = self._shown(first)
             if max(abs(shown[l2] - wanted[l2]) for l2 in first) < _CLOSE:
@@ -123,7 +123,7 @@ class Balance:
         raise InputError(problem, column="two_figures", value=self.two_figures)
 
     def _shown(self, first: Mapping[str, float]) -> dict[str, float]:
-        """Each L2 label's share of all planted artifacts."""
+        """Return each L2 label's share of all planted artifacts."""
         second = {l2: sum(first[other] * first[l2] / (1 - first[other]) for other in first if other != l2) for l2 in first}
         alone, one, both = 1 - self.two_figures, self.two_figures - self.two_artifacts, self.two_artifacts
         planted = {l2: alone * first[l2] + (one / 2 + both) * (first[l2] + second[l2]) for l2 in first}
@@ -131,7 +131,7 @@ class Balance:
 
 
 def _as_counted() -> dict[str, float]:
-    """Weight the kinds by Table 5: L2 labels by count, then L3 labels by count, kinds equally."""
+    """Weight the kinds by MagicMirror's Table 5: L2 labels by count, then L3 labels by count, kinds equally."""
 
     def label(kind: Kind) -> str:
         return kind.artifact.l3[0] if kind.artifact.l3 else kind.artifact.l2
@@ -143,7 +143,7 @@ def _as_counted() -> dict[str, float]:
 
 
 def _even(names: tuple[str, ...]) -> dict[str, float]:
-    """Each L2 label equally often; within one, its kinds equally often."""
+    """Weight each L2 label equally; within one, its kinds equally often."""
     of = [KINDS[name].artifact.l2 for name in names]
     return {name: 1 / of.count(KINDS[name].artifact.l2) for name in names}
 

@@ -32,19 +32,19 @@ class Place:
     f: float = 0.0
 
     def at(self, x: float, y: float) -> Point:
-        """The point in the picture."""
+        """Return the point in the picture."""
         return (self.a * x + self.b * y + self.c, self.d * x + self.e * y + self.f)
 
     @classmethod
     def box(cls, centre: Point, side: float, *, turned: float = 0.0, mirrored: bool = False) -> "Place":
-        """A square with this centre and side, turned clockwise by so many degrees."""
+        """Return a square with this centre and side, turned clockwise by so many degrees."""
         cos, sin = math.cos(math.radians(turned)) * side, math.sin(math.radians(turned)) * side
         flip = -1.0 if mirrored else 1.0
         a, b, d, e = cos * flip, -sin, sin * flip, cos
         return cls(a, b, centre[0] - 0.5 * (a + b), d, e, centre[1] - 0.5 * (d + e))
 
     def turned(self, degrees: float, around: Point) -> "Place":
-        """The same place after a clockwise turn of the figure about one of its own points."""
+        """Return the same place after a clockwise turn of the figure about one of its own points."""
         cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
         x, y = around
         a, b, c = cos, -sin, x - cos * x + sin * y
@@ -59,7 +59,7 @@ class Place:
         )
 
     def shifted(self, x: float, y: float) -> "Place":
-        """The same place, moved by so many parts of its own side."""
+        """Return the same place, moved by so many parts of its own side."""
         c, f = self.at(x, y)
         return Place(self.a, self.b, c, self.d, self.e, f)
 
@@ -98,7 +98,7 @@ class Canvas:
         self._image.paste(middle, (0 if left else self.side // 2, 0))
 
     def finished(self) -> "Image":
-        """The picture in its final size; every pixel is the mean of those it was painted with."""
+        """Return the picture in its final size; every pixel is the mean of those it was painted with."""
         return self._image.reduce(self.factor)
 
 
@@ -119,7 +119,7 @@ class Pen:
     line: float = 0.018
 
     def moved(self, place: Place) -> "Pen":
-        """The same pen elsewhere."""
+        """Return the same pen elsewhere."""
         return Pen(self.canvas, place, self.ink, self.line)
 
     def shape(self, corners: Sequence[Point], fill: Colour, *, outlined: bool = True) -> None:

@@ -40,7 +40,7 @@ _HALF: Final = 0.55
 
 
 def composed(rng: Rng, plan: Plan, size: int, difficulty: Difficulty) -> tuple["Image", str]:
-    """The picture and the prompt that it answers."""
+    """Return the picture and the prompt that it answers."""
     palette = drawn_palette(rng.fork("look"), difficulty)
     canvas = Canvas(size, palette.wall)
     names = [_named(rng.fork(str(number)), part, difficulty) for number, part in enumerate(plan.parts)]
@@ -63,7 +63,7 @@ def composed(rng: Rng, plan: Plan, size: int, difficulty: Difficulty) -> tuple["
 
 
 def _of_one_scale(rng: Rng, plan: Plan, difficulty: Difficulty) -> bool:
-    """Whether two figures may stand on one floor, drawn equally high, without being out of proportion."""
+    """Return whether two figures may stand on one floor, drawn equally high, without being out of proportion."""
     if not any(part.kind.subject is Subject.PERSON for part in plan.parts):
         return False
     for number, part in enumerate(plan.parts):
@@ -116,7 +116,7 @@ def _scene(
 
 
 def _named(rng: Rng, part: Part, difficulty: Difficulty) -> str:
-    """The figure in a prompt's words."""
+    """Return the figure in a prompt's words."""
     subject = part.kind.subject
     if subject is Subject.OBJECT:
         return f"A {thing_of(rng, difficulty, part.kind.name)}"

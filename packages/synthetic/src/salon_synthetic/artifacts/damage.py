@@ -71,7 +71,7 @@ def shade(pixels: Pixels, spot: Spot, radii: Spot, strength: float) -> Pixels:
 
 
 def _ellipse(height: int, width: int, spot: Spot, radii: Spot) -> tuple[npt.NDArray[np.float64], tuple[int, int, int, int]]:
-    """How much each pixel of a box (top, lower edge, left, right) belongs to an ellipse, 0 to 1."""
+    """Return how much each pixel of a box (top, lower edge, left, right) belongs to an ellipse, 0 to 1."""
     (x, y), (wide, high) = spot, radii
     box = (max(y - high, 0), min(y + high + 1, height), max(x - wide, 0), min(x + wide + 1, width))
     top, low, left, right = box

@@ -43,5 +43,5 @@ class Difficulty:
 
     @classmethod
     def level(cls, value: float) -> "Difficulty":
-        """All knobs at one value."""
+        """Return all knobs at one value."""
         return cls(**{knob.name: value for knob in fields(cls)})

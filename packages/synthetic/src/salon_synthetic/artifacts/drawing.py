@@ -77,7 +77,7 @@ def _examples(numbers: range, seed: int, size: int, difficulty: Difficulty, bala
 
 
 def png(picture: "Image") -> bytes:
-    """A picture as a PNG file; the same bytes with the same version of Pillow."""
+    """Return a picture as a PNG file; the same bytes with the same version of Pillow."""
     stream = BytesIO()
     picture.save(stream, "PNG", compress_level=6)
     return stream.getvalue()

@@ -61,7 +61,7 @@ def example_sheet(examples: Sequence[TrainingExample], *, columns: int = 8, side
 
 
 def _broken(text: str, most: int) -> list[str]:
-    """The text in lines of at most so many characters, where words allow it."""
+    """Return the text in lines of at most so many characters, where words allow it."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > most:

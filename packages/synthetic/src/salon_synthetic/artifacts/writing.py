@@ -144,7 +144,7 @@ def _write_chunk(folder: Path, source: Source, chunk: range) -> None:
 
 
 def row_of(example: TrainingExample, image: str) -> dict[str, Any]:
-    """A row in MagicData340K's schema, with columns of our own for the identifier, the reasoning and hard positives.
+    """Return a row in MagicData340K's schema, with columns of our own for the identifier, the reasoning and hard positives.
 
     Example:
         >>> from salon_synthetic.artifacts import draw_examples

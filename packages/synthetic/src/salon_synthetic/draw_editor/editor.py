@@ -43,7 +43,7 @@ class DrawEditor(Closing):
     version: str = digest("editor", {"kind": "draw", "rules": RULES})
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
-        """The picture after the instruction; ``REJECTED`` with the reason where it cannot be done."""
+        """Return the picture after the instruction; ``REJECTED`` with the reason where it cannot be done."""
         return await asyncio.to_thread(self._edit, image, instruction)
 
     async def close(self) -> None:
@@ -85,7 +85,7 @@ class AnewEditor(DrawEditor):
         self.version = digest("editor", {"kind": "draw:anew", "rules": RULES, "imagining": IMAGINING, "slips": slips})
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
-        """The picture after the instruction, or a picture for the prompt; ``REJECTED`` where it is neither."""
+        """Return the picture after the instruction, or a picture for the prompt; ``REJECTED`` where it is neither."""
         try:
             read_instruction(instruction)
         except InputError:

@@ -17,7 +17,7 @@ _FAR: Final = 1.5
 
 
 def execute(scene: Scene, commands: Iterable[Command]) -> Scene:
-    """The scene after all commands, in order.
+    """Return the scene after all commands, in order.
 
     "The red circle" with several of them means the first, from the upper left; plurals mean all. An added object without a
     colour is black, without a shape a circle, medium and plain.
@@ -51,7 +51,7 @@ def _targets(scene: Scene, kind: Description, number: int | None) -> list[int]:
 
 
 def _distinct(scene: Scene, kind: Description, other: Description) -> tuple[int, int]:
-    """The first object of each kind; two different ones."""
+    """Return the first object of each kind; two different ones."""
     for a in _targets(scene, kind, 1) if kind != other else _targets(scene, kind, 2)[:1]:
         for b in _targets(scene, other, None):
             if a != b:
@@ -113,7 +113,7 @@ def _change(scene: Scene, command: Change) -> Scene:
 
 
 def _placed(scene: Scene, place: int, item: Item, fit: Callable[[Item], bool]) -> Scene:
-    """The scene with an object at the nearest free place that fits."""
+    """Return the scene with an object at the nearest free place that fits."""
     found = _nearest(scene, place, item, fit)
     if found is None:
         raise _refused(f"there is no room for a {item.size} {item.shape} there")

@@ -114,7 +114,7 @@ _HINT: Final = (
 
 
 def read_instruction(text: str) -> tuple[Command, ...]:
-    """The commands of an instruction, in its order.
+    """Return the commands of an instruction, in its order.
 
     Raises:
         InputError: when any part of it is not understood, is too long, or says nothing.
@@ -150,13 +150,13 @@ def _command(part: str) -> Command:
 
 
 def _phrase(text: str) -> Phrase | None:
-    """A phrase that names a thing, without what English adds to numbers."""
+    """Return a phrase that names a thing, without what English adds to numbers."""
     phrase = read_phrase(re.sub(r"\b(?:more|extra|additional|new|exactly|only|just|all|every|each)\b", " ", text))
     return phrase if phrase is not None and phrase.named else None
 
 
 def _number(phrase: Phrase, text: str) -> int | None:
-    """How many objects a phrase means; None: all."""
+    """Return how many objects a phrase means; None: all."""
     if re.search(r"\b(?:all|every|each)\b", text) or (phrase.plural and phrase.number is None):
         return None
     return 1 if phrase.number is None else phrase.number

@@ -82,7 +82,7 @@ class PixelJudge(Closing):
         return Reply(text, version=self.version, finish=Finish.STOP)
 
     def _look(self, media: Media) -> Scene | str:
-        """The scene that a picture seems to show, or why it cannot be seen."""
+        """Return the scene that a picture seems to show, or why it cannot be seen."""
         if media.kind != MediaKind.IMAGE:
             return "this judge sees pictures alone"
         data = media.data
@@ -115,7 +115,7 @@ def _prompt(text: str) -> str:
 
 
 def _questions(text: str) -> list[str]:
-    """The lines that end with a question mark: within the data markers, if there are some, else anywhere."""
+    """Return the lines that end with a question mark: within the data markers, if there are some, else anywhere."""
     within = "\n".join(_DATA.findall(text))
     lines = (_BULLET.sub("", line).strip() for line in (within or text).splitlines())
     return [line for line in lines if line.endswith("?")]
@@ -152,7 +152,7 @@ def _compared(question: Question) -> str:
 
 
 def _members(question: Question, same: bool, reason: str) -> dict[str, Any]:
-    """Return the keys that the schema or the text asks for.
+    """Return the members that the schema or the text asks for.
 
     The boolean one, else the first, holds the verdict.
     """

@@ -47,7 +47,7 @@ class PixelSettings(JudgeSettings):
 
 
 def eyes_from_text(text: str) -> dict[str, Any]:
-    """The settings that stand after ``pixels:``.
+    """Return the settings that stand after ``pixels:``.
 
     Raises:
         InputError: for a word that is none of them, or a value that is no number.

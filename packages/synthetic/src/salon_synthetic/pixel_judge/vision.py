@@ -61,7 +61,7 @@ def perceive(image: "Image", eyes: Eyes | None = None) -> Scene:
 
 
 def _seen(image: "Image", eyes: Eyes) -> Pixels:
-    """The picture as the eyes take it in: shape (height, width, 3), 0 to 255."""
+    """Return the picture as the eyes take it in: shape (height, width, 3), 0 to 255."""
     from PIL import ImageFilter
     from PIL.Image import Resampling
 
@@ -134,7 +134,7 @@ def _texture(mask: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> Text
 
 
 def _shape(mask: npt.NDArray[np.bool_]) -> Shape:
-    """The shape whose outline covers the area best: the highest ratio of common to joint pixels."""
+    """Return the shape whose outline covers the area best: the highest ratio of common to joint pixels."""
     seen = _squared(mask)
 
     def likeness(shape: Shape) -> float:
@@ -153,13 +153,13 @@ def _template(shape: Shape) -> npt.NDArray[np.bool_]:
 
 @cache
 def _unit_area(shape: Shape) -> float:
-    """The area of the shape with radius 1."""
+    """Return the area of the shape with radius 1."""
     radius = 3 * RADII[Size.LARGE]
     return float(outline(shape, radius).sum()) / radius**2
 
 
 def _squared(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """A mask in the middle of a square of its longer side, as 32 by 32 pixels."""
+    """Return a mask in the middle of a square of its longer side, as 32 by 32 pixels."""
     from PIL import Image
     from PIL.Image import Resampling
 
@@ -189,7 +189,7 @@ def _ties(string: npt.NDArray[np.bool_], labels: Pixels, order: list[int]) -> tu
 
 
 def _grown(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """The mask and all pixels up to two steps beside it."""
+    """Return the mask and all pixels up to two steps beside it."""
     for _ in range(2):
         padded = np.pad(mask, 1)
         mask = mask | padded[:-2, 1:-1] | padded[2:, 1:-1] | padded[1:-1, :-2] | padded[1:-1, 2:]

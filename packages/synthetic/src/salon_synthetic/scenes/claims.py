@@ -25,11 +25,11 @@ class Description:
     size: Size | None = None
 
     def fits(self, item: Item) -> bool:
-        """Whether an object looks like that."""
+        """Return whether an object looks like that."""
         return not self.differences(item)
 
     def differences(self, item: Item) -> tuple[str, ...]:
-        """The attributes in which an object differs from what is asked."""
+        """Return the attributes in which an object differs from what is asked."""
         asked = ((name, getattr(self, name)) for name in ATTRIBUTES)
         return tuple(name for name, value in asked if value is not None and value != getattr(item, name))
 
@@ -68,7 +68,7 @@ Claim: TypeAlias = Present | Attributed | Related
 
 
 def holds(claim: Claim, scene: Scene) -> bool:
-    """Whether a claim is true of a scene.
+    """Return whether a claim is true of a scene.
 
     Example:
         >>> scene = Scene(items=[Item(shape="star", colour="red", x=40, y=40)])
@@ -86,7 +86,7 @@ def holds(claim: Claim, scene: Scene) -> bool:
 
 
 def related(scene: Scene, a: int, relation: Relation, b: int) -> bool:
-    """Whether two different objects of a scene, by their places, stand so to each other."""
+    """Return whether two different objects of a scene, by their places, stand so to each other."""
     if a == b:
         return False
     if relation == Relation.TIED:

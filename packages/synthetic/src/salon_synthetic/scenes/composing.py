@@ -52,7 +52,7 @@ def _drawn(values: type[T], number: int, generator: random.Random) -> list[T]:
 
 
 def _item(kind: Description) -> Item:
-    """An object of a kind, medium and plain where the kind leaves it open, not placed yet."""
+    """Return an object of a kind, medium and plain where the kind leaves it open, not placed yet."""
     texture, size = kind.texture or Texture.PLAIN, kind.size or Size.MEDIUM
     return Item(shape=kind.shape or Shape.CIRCLE, colour=kind.colour or Colour.BLUE, texture=texture, size=size, x=0, y=0)
 
@@ -143,9 +143,9 @@ def _until(kinds: list[Description], fit: Callable[[Scene], bool], generator: ra
 
 
 def _clearly(scene: Scene, relation: Relation) -> bool:
-    """Place the first object on that side of the second.
+    """Test whether the first object is clearly on that side of the second.
 
-    It is at least twice as far along the axis as across it.
+    It must be at least twice as far along the axis as across it.
     """
     one, two = scene.items[:2]
     near, far = sorted((abs(one.x - two.x), abs(one.y - two.y)))

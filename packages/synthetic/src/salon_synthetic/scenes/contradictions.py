@@ -64,7 +64,7 @@ def _doubled(scene: Scene, generator: random.Random) -> Scene | None:
 
 
 def _swapped(scene: Scene, generator: random.Random) -> Scene | None:
-    """The first two objects change places."""
+    """Swap the first two objects."""
     one, two = scene.items[:2]
     moved = one.model_copy(update={"x": two.x, "y": two.y}), two.model_copy(update={"x": one.x, "y": one.y})
     changed = scene.replacing(0, moved[0]).replacing(1, moved[1])
@@ -73,7 +73,7 @@ def _swapped(scene: Scene, generator: random.Random) -> Scene | None:
 
 
 def _turned(scene: Scene, generator: random.Random) -> Scene | None:
-    """The first object goes to another side of the second."""
+    """Move the first object to another side of the second."""
     one, two = scene.items[:2]
     across, down = one.x - two.x, one.y - two.y
     across, down = generator.choice(((down, across), (-down, -across)))
@@ -89,7 +89,7 @@ def _untied(scene: Scene, generator: random.Random) -> Scene:
 
 
 def _tied_elsewhere(scene: Scene, generator: random.Random) -> Scene:
-    """The first object's string leads to the third."""
+    """Tie the first object's string to the third."""
     return scene.untying(0, 1).tying(0, 2)
 
 

@@ -40,13 +40,13 @@ _SIDES: Final = {
 
 
 def shade(colour: Colour) -> tuple[int, int, int]:
-    """The second colour of textured objects: half the colour, half white."""
+    """Return the second colour of textured objects: half the colour, half white."""
     red, green, blue = INKS[colour]
     return ((red + 255) // 2, (green + 255) // 2, (blue + 255) // 2)
 
 
 def drawn(scene: Scene) -> "Image":
-    """The picture of a scene: RGB, 256 by 256. Later objects lie above earlier ones, strings below all."""
+    """Return the picture of a scene: RGB, 256 by 256. Later objects lie above earlier ones, strings below all."""
     from PIL import Image, ImageDraw
 
     image = Image.new("RGB", (CANVAS, CANVAS), BACKGROUND)
@@ -61,7 +61,7 @@ def drawn(scene: Scene) -> "Image":
 
 
 def png(scene: Scene) -> bytes:
-    """The picture as a PNG file that carries its scene.
+    """Return the picture as a PNG file that carries its scene.
 
     Example:
         >>> scene = Scene(items=[Item(shape="star", colour="red", x=40, y=40)])
@@ -78,7 +78,7 @@ def png(scene: Scene) -> bytes:
 
 
 def read_scene(data: bytes) -> Scene:
-    """The scene that a PNG file carries.
+    """Return the scene that a PNG file carries.
 
     Raises:
         InputError: when the file is none of ours.
@@ -118,7 +118,7 @@ def read_picture(data: bytes) -> "Image":
 
 @cache
 def outline(shape: Shape, radius: int) -> Mask:
-    """The pixels of a shape around its centre: shape (2·radius + 1, 2·radius + 1)."""
+    """Return the pixels of a shape around its centre: shape (2·radius + 1, 2·radius + 1)."""
     from PIL import Image, ImageDraw
 
     side = 2 * radius + 1

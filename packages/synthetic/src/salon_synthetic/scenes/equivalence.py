@@ -15,7 +15,7 @@ _TERMS: Final = {**COLOUR_WORDS, **TEXTURE_WORDS, **SIZE_WORDS, **SHAPE_WORDS}
 
 
 def same_mismatch(one: str, other: str) -> bool:
-    """Whether every sentence of each explanation has a sentence of the same meaning in the other.
+    """Return whether every sentence of each explanation has a sentence of the same meaning in the other.
 
     Two sentences mean the same when they name the same thing as asked for ("not red", "instead of red", "should be red"), and
     what else they name has a word in common. Sentences without any word for a scene say nothing and are passed over.

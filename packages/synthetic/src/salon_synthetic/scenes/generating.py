@@ -63,7 +63,7 @@ class DrawnItem:
         return " ".join(finding.instruction for finding in self.findings)
 
     def row(self) -> dict[str, Any]:
-        """The row in R³-Bench's released schema."""
+        """Return the row in R³-Bench's released schema."""
         return {
             "idx": self.idx,
             "original_prompt": self.prompt,
@@ -84,7 +84,7 @@ class DrawnItem:
 
 
 def planted(items: int, misaligned: float) -> int:
-    """How many of the first items of a category have planted contradictions.
+    """Return how many of the first items of a category have planted contradictions.
 
     Example:
         >>> [planted(items, 2 / 3) for items in range(5)]

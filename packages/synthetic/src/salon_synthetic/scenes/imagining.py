@@ -59,7 +59,7 @@ def imagine(prompt: str, *, seed: int = 0, slips: float = SLIPS) -> Scene:
 
 
 def _look(kind: Description, generator: random.Random) -> Item:
-    """An object of a kind, not placed yet."""
+    """Return an object of a kind, not placed yet."""
     shape, colour = kind.shape or generator.choice(list(Shape)), kind.colour or generator.choice(list(Colour))
     size, texture = kind.size or Size.MEDIUM, kind.texture or Texture.PLAIN
     return Item(shape=shape, colour=colour, size=size, texture=texture, x=0, y=0)
@@ -80,7 +80,7 @@ def _slipped(look: Item, slips: float, generator: random.Random) -> Iterator[Ite
 
 
 def _arranged(looks: list[Item], heeded: Sequence[Claim], generator: random.Random) -> Scene:
-    """The objects where the relations want them; an arrangement that lacks some, where none that has all is found."""
+    """Return the objects where the relations want them; an arrangement that lacks some, where none that has all is found."""
     best, most = Scene(), -1
     for _ in range(_ARRANGEMENTS):
         scene = _strung(strewn(looks, generator), heeded)

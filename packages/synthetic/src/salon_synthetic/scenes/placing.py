@@ -43,7 +43,7 @@ def place_beside(scene: Scene, item: Item, relation: Relation, other: Item) -> I
 
 
 def free_places(scene: Scene, item: Item, *, near: tuple[int, int] | None = None) -> Iterator[Item]:
-    """The object at every free place of a grid, nearest first."""
+    """Yield the object at every free place of a grid, nearest first."""
     x, y = near or (CANVAS // 2, CANVAS // 2)
     grid = [(a, b) for a in range(0, CANVAS + 1, _STEP) for b in range(0, CANVAS + 1, _STEP)]
     for a, b in sorted(grid, key=lambda place: ((place[0] - x) ** 2 + (place[1] - y) ** 2, place)):
@@ -53,7 +53,7 @@ def free_places(scene: Scene, item: Item, *, near: tuple[int, int] | None = None
 
 
 def strings_clear(scene: Scene) -> bool:
-    """Whether no string runs through an object that it is not tied to."""
+    """Return whether no string runs through an object that it is not tied to."""
     for a, b in scene.ties:
         one, two = scene.items[a], scene.items[b]
         for place, item in enumerate(scene.items):

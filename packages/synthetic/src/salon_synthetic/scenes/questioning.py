@@ -39,7 +39,7 @@ def questions(
 
 
 def _called(kind: Description, subject: str) -> Description:
-    """The description by its subject alone, where it has one."""
+    """Return the description by its subject alone, where it has one."""
     value = getattr(kind, subject)
     return kind if value is None else Description(**{subject: value})
 

@@ -107,7 +107,7 @@ def read_phrase(text: str) -> Phrase | None:
 
 
 def read_prompt(text: str) -> tuple[Claim, ...] | None:
-    """The claims of a prompt, in its order; None when any of it is not understood.
+    """Return the claims of a prompt, in its order; None when any of it is not understood.
 
     "A circle" is at least one; number words and digits are exact.
 
@@ -132,7 +132,7 @@ def read_prompt(text: str) -> tuple[Claim, ...] | None:
 
 
 def read_question(text: str) -> Claim | None:
-    """The claim that a yes/no question asks about; None when it is not understood.
+    """Return the claim that a yes/no question asks about; None when it is not understood.
 
     Example:
         >>> read_question("Is the circle red?").predicate.colour

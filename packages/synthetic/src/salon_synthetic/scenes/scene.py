@@ -42,7 +42,7 @@ class Item(_Part):
         return RADII[self.size]
 
     def stands(self, relation: Relation, other: "Item") -> bool:
-        """Whether its centre lies on that side of the other's, more along that axis than across it.
+        """Return whether its centre lies on that side of the other's, more along that axis than across it.
 
         Example:
             >>> left, right = (Item(shape="circle", colour="red", x=x, y=100) for x in (50, 150))
@@ -57,7 +57,7 @@ class Item(_Part):
         return False
 
     def clear_of(self, others: Iterable["Item"]) -> bool:
-        """Whether it lies within the canvas and keeps :data:`GAP` from every other object."""
+        """Return whether it lies within the canvas and keeps :data:`GAP` from every other object."""
         edge = self.radius + GAP
         if not (edge <= self.x <= CANVAS - edge and edge <= self.y <= CANVAS - edge):
             return False
@@ -107,27 +107,27 @@ class Scene(_Part):
             raise InputError(f"is no drawn scene ({fault['msg']})", column="scene", key=key) from error
 
     def tied(self, a: int, b: int) -> bool:
-        """Whether a string runs between the objects at two places."""
+        """Return whether a string runs between the objects at two places."""
         return (min(a, b), max(a, b)) in self.ties
 
     def without(self, place: int) -> "Scene":
-        """The scene without one object and its strings."""
+        """Return the scene without one object and its strings."""
         items = self.items[:place] + self.items[place + 1 :]
         ties = tuple((a - (a > place), b - (b > place)) for a, b in self.ties if place not in (a, b))
         return Scene(items=items, ties=ties)
 
     def replacing(self, place: int, item: Item) -> "Scene":
-        """The scene with another object at one place."""
+        """Return the scene with another object at one place."""
         return Scene(items=(*self.items[:place], item, *self.items[place + 1 :]), ties=self.ties)
 
     def adding(self, item: Item) -> "Scene":
-        """The scene with one more object, the last."""
+        """Return the scene with one more object, the last."""
         return Scene(items=(*self.items, item), ties=self.ties)
 
     def tying(self, a: int, b: int) -> "Scene":
-        """The scene with a string between two objects."""
+        """Return the scene with a string between two objects."""
         return Scene(items=self.items, ties=tuple(sorted({*self.ties, (min(a, b), max(a, b))})))
 
     def untying(self, a: int, b: int) -> "Scene":
-        """The scene without a string between two objects."""
+        """Return the scene without a string between two objects."""
         return Scene(items=self.items, ties=tuple(tie for tie in self.ties if tie != (min(a, b), max(a, b))))

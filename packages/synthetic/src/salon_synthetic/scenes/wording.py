@@ -21,7 +21,7 @@ def relation_phrase(relation: Relation) -> str:
 
 
 def noun(kind: Description, *, plural: bool = False) -> str:
-    """A description without an article.
+    """Return a description without an article.
 
     Example:
         >>> from salon_synthetic.scenes.vocabulary import Colour, Shape, Size
@@ -36,13 +36,13 @@ def noun(kind: Description, *, plural: bool = False) -> str:
 
 
 def counted(kind: Description, number: int) -> str:
-    """A description with a number word: ``three red circles``; digits above ten."""
+    """Return a description with a number word: ``three red circles``; digits above ten."""
     word = NUMBER_WORDS[number] if number < len(NUMBER_WORDS) else str(number)
     return f"{word} {noun(kind, plural=number != 1)}"
 
 
 def indefinite(text: str) -> str:
-    """The text with ``a`` or ``an``."""
+    """Return the text with ``a`` or ``an``."""
     return f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
 
 
@@ -65,7 +65,7 @@ def described(scene: Scene, place: int) -> Description:
 
 
 def question(claim: Claim) -> str:
-    """A yes/no question that asks whether a claim is true.
+    """Return a yes/no question that asks whether a claim is true.
 
     Example:
         >>> from salon_synthetic.scenes.vocabulary import Shape
@@ -85,7 +85,7 @@ def question(claim: Claim) -> str:
 
 
 def predicate(kind: Description) -> str:
-    """A description after ``is``: ``red``, ``striped``, ``a circle``, ``a red circle``."""
+    """Return a description after ``is``: ``red``, ``striped``, ``a circle``, ``a red circle``."""
     words = [str(value) for name in ATTRIBUTES[:-1] if (value := getattr(kind, name)) is not None]
     return " and ".join(words) if kind.shape is None else indefinite(noun(kind))
 

@@ -210,7 +210,7 @@ def parse_option_letters(text: str, options: int = 6, *, fidelity: Fidelity = "p
 
 
 def _listed(answer: str) -> str | None:
-    """The reply's explicit list of letters, if it has one."""
+    """Return the reply's explicit list of letters, if it has one."""
     bare = _IN_BRACKETS.sub(r"\1", answer)
     whole = bare.strip(_WRAPPING)
     if _SMALL_LETTER_LIST.fullmatch(whole):
@@ -242,7 +242,7 @@ def _doubt(pattern: re.Pattern[str], text: str, both: str) -> str | None:
 
 
 def _last(pattern: re.Pattern[str], text: str) -> str | None:
-    """The first group of the pattern's last match."""
+    """Return the first group of the pattern's last match."""
     found = _last_match(pattern, text)
     return None if found is None else found[1]
 

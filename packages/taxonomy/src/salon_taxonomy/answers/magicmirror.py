@@ -161,7 +161,7 @@ def parse_magicmirror_json(text: str) -> Outcome[MagicMirrorAnswer]:
 
 
 def magicmirror_json(answer: MagicMirrorAnswer, *, key: str = _RELEASED_KEY) -> str:
-    """The labels alone, as strict JSON; ``key`` is ``"Type of Deformity"`` or ``"Type of Abnormality"``.
+    """Return the labels alone, as strict JSON; ``key`` is ``"Type of Deformity"`` or ``"Type of Abnormality"``.
 
     Example:
         >>> magicmirror_json(MagicMirrorAnswer(False, (Artifact("L2: Abnormal Object Morphology"),)))
@@ -176,7 +176,7 @@ def magicmirror_json(answer: MagicMirrorAnswer, *, key: str = _RELEASED_KEY) -> 
 
 
 def render_magicmirror(answer: MagicMirrorAnswer, reasoning: str | None = None, *, key: str = _RELEASED_KEY) -> str:
-    r"""The whole reply; :func:`parse_magicmirror` reads it back.
+    r"""Return the whole reply; :func:`parse_magicmirror` reads it back.
 
     Args:
         answer: what the reply says.
@@ -277,7 +277,7 @@ def _artifact(l2: str, given: Json, notes: dict[Note, None]) -> Artifact:
 
 
 def _shown(value: Json) -> str:
-    """A value as a message shows it, short whatever it is."""
+    """Return a value as a message shows it, short whatever it is."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
     text = repr(value)

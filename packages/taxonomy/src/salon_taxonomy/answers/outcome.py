@@ -77,7 +77,7 @@ class Unparsed:
     reasoning: str | None = None
 
     def unscored(self, raw: str | None = None) -> Unscored:
-        """The verdict that follows from it; ``raw`` is the reply as it came.
+        """Return the verdict that follows from it; ``raw`` is the reply as it came.
 
         Example:
             >>> Unparsed(Reason.EMPTY, "the reply is empty").unscored("")

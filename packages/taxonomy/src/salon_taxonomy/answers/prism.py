@@ -82,7 +82,7 @@ def parse_prism(text: str, *, need_justification: bool = True) -> Outcome[PrismA
 
 
 def render_prism(answer: PrismAnswer, reasoning: str | None = None) -> str:
-    """The whole reply; :func:`parse_prism` reads it back.
+    """Return the whole reply; :func:`parse_prism` reads it back.
 
     Raises:
         InputError: when the reasoning itself holds a think tag.

@@ -101,7 +101,7 @@ def _parsed(text: str, answer_of: Callable[[Json], tuple[R3Answer, tuple[Note, .
 
 
 def render_r3(answer: R3Answer, reasoning: str | None = None) -> str:
-    """The whole reply; :func:`parse_r3` reads it back.
+    """Return the whole reply; :func:`parse_r3` reads it back.
 
     Raises:
         InputError: when the reasoning itself holds a think tag.
@@ -132,7 +132,7 @@ def _answer(value: Json) -> tuple[R3Answer, tuple[Note, ...]]:
 
 
 def _released_answer(value: Json) -> tuple[R3Answer, tuple[Note, ...]]:
-    """The answer by the script's rules."""
+    """Return the answer by the script's rules."""
     if not isinstance(value, dict):
         raise JsonError("the answer is no JSON object")
     said = value.get("answer", False)

@@ -257,7 +257,7 @@ def nothing_found(heard: Said, wanted: str) -> Unparsed:
 
 
 def is_refusal(answer: str) -> bool:
-    """Whether a reply begins the way judges decline.
+    """Return whether a reply begins the way judges decline.
 
     Example:
         >>> is_refusal("I'm sorry, but I can't help with that."), is_refusal("I cannot find any artifacts.")

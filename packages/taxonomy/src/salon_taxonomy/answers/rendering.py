@@ -9,7 +9,7 @@ _TAGS = ("<think>", "</think>")
 
 
 def with_reasoning(answer: str, reasoning: str | None) -> str:
-    """The answer behind its reasoning; without a block when ``reasoning`` is None.
+    """Return the answer behind its reasoning; without a block when ``reasoning`` is None.
 
     Raises:
         InputError: when the reasoning holds a think tag; a reader would end the block there.

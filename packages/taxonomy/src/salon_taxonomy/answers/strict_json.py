@@ -26,7 +26,7 @@ class JsonError(ValueError):
 
 
 def strict_json(text: str) -> Json:
-    """The value that ``text`` holds.
+    """Return the value that ``text`` holds.
 
     Raises:
         JsonError: for anything but one JSON value; also for a key that stands twice in one object, NaN and infinities

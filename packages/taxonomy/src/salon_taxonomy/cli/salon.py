@@ -81,7 +81,7 @@ class SalonGroup(LazyGroup):
     """A click group that finds its commands among the installed packages and explains Salon's own errors."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all installed subcommands, in alphabetical order."""
+        """Return the names of all installed subcommands, in alphabetical order."""
         return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_GROUP))})
 
     def short_help_of(self, name: str) -> str | None:
@@ -155,7 +155,7 @@ def _unknown(name: str, installed: list[str]) -> str:
 
 
 def _unavailable(name: str, error: Exception) -> click.Command:
-    """A stand-in for a command whose package is installed but cannot be imported."""
+    """Return a stand-in for a command whose package is installed but cannot be imported."""
 
     def explain() -> None:
         raise SalonError(f"`salon {name}` cannot be loaded: {error}\nInstall its package again.") from error

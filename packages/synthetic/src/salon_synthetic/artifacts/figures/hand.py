@@ -67,7 +67,7 @@ def draw_foot(pen: Pen, palette: Palette, rng: Rng, difficulty: Difficulty, kind
 
 
 def _surplus(kind: str | None, part: str, flaw: Rng, difficulty: Difficulty) -> int:
-    """How many too many; below 0 when some are missing."""
+    """Return how many too many; below 0 when some are missing."""
     if kind not in (f"extra-{part}", f"missing-{part}"):
         return 0
     many = 1 if flaw.chance(difficulty.subtlety) else 2

@@ -56,6 +56,6 @@ def draw_table(pen: Pen, palette: Palette, rng: Rng, difficulty: Difficulty, kin
 
 
 def _inside(place: Place, x: float, base: float, side: float) -> Place:
-    """A square of this side whose lower edge stands on ``base``."""
+    """Return a square of this side whose lower edge stands on ``base``."""
     corner = place.at(x - side / 2, base - side)
     return Place(place.a * side, place.b * side, corner[0], place.d * side, place.e * side, corner[1])
