@@ -27,6 +27,7 @@ from salon_train.refiner import (
     train_warm_up,
 )
 from salon_train.refiner.cli import refine, refine_demo
+from salon_train.refiner.rows import prepare
 from salon_train.refiner.scene_evaluation import SceneEvaluation, evaluate_on_scenes
 from salon_train.refiner.study import Arm, ArmResult, paired
 
@@ -148,9 +149,21 @@ def test_differences_are_taken_within_a_seed_and_only_where_both_were_run():
     assert paired(results, Arm.HRM, Arm.COLD_START) == {1: (0.0, 0.25)}
 
 
+@pytest.mark.parametrize("arm", [arm for arm in Arm if arm is not Arm.COLD_START])
+def test_editor_and_judge_of_every_arm_of_the_study_open(tmp_path, arm):
+    prepared = prepare(study._refining(tmp_path, arm, 0, StudySettings(rows=2)), {})
+    assert (prepared.editor is None) == (arm is Arm.REASON)
+    assert (prepared.certainty is not None) == (arm is Arm.QUESTIONS)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_few_steps_of_both_rewards_turn_evasion_into_edits_and_the_verdict_alone_does_not(tmp_path):
+def test_a_few_steps_that_reward_the_edited_picture_end_evasion_and_the_verdict_alone_does_not(tmp_path):
+    """A reward for the edited picture replaces illusory instructions by edits; the verdict, right already, changes none.
+
+    The questions about the picture are answered from its pixels: a policy that has learned eight prompts by heart cannot judge
+    an edited picture itself, so what its own certainty (R_rect) teaches is left to the study.
+    """
     build_tiny_policy(tmp_path / "untrained", seed=0)
     items = list(draw_small_scenes(8, seed=4, misaligned=0.6))
     save(iter(items), tmp_path / "rows")
@@ -167,21 +180,22 @@ def test_a_few_steps_of_both_rewards_turn_evasion_into_edits_and_the_verdict_alo
         loaded = load_model(ModelSection(name=str(policy), device="cpu"), learning=False)
         return evaluate_on_scenes(loaded.model, loaded.processor, items)
 
-    section = SftSection(steps=80, learning_rate=2e-3, schedule="cosine", warmup_steps=10, batch=12, beta2=0.98)
+    section = SftSection(steps=160, learning_rate=2e-3, schedule="cosine", warmup_steps=10, batch=12, beta2=0.98)
     cold = train_warm_up(run("cold", tmp_path / "untrained", sft=section), lessons, {}).model
     before = measured(cold)
     assert before.s_ref == 1
     assert before.illusory > 0.5
-    settings = study.GRPO.model_copy(
-        update={"steps": 12, "prompts": 4, "micro_batch": 32, "learning_rate": 3e-4, "warmup_steps": 0}
-    )
+    settings = study.GRPO.model_copy(update={"steps": 12, "learning_rate": 3e-4, "warmup_steps": 0})
     after = {}
-    for arm, stages in ((Arm.HRM, {}), (Arm.REASON, {"stage_one": 1.0, "stage_two": 0.0})):
-        after[arm] = measured(train_refiner(run(arm, cold, refine=settings.model_copy(update=stages)), {}).model)
-    assert after[Arm.HRM].s_rect > before.s_rect + 0.3
-    assert after[Arm.HRM].illusory < 0.5
+    for arm in (Arm.QUESTIONS, Arm.REASON):
+        refined = run(arm, cold, refine=settings.model_copy(update=study._STAGES[arm]))
+        after[arm] = measured(train_refiner(refined, {}).model)
+    assert after[Arm.QUESTIONS].verdict == 1
+    assert after[Arm.QUESTIONS].s_rect > before.s_rect + 0.3
+    assert after[Arm.QUESTIONS].illusory < 0.2
     assert after[Arm.REASON].verdict == 1
-    assert after[Arm.REASON].refused > 0.5  # its instructions still cannot be carried out
+    assert after[Arm.REASON].s_rect <= before.s_rect + 0.1
+    assert after[Arm.REASON].illusory > 0.5
 
 
 @pytest.mark.study

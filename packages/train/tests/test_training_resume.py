@@ -44,6 +44,7 @@ def weights(run: Path) -> dict[str, object]:
     return dict(load_file(run / "grpo/model/model.safetensors"))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch

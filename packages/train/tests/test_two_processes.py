@@ -180,6 +180,7 @@ def test_one_process_alone_agrees_with_itself_and_keeps_its_error() -> None:
     assert said_elsewhere(Processes(1, 2).same(problem))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(290)
 def test_two_processes_learn_from_one_plan_write_once_and_end_together(ground: Path) -> None:
     file = written(ground, "pair", reward="seen_and_equal", steps=9, generation_batch=16)

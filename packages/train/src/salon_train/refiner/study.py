@@ -85,7 +85,7 @@ class Arm(StrEnum):
 
 
 _STAGES: Final[dict[Arm, dict[str, object]]] = {
-    Arm.QUESTIONS: {"judged_by": "questions", "judge": "pixels"},
+    Arm.QUESTIONS: {"judged_by": "questions", "judge": "pixels:"},
     Arm.REASON: {"stage_one": 1.0, "stage_two": 0.0},
     Arm.HRM_UNGATED: {"wrong_verdict": "judged"},
     Arm.HRM_GUARDED: {"illusory": "nothing", "refusal": "nothing"},
