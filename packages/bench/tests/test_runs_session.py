@@ -109,6 +109,33 @@ def test_every_run_shows_the_words_that_it_was_judged_with_though_ids_are_shared
     assert stored.height == stored["prompt_key"].n_unique() == 6, "equal contents are stored once"
 
 
+class KilledHere(BaseException):
+    """Ends a start as a kill does: nothing of the run is written after it."""
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_a_run_that_was_killed_while_it_began_knows_its_prompts_when_it_is_resumed(
+    store: Path, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    planned, note, left = plan(), Checkpoint.note, iter(range(written))
+
+    def noted(self: Checkpoint, table: str, rows: object) -> None:
+        if next(left, None) is None:
+            raise KilledHere
+        note(self, table, rows)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "note", noted)
+        with pytest.raises(KilledHere):
+            go(planned, Numbers(), store)
+    assert go(planned, Numbers(), store, resume=True).complete
+    view = RunView(store, planned.plan.run_id)
+    assert view.prompts == {each.prompt.prompt_id: each.prompt.text for each in planned.prompts}
+    stored = ResultStore.open(store)
+    for table, rows in (("runs", 1), ("prompts", 5), ("run_prompts", 5)):
+        assert stored.read(table).collect().height == rows, table
+
+
 def test_a_run_leaves_its_rows_its_calls_its_prompts_and_its_history(store: Path) -> None:
     planned = plan()
     outcome = go(planned, Numbers(), store)

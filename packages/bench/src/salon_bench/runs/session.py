@@ -212,8 +212,9 @@ def run_session(
             hint = f"Continue it: --resume, or `salon bench resume {row.run_id} --store {store}`."
             raise InputError("this run was started before", value=row.run_id, hint=hint)
         if before is None:
-            checkpoint.note("runs", row)
+            # The run's row last: a start that was killed before it is a first start again, and equal rows are stored once.
             _note_prompts(checkpoint, row.run_id, list(prompts))
+            checkpoint.note("runs", row)
         session = RunSession(row.run_id, checkpoint, before, Spending(limits or Limits()), watcher or NoWatcher(), total)
         if not finished:
             session.note_event(RunEventKind.STARTED if before is None else RunEventKind.RESUMED)
