@@ -33,7 +33,7 @@ _METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
     "--editor",
     required=True,
     metavar="SPEC",
-    help="Who changes pictures: draw, draw:anew (draws prompts, too), or KIND:MODEL@URL.",
+    help="The editor: draw, draw:anew (also draws prompts), or KIND:MODEL@URL.",
 )
 @click.option("--judge", metavar="SPEC", help="Who says what to change, one judge: KIND:MODEL@URL or a TOML file.")
 @click.option(
