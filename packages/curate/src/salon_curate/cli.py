@@ -154,7 +154,7 @@ def run(
       salon curate run birds --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000 --max-cost 20
     """
     from salon_bench.runs.limits import Limits
-    from salon_curate.engine import engine_named
+    from salon_curate.cluster_engines import engine_named
     from salon_curate.running import run as run_stages
 
     opened = _opened(dataset)

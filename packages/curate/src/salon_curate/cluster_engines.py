@@ -1,18 +1,41 @@
-"""Engines of other packages: Ray and Daft carry the names of shards, Salon moves the bytes. Imported only when chosen."""
+"""Engines by name, and those of other packages: Ray and Daft carry the names of shards, Salon moves the bytes.
+
+Neither package is imported before it is chosen.
+"""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Final
 
-from salon_curate.engine import Outcome
+from salon_curate.engine import Engine, Outcome, embedded, inline
 from salon_curate.errors import StorageError
 from salon_curate.stages import Task, work_on
-from salon_taxonomy.errors import SalonError
+from salon_taxonomy.errors import InputError, SalonError
+
+_WITHOUT_UV_RUN: Final = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
+"""Below ``uv run``, Ray copies the project and starts every worker with ``uv run`` in the copy: 43 s for a test of 12 s,
+and no answer at all where the copy has to be built first. Workers on this machine need this environment, not a copy."""
 
 _DAFT: Final = "daft"
 """Installed by the user. It is no extra, because it holds pyarrow below 26, and the workspace has one lock."""
+
+
+def engine_named(name: str) -> Engine:
+    """Return an engine: embedded, inline, or one whose package is installed (ray, daft).
+
+    Raises:
+        InputError: there is no such engine, or its package is missing.
+    """
+    if name not in ENGINES:
+        raise InputError("there is no such engine:", column="engine", value=name, allowed=list(ENGINES))
+    if name in _PACKAGES and find_spec(name) is None:
+        hint = f"Install it with: pip install {_PACKAGES[name]}"
+        raise InputError("its package is not installed:", column="engine", value=name, hint=hint)
+    return ENGINES[name]
 
 
 def ray(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
@@ -23,6 +46,7 @@ def ray(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     Raises:
         StorageError: a part cannot be written.
     """
+    os.environ.setdefault(_WITHOUT_UV_RUN, "0")
     import ray as library
 
     if not library.is_initialized():
@@ -70,3 +94,7 @@ def _outcome(task: Task, answer: str) -> Outcome:
     if found.get("kind") == StorageError.__name__:
         raise StorageError(found["error"])
     return Outcome(task, found.get("counts", {}), found.get("error"))
+
+
+_PACKAGES: Final = {"ray": "'salon-curate[ray]'", "daft": "daft"}
+ENGINES: Final[dict[str, Engine]] = {"embedded": embedded, "inline": inline, "ray": ray, "daft": daft}

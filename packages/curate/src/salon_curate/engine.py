@@ -12,12 +12,11 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from typing import Any, Final, Protocol
 
 from salon_curate.errors import StorageError
 from salon_curate.stages import Task, work_on
-from salon_taxonomy.errors import InputError, SalonError
+from salon_taxonomy.errors import SalonError
 
 ATTEMPTS: Final = 3
 _TICK: Final = 1.0
@@ -124,27 +123,3 @@ class _Worker:
                 continue
         status = self.process.wait()
         return f"signal {-status}" if status < 0 else f"exit {status}"
-
-
-def engine_named(name: str) -> Engine:
-    """Return an engine: embedded, inline, or one whose package is installed (ray, daft).
-
-    Raises:
-        InputError: there is no such engine, or its package is missing.
-    """
-    if name in ENGINES:
-        return ENGINES[name]
-    if name not in _ADAPTERS:
-        raise InputError("there is no such engine:", column="engine", value=name, allowed=[*ENGINES, *_ADAPTERS])
-    try:
-        import_module(name)
-        found: Engine = getattr(import_module("salon_curate.cluster_engines"), name)
-    except ModuleNotFoundError as error:
-        package = "daft" if name == "daft" else f"'salon-curate[{name}]'"
-        hint = f"Install it with: pip install {package}"
-        raise InputError("its package is not installed:", column="engine", value=name, hint=hint) from error
-    return found
-
-
-ENGINES: Final[dict[str, Engine]] = {"embedded": embedded, "inline": inline}
-_ADAPTERS: Final = ("ray", "daft")
