@@ -76,7 +76,7 @@ def reliability(
     swap = swap_evaluators({table.judge: table.means for table in tables}) if len(tables) > 1 else None
     human = None
     if ratings is not None:
-        from salon_ranking.mos.ratings import Ratings
+        from salon_ranking.opinion.ratings import Ratings
 
         metrics = {table.judge: table.means for table in tables}
         human = validate_all(metrics, Ratings.read(ratings).scored, ratings_dimension or dimension)

@@ -147,7 +147,7 @@ def export(run_ids: tuple[str, ...], store: Path, wide: bool, form: str | None, 
       salon bench export RUN_A RUN_B --wide --output verdicts.parquet
     """
     from salon_bench.analysis.export import encoded_rows, exported, form_of, write_rows
-    from salon_ranking.report.numbers import counted
+    from salon_ranking.numbers import counted
 
     chosen = form_of(form, output)
     rows = exported(store, run_ids, wide=wide)

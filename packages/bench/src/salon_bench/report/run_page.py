@@ -9,7 +9,7 @@ from salon_bench.report.gallery import column_names, gallery_fragment, plain
 from salon_bench.report.gathering import LONGEST_REPLY, MOST_PICTURES, Column, SuiteGallery, gather
 from salon_bench.report.thumbnails import SIDE
 from salon_bench.runs.status import RunState
-from salon_ranking.report import numbers
+from salon_ranking import numbers
 from salon_ranking.report.page import Block, Section, Table, render_page
 from salon_taxonomy.errors import InputError
 
