@@ -10,7 +10,7 @@ import rich_click as click
 from salon_ranking.model_options import model_options
 from salon_ranking.vote_options import vote_options
 from salon_taxonomy.errors import IncompleteError
-from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ _QUIET_SECONDS = 1.0
 )
 @click.option(
     "--store",
-    metavar="DIR",
-    type=InputPath(tables=True),
-    help="Also add the rows to this result store, with the reasons of --exclude-flagged.",
+    metavar="STORE",
+    type=StorePath(tables=True),
+    help="Also add the rows to this result store (a directory or a URL), with the reasons of --exclude-flagged.",
 )
 @click.option(
     "--records",

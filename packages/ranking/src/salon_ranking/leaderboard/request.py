@@ -13,6 +13,7 @@ from salon_ranking.leaderboard.score_table import check_file
 from salon_ranking.models.covariates import POSITION
 from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
 from salon_ranking.table_files import check_table_path
+from salon_taxonomy.store_address import StoreAddress
 
 Method: TypeAlias = Literal["bradley-terry", "firth", "elo", "newman", "pagerank", "rank-centrality"]
 
@@ -114,7 +115,7 @@ class Request:
     exclude_flagged: bool
     raters: Path | None
     records: Path | None
-    store: Path | None
+    store: StoreAddress | None
     format_: str
 
     @property

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_ranking.vote_options import spelling_options
-from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ _MOST_LINES = 50
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same sample.")
 @click.option("--output", type=OutputPath(), help="Also write .csv, .parquet, .json or .html.")
 @click.option(
-    "--store", metavar="DIR", type=InputPath(tables=True), help="Also add the reasons to this result store's rater_flags."
+    "--store",
+    metavar="STORE",
+    type=StorePath(tables=True),
+    help="Also add the reasons to rater_flags of this result store, a directory or a URL.",
 )
 @click.option(
     "--format",
@@ -65,7 +69,7 @@ def raters(
     audit_share: float,
     seed: int,
     output: Path | None,
-    store: Path | None,
+    store: StoreAddress | None,
     format_: str,
     votes: Mapping[str, Any],
 ) -> None:

@@ -10,6 +10,7 @@ import rich_click as click
 
 from salon_ranking.vote_options import vote_options
 from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.store_address import is_url
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -274,7 +275,7 @@ def _shelf(
         return Shelf.full(models, table.frame["prompt_id"].to_list(), samples)
     if generations is not None:
         return Shelf.from_frame(read_table(generations, "generations", BattleError), str(generations))
-    if battles.is_dir():
+    if is_url(battles) or Path(battles).is_dir():
         made = read_table(battles, "generations", BattleError)
         return Shelf.from_frame(made, str(battles)) if made.height else None
     return None
