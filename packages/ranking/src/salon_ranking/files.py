@@ -23,8 +23,9 @@ import polars as pl
 
 from salon_ranking.errors import BattleError, MissingExtraError, OptionError, RankingError, Wrong
 from salon_ranking.table_checks import all_wrong
+from salon_taxonomy.store_address import is_url
 
-Source: TypeAlias = Callable[[Path, str], pl.LazyFrame | None]
+Source: TypeAlias = Callable[[str | Path, str], pl.LazyFrame | None]
 
 
 class ArrowTable(Protocol):
@@ -77,8 +78,9 @@ def scan(path: str | Path, table: str = "battles", error: type[RankingError] = B
     """Return the rows at ``path``, unread where the kind of file allows it.
 
     ``path`` is a file (.csv, .tsv, .json, .jsonl, .ndjson, .parquet, .arrow; text also with .gz), a pattern such as
-    ``votes/2026-*.parquet``, a folder of files of one kind, a data set of Hugging Face on disk, a result store, a DuckDB
-    database (``arena.duckdb``, or ``arena.duckdb/votes`` for its table ``votes``), or ``-``, standard input.
+    ``votes/2026-*.parquet``, a folder of files of one kind, a data set of Hugging Face on disk, a result store (a directory, or
+    a URL such as ``s3://bucket/results``), a DuckDB database (``arena.duckdb``, or ``arena.duckdb/votes`` for its table
+    ``votes``), or ``-``, standard input.
 
     In text files every column of a CSV file is text until it is needed as something else, so a model may be called ``007``.
     The separator (``,`` ``;`` tab ``|``) is the one that the header has most of. Text is UTF-8, or UTF-16 with its byte order
@@ -92,6 +94,11 @@ def scan(path: str | Path, table: str = "battles", error: type[RankingError] = B
     """
     if not isinstance(path, str | Path):
         raise error("is not a path:", value=repr(path))
+    if is_url(path):
+        stored = _stored(path, table)
+        if stored is None:
+            raise error("is no result store that an installed package can read", source=path)
+        return stored
     path = Path(path)
     if str(path) == STANDARD_INPUT:
         with reading(STANDARD_INPUT, error):
@@ -239,12 +246,20 @@ _READERS: dict[str, Callable[[list[_Content]], pl.LazyFrame]] = {
 }
 
 
-def _scan_directory(path: Path, table: str, error: type[RankingError]) -> pl.LazyFrame:
+def _stored(path: str | Path, table: str) -> pl.LazyFrame | None:
+    """The table of a result store that an installed package reads; None when none does."""
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         source: Source = entry.load()
         frame = source(path, table)
         if frame is not None:
             return frame
+    return None
+
+
+def _scan_directory(path: Path, table: str, error: type[RankingError]) -> pl.LazyFrame:
+    stored = _stored(path, table)
+    if stored is not None:
+        return stored
     files = _tables(path.iterdir(), path) or _tables(path.rglob("*"), path)
     if files:
         return _scan_files(files, path, error)

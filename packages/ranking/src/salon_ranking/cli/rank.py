@@ -9,7 +9,7 @@ from salon_ranking.cli.model_options import model_options
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option
 from salon_ranking.cli.vote_options import vote_options
 from salon_taxonomy.errors import IncompleteError
-from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
 
 
 @click.command(context_settings=HELP)
@@ -92,9 +92,9 @@ from salon_taxonomy.file_options import InputPath, OutputPath
 )
 @click.option(
     "--store",
-    metavar="DIR",
-    type=InputPath(tables=True),
-    help="Also add the rows to this result store, with the reasons of --exclude-flagged.",
+    metavar="STORE",
+    type=StorePath(tables=True),
+    help="Also add the rows to this result store (a directory or a URL), with the reasons of --exclude-flagged.",
 )
 @click.option(
     "--records",

@@ -10,6 +10,7 @@ from salon_ranking.errors import OptionError
 from salon_ranking.files import PAGE_ENDINGS, TABLE_ENDINGS, check_path
 from salon_ranking.models.covariates import POSITION
 from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
+from salon_taxonomy.store_address import StoreAddress
 
 RECORD_ENDINGS = (".csv", ".parquet", ".jsonl")
 """The kinds of file that a store imports."""
@@ -113,7 +114,7 @@ class Request:
     exclude_flagged: bool
     raters: Path | None
     records: Path | None
-    store: Path | None
+    store: StoreAddress | None
     format_: str
 
     @property

@@ -8,7 +8,8 @@ import rich_click as click
 
 from salon_ranking.cli.output import FORMAT, HELP, OUTPUT, console, deliver, grid, plain, seed_option
 from salon_ranking.cli.vote_options import spelling_options
-from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from salon_ranking.raters.rater_report import RaterReport
@@ -40,7 +41,10 @@ _AUDIT_ENDINGS = (".csv",)
 @seed_option("sample")
 @OUTPUT
 @click.option(
-    "--store", metavar="DIR", type=InputPath(tables=True), help="Also add the reasons to this result store's rater_flags."
+    "--store",
+    metavar="STORE",
+    type=StorePath(tables=True),
+    help="Also add the reasons to rater_flags of this result store, a directory or a URL.",
 )
 @FORMAT
 @spelling_options
@@ -58,7 +62,7 @@ def raters(
     audit_share: float,
     seed: int,
     output: Path | None,
-    store: Path | None,
+    store: StoreAddress | None,
     format_: str,
     votes: Mapping[str, Any],
 ) -> None:

@@ -10,6 +10,7 @@ from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, console, deliver,
 from salon_ranking.cli.vote_options import vote_options
 from salon_ranking.extras import drawing
 from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.store_address import is_url
 
 if TYPE_CHECKING:
     import numpy as np
@@ -223,7 +224,7 @@ def _shelf(
         return Shelf.full(models, table.frame["prompt_id"].to_list(), samples)
     if generations is not None:
         return Shelf.from_frame(read_table(generations, "generations", BattleError), str(generations))
-    if battles.is_dir():
+    if is_url(battles) or Path(battles).is_dir():
         made = read_table(battles, "generations", BattleError)
         return Shelf.from_frame(made, str(battles)) if made.height else None
     return None

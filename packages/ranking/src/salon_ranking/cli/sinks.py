@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import TypeAlias
 
 import polars as pl
 
 from salon_ranking.errors import OptionError
+from salon_taxonomy.store_address import StoreAddress
 
 GROUP = "salon.sinks"
 """Entry points whose value takes a path and returns a :data:`Sink`, or None when the path is none of its own."""
@@ -16,7 +16,7 @@ Sink: TypeAlias = Callable[[str, pl.DataFrame, str], int]
 """Takes a table's name, its rows and the name of the run; leaves out rows that stand already, returns how many are new."""
 
 
-def open_sink(path: Path) -> Sink:
+def open_sink(path: StoreAddress) -> Sink:
     """The way into the result store at ``path``.
 
     Raises:
@@ -30,7 +30,7 @@ def open_sink(path: Path) -> Sink:
         `salon store init nowhere` (package salon-store) makes one.
     """
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        opener: Callable[[Path], Sink | None] = entry.load()
+        opener: Callable[[StoreAddress], Sink | None] = entry.load()
         sink = opener(path)
         if sink is not None:
             return sink

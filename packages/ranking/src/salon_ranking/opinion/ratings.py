@@ -12,6 +12,7 @@ from salon_ranking.files import Frame, as_lazy, read_table
 from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.opinion.errors import RatingError
 from salon_ranking.table_checks import Table, absent_values
+from salon_taxonomy.store_address import is_url
 
 _NAMES = ("rating_id", "prompt_id", "generation_id", "model", "dimension", "rater_id")
 _SCALE = ("scale_min", "scale_max")
@@ -78,7 +79,8 @@ class Ratings:
             RatingError: a file cannot be read, or as :meth:`from_frame`.
         """
         frame = read_table(path, "ratings", RatingError)
-        known = path if prompts is None and Path(path).is_dir() and "scenario" not in frame.columns else prompts
+        stored = is_url(path) or Path(path).is_dir()
+        known = path if prompts is None and stored and "scenario" not in frame.columns else prompts
         scenarios = None if known is None else read_table(known, "prompts", RatingError)
         return cls.from_frame(frame, prompts=scenarios, source=str(path))
 
