@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import reading
-from salon_taxonomy.records import Winner
+from salon_taxonomy.enums import Winner
 
 _OUR_WORDS = {winner.value for winner in Winner}
 

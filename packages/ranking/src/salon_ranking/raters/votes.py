@@ -18,7 +18,7 @@ from salon_ranking.errors import BattleError, Wrong
 from salon_ranking.files import Frame, as_lazy, reading, scan
 from salon_ranking.options import checked
 from salon_ranking.table_checks import TRUTH, Check, all_wrong, truth_of, wrong_rows
-from salon_taxonomy.records import Mode, Side, Winner
+from salon_taxonomy.enums import Mode, Side, Winner
 
 REQUIRED = ("rater_id", "model_a", "model_b", "winner")
 TEXTS = ("prompt_id", "generation_a", "generation_b", "mode", "side_a_shown", "expected_winner")
