@@ -34,7 +34,7 @@ class VoteFormat:
 
         Raises:
             BattleError: a column is missing, or our name of one is taken by another.
-            OptionError: a word stands for no winner.
+            OptionError: a word is none of our winners.
         """
         for word in (*self.winners.values(), *self.flags.values()):
             if word not in _OUR_WORDS:

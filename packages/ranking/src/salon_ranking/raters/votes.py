@@ -78,7 +78,7 @@ class Votes:
         Raises:
             BattleError: a required column is missing, or rows are wrong (the first of each kind is named and all are counted):
                 no rater, an unknown winner, side or mode, a model
-                against itself, a time or truth value that is none, an answer before its start; or there are no rows.
+                against itself, an unreadable time or truth value, an answer before its start; or there are no rows.
 
         Example:
             >>> rows = {"rater_id": ["r"], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"]}
