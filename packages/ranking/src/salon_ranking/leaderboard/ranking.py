@@ -111,9 +111,7 @@ def rank(
     options.check()
     asked.check(battles, estimator)
     if ranks:
-        if not asked.is_wanted:
-            raise OptionError("rank intervals need a sandwich or replicates, not", value=replicates)
-        check_size(len(battles.models), "rank intervals")
+        _check_ranks(battles, asked)
     ratings = fitted(battles, options, baseline=baseline, baseline_rating=baseline_rating, clustered=asked.cluster)
     intervals = _Intervals(battles, ratings, asked)
     for number, league in enumerate(uncertainties(ratings, asked)):
@@ -122,6 +120,17 @@ def rank(
     if ranks:
         table = table.join(intervals.ranks(), on="model", how="left", maintain_order="left")
     return _board(intervals, table)
+
+
+def _check_ranks(battles: Battles, asked: IntervalOptions) -> None:
+    """Check that rank intervals can be made.
+
+    Raises:
+        OptionError: no intervals are wanted, or there are more models than a matrix can be made for.
+    """
+    if not asked.is_wanted:
+        raise OptionError("rank intervals need a sandwich or replicates, not", value=asked.replicates)
+    check_size(len(battles.models), "rank intervals")
 
 
 def _board(intervals: "_Intervals", table: pl.DataFrame) -> Leaderboard:
