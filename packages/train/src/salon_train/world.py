@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import OutputPath
 
@@ -137,9 +139,7 @@ def photographs(
 
 
 @world.command()
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
+@FORMAT
 def kinds(form: str) -> None:
     """List everything that is planted: label, sentence, and its share in the balance table-5.
 
@@ -164,9 +164,7 @@ def kinds(form: str) -> None:
         for kind in KINDS.values()
     ]
     if form == "json":
-        import json
-
-        click.echo(json.dumps(rows, indent=2))
+        print_json(rows)
         return
     from rich.console import Console
     from rich.table import Table
