@@ -68,9 +68,10 @@ class OpenAICompatibleEditor(Closing):
         shaping: dict[str, Digestible] = settings.model_dump(mode="json", include={"model", "headers", "extra_body"})
         self.version = digest("editor", {"protocol": PROTOCOL, **shaping})
         clock = clock or SystemClock()
+        self._secrets = Secrets.of(settings, environment or {})
         self._endpoint = Endpoint(
             self.settings,
-            Secrets.of(settings, environment or {}),
+            self._secrets,
             self.version,
             clock,
             path="/images/edits",
@@ -83,6 +84,10 @@ class OpenAICompatibleEditor(Closing):
     def name(self) -> str:
         """What tables call it."""
         return self.settings.title
+
+    def hide(self, text: str) -> str:
+        """Return the text without the keys that this editor sends."""
+        return self._secrets.hide(text)
 
     async def close(self) -> None:
         """Close all connections; the next edit opens new ones."""
