@@ -26,7 +26,7 @@ from salon_ranking.raters import Votes, check_raters
 from salon_ranking.scheduling import ScheduleState, Shelf
 from salon_taxonomy.errors import SalonError
 
-MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "mos", "raters", "scheduling"))]
+MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "opinion", "raters", "scheduling"))]
 MODULES += [
     "salon_ranking.diagnostics.head_to_head",
     "salon_ranking.diagnostics.convergence",
@@ -138,8 +138,8 @@ def calls() -> dict[str, dict[str, Any]]:
         "Votes.from_frame": {"frame": VOTES},
         "Votes.lacks": {"self": votes},
         "Votes.read": {"path": path},
-        "mos Ratings.from_frame": {"frame": MARKS},
-        "mos Ratings.read": {"path": path.with_name("marks.csv")},
+        "opinion Ratings.from_frame": {"frame": MARKS},
+        "opinion Ratings.read": {"path": path.with_name("marks.csv")},
     }
     return {
         **on_arrays,
@@ -225,7 +225,7 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def _of_class(found: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    where = f"{'mos ' if found is Ratings else ''}{found.__name__}"
+    where = f"{'opinion ' if found is Ratings else ''}{found.__name__}"
     if "__post_init__" in vars(found):
         yield where, found
     for word, member in vars(found).items():
