@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_store import DamagedFileError, QueryError, ResultStore
 from salon_store import query as query_module
 from salon_store.schemas import SCHEMAS
@@ -113,7 +114,7 @@ ATTACKS += [
 ]
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@for_each("attack", ATTACKS)
 def test_a_query_that_would_do_more_than_read_tables_is_refused(queried: ResultStore, attack: str) -> None:
     beside = queried.path.parent
     part = next((queried.path / "battles").glob("*.parquet"))
