@@ -158,7 +158,19 @@ def test_a_query_that_reads_is_answered(queried: ResultStore, query: str, height
 VOTES = "(SELECT model_a, winner, weight FROM battles)"
 
 
-@pytest.mark.parametrize(
+@pytest.fixture(scope="module")
+def pivoted(tmp_path_factory: pytest.TempPathFactory) -> ResultStore:
+    names = pl.Series("model_a", ["a", "b", "é'x", "d"] * 3)
+    rows = pl.concat([votes(str(number)) for number in range(4)]).with_columns(
+        names, winner=pl.Series(["model_a", "tie", "model_b"] * 4), weight=pl.Series([1.0, 2.0, 10.0] * 4)
+    )
+    store = ResultStore.open(tmp_path_factory.mktemp("pivoted") / "results")
+    store.append("battles", rows, run_id="r")
+    store.catalog()
+    return store
+
+
+@for_each(
     "query",
     [
         f"PIVOT {VOTES} ON winner USING count(*)",
@@ -174,18 +186,13 @@ VOTES = "(SELECT model_a, winner, weight FROM battles)"
         f"PIVOT {VOTES} ON winner USING count(*) UNION ALL PIVOT {VOTES} ON winner USING count(*)",
     ],
 )
-def test_a_pivot_answers_what_duckdb_answers(store: ResultStore, query: str) -> None:
+def test_a_pivot_answers_what_duckdb_answers(pivoted: ResultStore, query: str) -> None:
     import duckdb
 
-    names = pl.Series("model_a", ["a", "b", "é'x", "d"] * 3)
-    rows = pl.concat([votes(str(number)) for number in range(4)]).with_columns(
-        names, winner=pl.Series(["model_a", "tie", "model_b"] * 4), weight=pl.Series([1.0, 2.0, 10.0] * 4)
-    )
-    store.append("battles", rows, run_id="r")
-    with duckdb.connect(str(store.catalog()), read_only=True) as connection:
+    with duckdb.connect(str(pivoted.path / "catalog.duckdb"), read_only=True) as connection:
         wanted = connection.sql(query.rstrip(";"))
         columns, found = wanted.columns, wanted.fetchall()
-    answer = store.sql(query)
+    answer = pivoted.sql(query)
     assert answer.columns == columns
     assert sorted(map(repr, answer.rows())) == sorted(map(repr, found))
 
