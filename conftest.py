@@ -3,15 +3,19 @@
 Tests run beside others on small machines: Hypothesis judges what an example does, not how long it takes. Where ``CI`` is set,
 it draws the same 50 examples every time; at a desk it looks for new ones. ``pytest --hypothesis-profile long`` draws 1,000.
 No test asks the model hub for anything, and none waits for it. The processes that tests start compile what they import once.
+``bucket`` is an object store on loopback, shared by the tests of a worker.
 """
 
 import os
 import shutil
+import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -57,3 +61,33 @@ def quick_stores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(store, "make_store", copied)
     monkeypatch.setattr("salon_store.catalog.refresh", lambda layout, tables: False)
+
+
+@pytest.fixture(scope="session")
+def bucket() -> Iterator[dict[str, str]]:
+    """Environment variables for an object store with S3's protocol that has an empty bucket, ``bucket``."""
+    # A process of its own: a client that waits for it may hold this interpreter.
+    server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    endpoint = server.stdout.readline().strip()
+    urlopen(Request(f"{endpoint}/bucket", method="PUT")).close()
+    yield {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "not-a-secret",
+        "AWS_REGION": "us-east-1",
+    }
+    server.kill()
+    server.communicate()
+
+
+SERVER = """
+import logging, sys
+from moto.server import ThreadedMotoServer
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print("http://{}:{}".format(*server.get_host_and_port()), flush=True)
+sys.stdin.read()
+"""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from for_each import for_each
 from salon_ranking.errors import RankingError
-from salon_ranking.mos import RatingError, Ratings, mean_opinion_scores
+from salon_ranking.opinion import RatingError, Ratings, mean_opinion_scores
 from salon_taxonomy.records import Rating
 
 GOOD = pl.DataFrame(

@@ -3,24 +3,23 @@
 configuration ──► examples ──► trainer ──► the frame of every stage (``frame.py``) ──► FOLDER/<stage>/model
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.training_example import TrainingExample
 from salon_train.assessor import rows as data_rows
-from salon_train.assessor.evaluation import HeldOut, held_out_answers
+from salon_train.assessor.evaluation import Assessed, asked_about
 from salon_train.assessor.rewards import open_rewards
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.run.completion_parsing import read_assessment
 from salon_train.run.events import NO_WATCHER, TrainingWatcher
 from salon_train.run.folder import RunFolder
-from salon_train.run.processes import Processes
+from salon_train.run.held_out import measure_of
 from salon_train.run.recorders import look_on, watch_of
 from salon_train.run.stage import Measure, Setting, Trained, run_stage
 from salon_train.sampling.prompt_order import prompt_plan
@@ -176,24 +175,6 @@ def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuratio
 
 def _measure(configuration: Configuration, notes: list[str]) -> Measure | None:
     """What is measured during training; None without held-out pictures."""
-    rows = data_rows.held_out_rows(configuration)
-    held_out = rows.examples
-    notes += rows.notes
-    settings = configuration.evaluation
-
-    def measured(
-        model: Any, processor: Any, compute: Callable[[], AbstractContextManager[Any]], processes: Processes
-    ) -> HeldOut:
-        own = held_out_answers(
-            model,
-            processor,
-            processes.share(held_out),
-            data=configuration.data,
-            batch=settings.batch,
-            longest=settings.longest,
-            compute=compute,
-        )
-        pairs = processes.collected(list(zip(own.texts, own.tokens, strict=True)), len(held_out))
-        return HeldOut(tuple(held_out), tuple(text for text, _ in pairs), tuple(tokens for _, tokens in pairs))
-
-    return measured if held_out else None
+    held_out = data_rows.held_out_rows(configuration)
+    notes += held_out.notes
+    return measure_of(Assessed, held_out.examples, asked_about(configuration.data), configuration.evaluation)

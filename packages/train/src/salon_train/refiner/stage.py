@@ -3,13 +3,12 @@
 rows, editor, judge ──► model ──► PolicyTrainer on R_reason and R_rect ──► checkpoints, log ──► FOLDER/refine/model
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import InputError
-from salon_train.refiner.held_out import METRIC, HeldOutReplies, held_out_replies
+from salon_train.refiner.held_out import METRIC, HeldOutReplies, asked_about
 from salon_train.refiner.rewards import refining_rewards, weights_of
 from salon_train.refiner.rows import Lesson, Prepared, RefinerRow, prepare, refining_dataset, warm_up_dataset
 from salon_train.refiner.settings import RefinerConfiguration
@@ -17,8 +16,8 @@ from salon_train.run.completion_parsing import SampledCompletions, read_refineme
 from salon_train.run.early_abort import Hints, degenerated
 from salon_train.run.events import NO_WATCHER, TrainingWatcher
 from salon_train.run.folder import Rows
-from salon_train.run.processes import Processes
-from salon_train.run.stage import Measure, Setting, Trained, run_stage
+from salon_train.run.held_out import measure_of
+from salon_train.run.stage import Setting, Trained, run_stage
 from salon_train.sampling.prompt_order import shuffled_plan
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def train_refiner(
         watcher,
         rows=lambda: Rows(prepared.rows, prepared.left_out, lambda row: (row.example_id, row.prompt, row.matches)),
         make=lambda setting: _trainer(setting, configuration, prepared),
-        measure=lambda _: _measure(configuration, prepared),
+        measure=lambda _: measure_of(HeldOutReplies, prepared.held_out, asked_about, configuration.evaluation),
         hints=HINTS,
         environment=environment,
         again=again,
@@ -186,18 +185,3 @@ def _trainer(setting: Setting[RefinerRow], configuration: RefinerConfiguration, 
             key="refine.judged_by", value=settings.judged_by, hint=hint,
         )  # fmt: skip
     return trainer
-
-
-def _measure(configuration: RefinerConfiguration, prepared: Prepared) -> Measure | None:
-    """Return the evaluation during training; None without held-out rows."""
-    settings = configuration.evaluation
-
-    def measured(
-        model: Any, processor: Any, compute: Callable[[], AbstractContextManager[Any]], processes: Processes
-    ) -> HeldOutReplies:
-        rows = processes.share(prepared.held_out)
-        own = held_out_replies(model, processor, rows, batch=settings.batch, longest=settings.longest, compute=compute)
-        pairs = processes.collected(list(zip(own.texts, own.tokens, strict=True)), len(prepared.held_out))
-        return HeldOutReplies(tuple(prepared.held_out), tuple(text for text, _ in pairs), tuple(tokens for _, tokens in pairs))
-
-    return measured if prepared.held_out else None
