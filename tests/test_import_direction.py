@@ -103,17 +103,16 @@ def test_sql_engines_are_imported_by_the_store_alone(packages: dict[str, Path]) 
     assert [where for where in wrong if not where.startswith(f"{VOTES}:")] == []
 
 
-OPENS_JUDGES = "judges/specification.py"
-"""``open_judge`` finds secrets in the environment where a caller gives it none: ``make_reward(…, judge="openai:…")``."""
-SETS_FOR_RAY = "cluster_engines.py"
-"""Ray reads one of its settings from the environment as it is imported; it is set just before."""
+USES_ENVIRONMENT = ("judges/specification.py", "cluster_engines.py")
+"""``open_judge`` finds secrets in the environment where a caller gives it none: ``make_reward(…, judge="openai:…")``.
+Ray is told only by the environment that its workers must not start through ``uv run``."""
 
 
 def test_only_command_lines_print_or_read_the_environment(packages: dict[str, Path]) -> None:
     wrong = []
     for source in packages.values():
         for path in sorted(source.rglob("*.py")):
-            if "cli" in (path.stem, path.parent.name) or str(path.relative_to(source)) in (OPENS_JUDGES, SETS_FOR_RAY):
+            if path.name == "cli.py" or path.parent.name == "cli" or str(path.relative_to(source)) in USES_ENVIRONMENT:
                 continue
             does = (fact for fact in facts(path) if fact.does in ("print", "environ"))
             wrong += [f"{path.relative_to(source.parent)}:{fact.line}" for fact in does]
