@@ -178,7 +178,7 @@ def magicmirror_reward(
         return MagicMirrorReward(0.0, 0.0, 0.0, 0.0, judged, Scored(0.0), mode, weights, answer)
     _, l1, l2, l3 = magicmirror_levels(answer.answer, truth)
     earned = weights.format + weights.l1 * l1 + weights.l2 * l2 + weights.l3 * l3
-    judged = Scored(float(consistency.value)) if isinstance(consistency, Scored) else consistency
+    judged = None if consistency is None else consistency.map(float)
     return MagicMirrorReward(1.0, l1, l2, l3, judged, _total(earned, judged, mode, weights), mode, weights)
 
 
