@@ -1,6 +1,6 @@
 """Illusory rectification: an edit instruction that rewrites the prompt instead of the picture.
 
-R³-Refiner (paper 002), section 3.1 and Figure 5: a policy that is paid for verdicts alone learns to change what was asked for
+R³-Bench (R³-Refiner), section 3.1 and Figure 5: a policy that is paid for verdicts alone learns to change what was asked for
 until it fits what is seen. Reports and monitors count such instructions. What a reward pays for them is the reward's own
 rule (``illusory`` of :class:`~salon_rewards.RectificationReward`).
 

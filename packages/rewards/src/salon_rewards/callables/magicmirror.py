@@ -76,7 +76,7 @@ class _AllLevels(Described):
 
 @dataclass(frozen=True)
 class MagicMirrorTotal(_AllLevels, RuleReward):
-    r"""Pay 8 for the format, 4 for L1, 2 for L2 and 1 for L3, as Equation 3 adds them up.
+    r"""Pay the format and the three levels of labels, weighted 8, 4, 2 and 1.
 
     Each level pays only when the one above it is right.
 

@@ -27,7 +27,9 @@ from salon_taxonomy.verdict import Reason, Unscored
 
 @dataclass(frozen=True)
 class VerdictReward(RuleReward):
-    """Pay 1 when the completion's verdict on the picture (R³) is the annotated one, else 0; 0 too without a verdict.
+    """Pay 1 when the completion's verdict on the picture (R³) is the annotated one, else 0.
+
+    A completion without a verdict earns 0.
 
     Source: R³-Bench, Equation 4, the term with λ_acc. Range: 0 or 1. Column: ``matches``.
 

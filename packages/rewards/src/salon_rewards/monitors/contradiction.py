@@ -1,6 +1,6 @@
 """Reasoning–answer contradiction: a thought that says one thing before an answer that says another.
 
-Paper 000 (MagicMirror), section 3.1, pays for the two agreeing, and asks another model. This is the cheap half of that
+MagicMirror, section 3.1, pays for the two agreeing, and asks another model. This is the cheap half of that
 question, for watching: it reads what a reasoning claims by a lexicon (``lexicon.py``), with negation, suppositions and
 conclusions, and says nothing where it is unsure.
 

@@ -14,7 +14,7 @@ from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool, PooledMonitor
 from salon_taxonomy.answers import MagicMirrorAnswer
 
 TYPICAL_LABELS: Final = 2.55
-"""Labels of an image with artifacts in MagicData340K: 1.34 L2 and 1.20 L3 (paper 000, Table 5: sums over 169,501 images)."""
+"""Labels of an image with artifacts in MagicData340K: 1.34 L2 and 1.20 L3 (MagicMirror, Table 5: sums over 169,501 images)."""
 
 
 class LabelFlooding(PooledMonitor[float]):

@@ -1,6 +1,6 @@
 """Prompt editing: instructions that rewrite the prompt instead of the picture (illusory rectification).
 
-Paper 002 (R³-Bench and R³-Refiner), section 3.1 and Figure 5: what a policy learns that is paid for verdicts alone.
+R³-Bench (R³-Refiner), section 3.1 and Figure 5: what a policy learns that is paid for verdicts alone.
 """
 
 from typing import Final
