@@ -11,7 +11,7 @@ from salon_bench.editors.openai_compatible import read_picture
 from salon_bench.judges import ChatSettings, Limits
 from salon_bench.judges.chat_reply import NoCompletion
 from salon_bench.testing.mock_server import Fault, Line, MockServer, Script
-from salon_bench.testing.mock_server.form import read_form
+from salon_bench.testing.mock_server.server import read_form
 from salon_synthetic import DrawEditor, Item, Scene, png
 from salon_synthetic.scenes.drawing import read_scene
 from salon_taxonomy.errors import InputError

@@ -27,8 +27,8 @@ from salon_ranking import (
     rank,
     win_rates,
 )
+from salon_ranking.battles.repeated_ids import refuse_repeated
 from salon_ranking.raters import Votes
-from salon_ranking.repeated_ids import refuse_repeated
 from salon_ranking.scheduling import ScheduleState
 from salon_taxonomy.cli import main
 

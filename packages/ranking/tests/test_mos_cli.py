@@ -12,7 +12,7 @@ import vl_convert
 from click.testing import CliRunner, Result
 
 from salon_ranking.errors import MissingExtraError
-from salon_ranking.mos import Checks, cli
+from salon_ranking.opinion import Checks, cli
 from salon_ranking.report.mos_charts import dot_plot, share_wheel, value_map
 from salon_taxonomy.errors import SalonError
 

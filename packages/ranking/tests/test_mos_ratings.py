@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salon_ranking.errors import RankingError
-from salon_ranking.mos import RatingError, Ratings, mean_opinion_scores
+from salon_ranking.opinion import RatingError, Ratings, mean_opinion_scores
 from salon_taxonomy.records import Rating
 
 GOOD = pl.DataFrame(

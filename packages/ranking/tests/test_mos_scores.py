@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from salon_ranking.errors import OptionError
-from salon_ranking.mos import (
+from salon_ranking.opinion import (
     Ratings,
     dimension_correlations,
     mean_opinion_scores,

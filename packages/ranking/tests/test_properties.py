@@ -57,7 +57,7 @@ from salon_ranking.diagnostics.convergence import convergence
 from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.leaderboard.further import further_of
-from salon_ranking.mos import dimension_weights
+from salon_ranking.opinion import dimension_weights
 from salon_ranking.raters import Votes, check_raters, exclude_flagged
 from salon_ranking.scheduling import ScheduleState, next_pairs
 
@@ -305,7 +305,7 @@ def test_rows_of_weight_0_change_nothing_where_all_others_weigh_1(name: str):
 def test_rows_of_weight_0_change_nothing_for_rater_reports_on_a_board(tmp_path):
     from click.testing import CliRunner
 
-    from salon_ranking.cli import rank as command
+    from salon_ranking.cli.rank import rank as command
 
     frame = league(1, 400)
     said = []
@@ -551,7 +551,7 @@ def test_a_number_of_threads_that_cannot_be_is_refused(name: str, number: object
 def test_the_command_hands_threads_on(option: str, tmp_path, monkeypatch: pytest.MonkeyPatch):
     from click.testing import CliRunner
 
-    from salon_ranking.cli import rank as command
+    from salon_ranking.cli.rank import rank as command
     from salon_ranking.leaderboard import contributions as of_prompts
     from salon_ranking.leaderboard import differences as of_models
     from salon_ranking.leaderboard import explanation

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 import salon_ranking
 from salon_ranking import Battles, rank
 from salon_ranking.files import Frame
-from salon_ranking.mos import Checks, Ratings
-from salon_ranking.mos.design import Terms
+from salon_ranking.opinion import Checks, Ratings
+from salon_ranking.opinion.design import Terms
 from salon_ranking.options import RANGES
 from salon_ranking.raters import Votes, check_raters
 from salon_ranking.scheduling import ScheduleState, Shelf

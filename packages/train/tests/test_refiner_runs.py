@@ -69,7 +69,7 @@ def kept(ground: Path, run: str) -> tuple[object, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(900)
 def test_a_killed_and_watched_run_ends_with_the_weights_of_one_that_was_not(
     refiner_ground: Path, written_refiner: Callable[..., Path]
 ) -> None:

@@ -157,7 +157,7 @@ def test_editor_and_judge_of_every_arm_of_the_study_open(tmp_path, arm):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_few_steps_that_reward_the_edited_picture_end_evasion_and_the_verdict_alone_does_not(tmp_path):
     """A reward for the edited picture replaces illusory instructions by edits; the verdict, right already, changes none.
 

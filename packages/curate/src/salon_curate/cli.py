@@ -80,10 +80,10 @@ def init(dataset: Path, preset: str | None) -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["any", "r3", "magicdata"]),
+    type=click.Choice(["any", "r3", "magicdata", "artifact-bench"]),
     default="any",
     show_default=True,
-    help="A released format, whose columns are known.",
+    help="A released format. artifact-bench: the middle frame of each video.",
 )
 @click.option("--key", metavar="COLUMN", help="The column of the pictures' keys.")
 @click.option("--image", metavar="COLUMN", help="The column of the pictures' bytes or names.")
@@ -113,12 +113,13 @@ def import_(
       salon curate import birds rows.jsonl --format r3
       salon curate import birds shard-0001.tar --licence CC-BY-4.0
     """
-    from salon_curate.importing import FORMATS, Columns, import_pictures
+    from salon_curate.importing import Columns, import_pictures
 
-    known = FORMATS[form]
-    columns = Columns(key or known.key, image or known.image, prompt or known.prompt)
     opened = _opened(dataset)
-    found = import_pictures(opened, source, pictures=pictures, columns=columns, licence=licence, shard_rows=shard_rows)
+    found = import_pictures(
+        opened, source, pictures=pictures, form=form, columns=Columns(key, image, prompt), licence=licence,
+        shard_rows=shard_rows,
+    )  # fmt: skip
     click.echo(
         f"{found.rows:,} pictures from {found.name} ({found.kind}), {found.problems:,} with a problem; "
         f"{opened.rows:,} in {len(opened.shards):,} shards"

@@ -14,6 +14,7 @@ from salon_taxonomy.cli.options import FORMAT, STORE
 from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from salon_bench.refine.batch import Refined
@@ -80,7 +81,7 @@ def refine(
     check: bool,
     seed: int,
     output: Path,
-    store: Path,
+    store: StoreAddress,
     concurrency: int,
     allow_incomplete: bool,
     form: str,

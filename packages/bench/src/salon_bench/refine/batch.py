@@ -22,6 +22,7 @@ from salon_bench.suites.r3_bench.workspace import link
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Run
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason, Scored, Unscored
 
 _LONGEST_SUBJECT = 200
@@ -54,7 +55,7 @@ async def refine_all(
     items: Sequence[RefineItem],
     models: RefineModels,
     folder: Path,
-    store: Path,
+    store: StoreAddress,
     *,
     method: Method = Method.REFINE,
     effort: Effort | None = None,

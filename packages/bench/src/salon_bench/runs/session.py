@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import groupby
-from pathlib import Path
 
 from salon_bench.runs.checkpoint import Checkpoint, Fold
 from salon_bench.runs.limits import Limits, Spending
@@ -23,6 +22,7 @@ from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor, Judge
 from salon_taxonomy.records import TABLES, Prompt, Record, Run, RunEvent, RunEventKind, RunPrompt
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason
 
 _WATCH_SECONDS = 0.2
@@ -170,7 +170,7 @@ class RunSession:
 
 @contextmanager
 def run_session(
-    store: Path,
+    store: StoreAddress,
     row: Run,
     fold: Fold,
     *,

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -27,6 +26,7 @@ from salon_bench.suites.contract.suite import Case
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
 from salon_taxonomy.records import Generation
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Unscored
 
 _MOST_THREADS = 4
@@ -58,7 +58,7 @@ class Pace:
 async def execute(
     planned: Planned,
     judge: Judge,
-    store: Path,
+    store: StoreAddress,
     *,
     extractor: Judge | None = None,
     limits: Limits | None = None,

@@ -10,8 +10,8 @@ from salon_ranking.leaderboard.excluded import ExcludedRaters
 from salon_ranking.models.covariates import SHOWN_LEFT, Covariate
 from salon_ranking.models.options import Estimator, Ties
 from salon_ranking.models.ratings import RANK_DIGITS
+from salon_ranking.numbers import counted
 from salon_ranking.options import checked
-from salon_ranking.report.numbers import counted
 from salon_ranking.uncertainty.uncertainty import Interval, method_of
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import LeaderboardRow

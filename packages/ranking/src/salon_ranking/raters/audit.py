@@ -7,9 +7,8 @@ import hashlib
 
 import polars as pl
 
-from salon_ranking._index import reading
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.files import Frame, as_lazy
+from salon_ranking.files import Frame, as_lazy, reading
 from salon_ranking.options import checked
 
 

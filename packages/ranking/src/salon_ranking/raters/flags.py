@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from salon_ranking.errors import BattleError
-from salon_ranking.mos.tables import read_table
+from salon_ranking.files import read_table
 from salon_taxonomy.digest import digest
 
 FINDINGS = {

@@ -7,10 +7,9 @@ matter who was called A.
 
 import polars as pl
 
-from salon_ranking._index import reading
 from salon_ranking.agreement import UndefinedError, cohen_kappa
 from salon_ranking.errors import BattleError
-from salon_ranking.files import Frame, as_lazy
+from salon_ranking.files import Frame, as_lazy, reading
 from salon_ranking.raters.check import Check, Outcome, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import Votes, oriented, pair_columns

@@ -11,7 +11,8 @@ from functools import cached_property
 import polars as pl
 
 from salon_ranking.errors import OptionError
-from salon_ranking.files import Frame
+from salon_ranking.files import Frame, json_text
+from salon_ranking.numbers import counted
 from salon_ranking.raters import anchors, consensus, repetition, side, speed
 from salon_ranking.raters.anchors import answered_anchors
 from salon_ranking.raters.check import Check
@@ -19,7 +20,6 @@ from salon_ranking.raters.flags import FINDINGS, Flags
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.qualification import qualification_check
 from salon_ranking.raters.votes import Votes
-from salon_ranking.report.numbers import counted
 
 CHECKS = (anchors.CHECK, speed.CHECK, repetition.CHECK, side.CHECK, consensus.CHECK)
 """Checks that need the battles alone, in the order of reports."""
@@ -157,3 +157,23 @@ def _ordered(table: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
     )
     front = ["rater_id", "modes", "battles", "flagged", "reasons", "explanation"]
     return whole.select(*front, pl.all().exclude(front)).sort("flagged", "rater_id", descending=[True, False])
+
+
+def to_csv(report: RaterReport) -> str:
+    """Return the table as CSV; reasons are joined by spaces, names stay as they are."""
+    return report.table.with_columns(pl.col("reasons").list.join(" ")).write_csv()
+
+
+def to_json(report: RaterReport) -> str:
+    """Return a JSON object: how the report was made, one row per rater, one finding per flag. Null is what is not known."""
+    document = {
+        "source": report.source,
+        "battles": report.battles,
+        "anchor_rate": report.anchor_rate,
+        "flagged": list(report.flagged),
+        "not_checked": {str(reason): why for reason, why in report.not_checked},
+        "policy": asdict(report.policy),
+        "raters": report.table.to_dicts(),
+        "findings": report.findings.to_dicts(),
+    }
+    return json_text(document)

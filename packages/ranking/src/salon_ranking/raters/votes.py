@@ -11,13 +11,13 @@ from typing import Literal
 
 import polars as pl
 
-from salon_ranking._index import reading
 from salon_ranking.battles import Battles
+from salon_ranking.battles.repeated_ids import ID
+from salon_ranking.battles.vote_formats import VoteFormat, format_of
 from salon_ranking.errors import BattleError, Wrong
-from salon_ranking.files import TRUTH, Check, Frame, all_wrong, as_lazy, scan, truth_of, wrong_rows
+from salon_ranking.files import Frame, as_lazy, reading, scan
 from salon_ranking.options import checked
-from salon_ranking.repeated_ids import ID
-from salon_ranking.vote_formats import VoteFormat, format_of
+from salon_ranking.table_checks import TRUTH, Check, all_wrong, truth_of, wrong_rows
 from salon_taxonomy.records import Mode, Side, Winner
 
 REQUIRED = ("rater_id", "model_a", "model_b", "winner")

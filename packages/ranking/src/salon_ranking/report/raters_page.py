@@ -2,9 +2,9 @@
 
 from dataclasses import asdict
 
-from salon_ranking.raters.columns import headings, lines
+from salon_ranking.numbers import MISSING, counted
 from salon_ranking.raters.rater_report import RaterReport
-from salon_ranking.report.numbers import MISSING, counted
+from salon_ranking.raters.table_rows import headings, lines
 from salon_ranking.report.page import Section, Table, render_page
 
 _LEAD = (

@@ -10,12 +10,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles
+from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.models.options import check_numbers
 from salon_ranking.models.ratings import fit
 from salon_ranking.options import checked
-from salon_ranking.repeated_ids import ID
-from salon_ranking.scheduling.shelf import Shelf
+from salon_ranking.scheduling.inventory import Shelf
 
 Floats = NDArray[np.float64]
 

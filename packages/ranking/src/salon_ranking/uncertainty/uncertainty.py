@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from salon_ranking.report.numbers import counted
+from salon_ranking.numbers import counted
 from salon_ranking.uncertainty.quantiles import bca_interval, least_replicates, percentile_interval
 from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail
 

@@ -468,7 +468,7 @@ class StoreSection(Section):
     """Completions that are kept in a result store, with their rewards and the events of the run.
 
     Attributes:
-        folder: the store, relative to the file; None keeps nothing.
+        folder: the store, a directory relative to the file or a URL; None keeps nothing.
         completions: of each generation batch, drawn evenly; None: all.
     """
 

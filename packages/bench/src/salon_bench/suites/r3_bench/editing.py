@@ -12,7 +12,6 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.runs.case_runner import StopAskingError
@@ -29,6 +28,7 @@ from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
 from salon_taxonomy.protocols import Editor
 from salon_taxonomy.records import Prompt, Run
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def write_explanations(space: Workspace, said: Mapping[str, Verdict[R3Answer]]) 
 async def edit_pictures(
     space: Workspace,
     editor: Editor,
-    store: Path,
+    store: StoreAddress,
     *,
     seed: int | None = None,
     concurrency: int = 4,
