@@ -27,6 +27,7 @@ from ranked import contextual, tied
 from twins import numpy_core
 
 import salon_ranking
+from for_each import for_each
 from salon_ranking import (
     Arena,
     Battles,
@@ -540,8 +541,8 @@ def test_the_number_of_threads_changes_nothing(name: str):
         assert_same(WITH_THREADS[name](threads=number), alone)
 
 
-@pytest.mark.parametrize("number", [0, -1, True, 1.5, "2", 1 << 40], ids=repr)
-@pytest.mark.parametrize("name", WITH_THREADS)
+@for_each("number", [0, -1, True, 1.5, "2", 1 << 40])
+@for_each("name", WITH_THREADS)
 def test_a_number_of_threads_that_cannot_be_is_refused(name: str, number: object):
     with pytest.raises(OptionError, match="threads must"):
         WITH_THREADS[name](threads=number)

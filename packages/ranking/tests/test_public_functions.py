@@ -262,16 +262,19 @@ def options() -> Iterator[tuple[str, str, object]]:
                     yield name, option, value
 
 
+OPTIONS = list(options())
+
+
 @pytest.fixture(scope="module")
 def arguments() -> dict[str, dict[str, Any]]:
     return calls()
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _, _ in options()}))
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in OPTIONS}))
 def test_every_option_is_accepted_or_refused_with_a_typed_error(name: str, arguments: dict[str, dict[str, Any]]) -> None:
     FUNCTIONS[name](**arguments[name])
     raw = []
-    for _, option, value in (each for each in options() if each[0] == name):
+    for _, option, value in (each for each in OPTIONS if each[0] == name):
         try:
             FUNCTIONS[name](**{**arguments[name], option: value})
         except SalonError as error:
@@ -283,7 +286,7 @@ def test_every_option_is_accepted_or_refused_with_a_typed_error(name: str, argum
 
 def test_every_public_function_with_options_is_in_the_table() -> None:
     found = {name for name in FUNCTIONS if any(kinds(parameter) for parameter in parameters(name).values())}
-    assert found == {name for name, _, _ in options()}
+    assert found == {name for name, _, _ in OPTIONS}
 
 
 def test_ranges_name_options_that_exist() -> None:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from salon_taxonomy.errors import InputError
-from salon_train.assessor.measuring import result_of
+from salon_train.assessor.evaluation import result_of
 from salon_train.configuration.schema import Configuration
 from salon_train.models.loading import load_model
 from salon_train.run.callbacks import quiet

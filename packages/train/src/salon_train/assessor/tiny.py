@@ -1,13 +1,14 @@
 """``salon train tiny``: the tiny model that a configuration names, made on the spot."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath
+from salon_train.run.cli import FILE
 
 if TYPE_CHECKING:
     from salon_train.configuration.schema import Configuration
@@ -16,16 +17,14 @@ _ARCHITECTURES = ("llava", "qwen2_5_vl")
 
 
 @click.command()
-@click.argument("file", metavar="CONFIG.toml", type=InputPath())
+@FILE
 @click.option(
     "--architecture", type=click.Choice(_ARCHITECTURES), default="llava", show_default=True, help="Which family it belongs to."
 )
 @click.option("--image-size", type=click.IntRange(min=16), default=64, show_default=True, help="Pixels of a side that it sees.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random weights; same seed, same files.")
 @click.option("--again", is_flag=True, help="Replace the model that stands there.")
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
+@FORMAT
 def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool, form: str) -> None:
     """Make a tiny model with random weights in the folder that [model] name of CONFIG.toml says.
 
@@ -63,7 +62,7 @@ def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool,
         )
     if form == "json":
         facts = {"folder": str(folder), "architecture": str(made.architecture), "seed": seed}
-        click.echo(json.dumps({**facts, "parameters": made.parameters, "vocabulary": made.vocabulary}, indent=2))
+        print_json({**facts, "parameters": made.parameters, "vocabulary": made.vocabulary})
         return
     click.echo(f"{name}: {made.architecture}, {made.parameters:,} parameters, {made.vocabulary} tokens, seed {seed}")
 
