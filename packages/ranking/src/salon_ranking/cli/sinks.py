@@ -17,7 +17,7 @@ Sink: TypeAlias = Callable[[str, pl.DataFrame, str], int]
 
 
 def open_sink(path: StoreAddress) -> Sink:
-    """The way into the result store at ``path``.
+    """Return what adds rows to the result store at ``path``.
 
     Raises:
         OptionError: there is no store, or no installed package knows it.

@@ -146,7 +146,7 @@ def _scheduled(state: ScheduleState, n: int, rule: Rule, seed: int) -> Sequence[
 
 
 def _share(n: int, first: int, second: int) -> int:
-    """Return how many of ``n`` battles the first stream gets, so that the votes of both become as equal as they can."""
+    """Return how many of ``n`` battles the first stream gets, so that both have equal votes where possible."""
     return min(max((n + second - first + 1) // 2, 0), n)
 
 
