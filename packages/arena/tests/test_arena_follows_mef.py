@@ -293,7 +293,7 @@ def test_an_invite_works_once_even_when_sent_many_times_at_once(experts: WorkSer
     tries = [experts.people.join(invite=code) for _ in range(20)]
     outcomes = Counter(type(future.exception()).__name__ for future in tries)
     assert outcomes == {"NoneType": 1, "RefusedError": 19}
-    stored = experts.database.path.read_bytes() + Path(f"{experts.database.path}-wal").read_bytes()
+    stored = Path(experts.database.place).read_bytes() + Path(f"{experts.database.place}-wal").read_bytes()
     assert code.encode() not in stored and tries[0].result().token.encode() not in stored
 
 

@@ -6,6 +6,7 @@
     GET  /media/<task>/<n>  one anonymous file                        GET /healthz, /metrics
     GET  /media/<task>/frames   when each frame of its videos is shown
     GET  /models/<task>     the models of a settled battle
+    GET  /admin             progress and people, for admins   POST /admin/actions   suspend, certify again, forget, invite
 
 Nothing changes on GET: leasing tasks is a POST. Every POST needs JSON, the page's own origin and, but for ``/session``, the
 session's cookie and its CSRF token.
@@ -30,16 +31,18 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from salon_arena.admin import Action, act, admin_view, is_admin
 from salon_arena.board import Board, LiveBoard
 from salon_arena.errors import RefusedError, StorageError
 from salon_arena.limits import Limits, network_of
 from salon_arena.people import OCCUPATIONS
 from salon_arena.quality import LiveChecks
 from salon_arena.service import AnswerBody, WorkService
+from salon_arena.tasks import instant
 from salon_taxonomy.visible_text import visible
 
 T = TypeVar("T")
@@ -112,6 +115,8 @@ def create_app(
             Route("/media/{task}/frames", routes.frames),
             Route("/media/{task}/{place:int}", routes.media),
             Route("/models/{task}", routes.models),
+            Route("/admin", routes.admin),
+            Route("/admin/actions", routes.admin_action, methods=["POST"]),
             Route("/healthz", routes.health),
             Route("/metrics", routes.metrics),
             Route("/session", routes.session, methods=["POST"]),
@@ -180,7 +185,12 @@ class _Routes:
     # Pages
 
     async def page(self, request: Request) -> Response:
-        if await self._rater_or_none(request) is not None:
+        rater = await self._rater_or_none(request)
+        if rater is not None and await run_in_threadpool(
+            self._service.database.read, lambda connection: is_admin(connection, rater)
+        ):
+            return RedirectResponse("/admin", 303)
+        if rater is not None:
             return HTMLResponse(_template(self._service.task.page))
         people = self._service.people
         words = {"consent": people.consent.split("\n"), "version": people.consent_version, "invited": people.invited}
@@ -295,6 +305,21 @@ class _Routes:
         rater = await self._rater(request)
         return JSONResponse({"models": await run_in_threadpool(self._service.revealed, rater, request.path_params["task"])})
 
+    async def admin(self, request: Request) -> Response:
+        rater = await self._rater_or_none(request)
+        database = self._service.database
+        if rater is None or not await run_in_threadpool(database.read, lambda connection: is_admin(connection, rater)):
+            raise RefusedError(404, "unknown_page")  # the same as for any other address
+        words = await run_in_threadpool(database.read, admin_view)
+        board = self._service.task.board
+        ranked = None if board is None else await run_in_threadpool(board.ranked)
+        return HTMLResponse(await run_in_threadpool(lambda: _template("admin.html.jinja", board=ranked, **words)))
+
+    async def admin_action(self, request: Request) -> Response:
+        rater = await self._rater(request, changes=True)
+        action = await _model(request, Action)
+        return JSONResponse(await run_in_threadpool(act, self._service.database, rater, action, self._service.clock()))
+
     async def _rater_or_none(self, request: Request) -> str | None:
         token = request.cookies.get(self._cookie, "")
         return await run_in_threadpool(self._service.people.rater_of, token) if token else None
@@ -344,6 +369,7 @@ async def _model(request: Request, kind: type[M]) -> M:
 def _environment() -> Environment:
     environment = Environment(loader=PackageLoader("salon_arena"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
+    environment.filters["moment"] = lambda microseconds: f"{instant(microseconds):%Y-%m-%d %H:%M} UTC"
     return environment
 
 

@@ -19,8 +19,8 @@ from salon_arena.errors import RefusedError
 from salon_arena.tasks import Rater
 from salon_taxonomy.records import Mode
 
-ROLES: Final = ("rater", "auditor", "adjudicator")
-"""Adjudicators decide where raters of labels and verdicts end in dispute."""
+ROLES: Final = ("rater", "auditor", "adjudicator", "admin")
+"""Adjudicators decide where raters of labels and verdicts end in dispute; admins look after the arena and get no tasks."""
 OCCUPATIONS: Final = ("design", "media", "film_tv", "ai", "other")
 """Answers of the questionnaire: the groups that MEF recruits from (section 5.1.1), for weights by persona (Table 9)."""
 CONSENT: Final = """You will see pictures or videos made by generative models, and say what you think of them. \
@@ -67,14 +67,14 @@ class People:
     def join(self, *, invite: str | None = None, occupation: str | None = None) -> "Future[Session]":
         """Make a rater who agreed to the consent text, and a session for them.
 
-        The future raises :class:`RefusedError` 403 ``invite`` when an invite is needed and this one is unknown or used.
+        The future raises :class:`RefusedError` 403 ``invite`` when an invite is needed or given, and it is unknown or used.
         """
         session = Session(f"rater-{secrets.token_hex(8)}", secrets.token_urlsafe(32))
 
         def work(connection: Connection) -> Session:
             now = self._clock()
             role = ROLES[0]
-            if self.invited:
+            if self.invited or invite:
                 this = (INVITES.c.code_hash == token_hash(invite or "")) & INVITES.c.rater_id.is_(None)
                 found = connection.execute(select(INVITES.c.role).where(this)).scalar_one_or_none()
                 if found is None:
@@ -82,7 +82,7 @@ class People:
                 role = found
             row = {"rater_id": session.rater_id, "created_at": now}
             connection.execute(insert(RATERS), {**row, "role": role, "occupation": occupation})
-            if self.invited:
+            if self.invited or invite:
                 connection.execute(update(INVITES).where(this).values(rater_id=session.rater_id))
             connection.execute(insert(SESSIONS), {**row, "token_hash": token_hash(session.token)})
             self._agreed(connection, session.rater_id, now)
@@ -117,8 +117,9 @@ class People:
         return self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
 
     def _agreed(self, connection: Connection, rater_id: str, now: int) -> None:
-        row = {"rater_id": rater_id, "version": self.consent_version, "at": now}
-        connection.execute(insert(CONSENTS).prefix_with("OR IGNORE"), row)
+        there = (CONSENTS.c.rater_id == rater_id) & (CONSENTS.c.version == self.consent_version)
+        if connection.execute(select(CONSENTS.c.at).where(there)).first() is None:
+            connection.execute(insert(CONSENTS), {"rater_id": rater_id, "version": self.consent_version, "at": now})
 
 
 def make_invites(connection: Connection, count: int, role: str, now: int) -> list[str]:
