@@ -65,8 +65,8 @@ def raters(folder: Path) -> str:
 
 
 def mos(folder: Path) -> str:
-    from salon_ranking.mos import Checks, Ratings, dimension_weights, summarise
-    from salon_ranking.mos.output import html
+    from salon_ranking.opinion import Checks, Ratings, dimension_weights, summarise
+    from salon_ranking.report.mos_page import checks_page, mos_page, weights_page
 
     rng = np.random.default_rng(1)
     dimensions = ("beauty", HOSTILE)
@@ -84,9 +84,9 @@ def mos(folder: Path) -> str:
     weights = dimension_weights(
         Battles.from_frame(votes().with_columns(pl.col("prompt_id").cast(pl.Int64) % 12)), ratings, persona="mode"
     )
-    (folder / "weights.html").write_text(html(weights, title=HOSTILE), encoding="utf-8")
-    (folder / "test-points.html").write_text(html(Checks.from_frame(answers), title=HOSTILE), encoding="utf-8")
-    return html(summarise(ratings), title=HOSTILE)
+    (folder / "weights.html").write_text(weights_page(weights, title=HOSTILE), encoding="utf-8")
+    (folder / "test-points.html").write_text(checks_page(Checks.from_frame(answers), title=HOSTILE), encoding="utf-8")
+    return mos_page(summarise(ratings), title=HOSTILE)
 
 
 def plan(folder: Path) -> str:

@@ -26,7 +26,7 @@ from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows
 from salon_bench.suites.magic_bench_377.people import read_list
 from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
 from salon_bench.suites.r3_bench.rows import read_items
-from salon_ranking.mos import Ratings
+from salon_ranking.opinion.ratings import Ratings
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy

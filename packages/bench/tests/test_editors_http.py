@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from for_each import for_each
 from salon_bench.editors import OpenAICompatibleEditor, RecordingEditor, ReplayEditor, open_editor
 from salon_bench.editors.openai_compatible import read_picture
 from salon_bench.judges import ChatSettings, Limits
 from salon_bench.judges.chat_reply import NoCompletion
 from salon_bench.testing.mock_server import Fault, Line, MockServer, Script
-from salon_bench.testing.mock_server.form import read_form
+from salon_bench.testing.mock_server.server import read_form
 from salon_synthetic import DrawEditor, Item, Scene, png
 from salon_synthetic.scenes.drawing import read_scene
 from salon_taxonomy.errors import InputError
@@ -100,9 +101,7 @@ def test_a_server_that_turns_everybody_away_has_refused_no_instruction(status: i
     assert server.stats.requests == 1
 
 
-@pytest.mark.parametrize(
-    "body", [*HOSTILE_REPLIES, '{"data": []}', '{"data": [{"b64_json": "§"}]}', '{"data": [{"b64_json": ""}]}']
-)
+@for_each("body", [*HOSTILE_REPLIES, '{"data": []}', '{"data": [{"b64_json": "§"}]}', '{"data": [{"b64_json": ""}]}'])
 def test_a_reply_without_a_picture_is_told_apart(body: str) -> None:
     assert isinstance(read_picture(body.encode("utf-8", "surrogatepass")), NoCompletion)
 

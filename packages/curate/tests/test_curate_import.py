@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 from curate_world import drawn, jpeg, made
 
+from salon_bench.media.drawn_videos import write_clip
 from salon_curate.dataset import DataSet
-from salon_curate.importing import Columns, import_pictures
-from salon_curate.measures import look
+from salon_curate.importing import FORMATS, Columns, import_pictures
+from salon_curate.measures import look, text_share
 from salon_curate.running import run
 from salon_curate.selection import table
 from salon_taxonomy.errors import InputError
@@ -117,3 +118,69 @@ def test_columns_of_any_name_can_be_given(tmp_path):
     dataset = DataSet.create(tmp_path / "d")
     import_pictures(dataset, tmp_path / "t.csv", columns=Columns("name", "photo", "words"))
     assert shards(dataset).select("key", "prompt").row(0) == ("x", "a dot")
+
+
+def released(folder, form):
+    """Files of a released format with two pictures; return the source and the keys."""
+    folder.mkdir()
+    for number in range(2):
+        (folder / f"{number}.jpg").write_bytes(jpeg(seed=number))
+    if form == "r3":
+        qa = {"yn_question_list": ["Is the ball red?"], "yn_answer_list": ["yes"]}
+        rows = [{"idx": n, "original_prompt": "a red ball", "bad_image": f"{n}.jpg", "answer": False, "explanation": "blue",
+                 "category": "color", "generated_qa": qa} for n in range(2)]  # fmt: skip
+        (folder / "rows.json").write_text(json.dumps(rows))
+        return folder / "rows.json", ["0", "1"]
+    if form == "magicdata":
+        rows = [{"images": [f"{n}.jpg"], "response": {"Whether Normal": True}} for n in range(2)]
+        (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return folder / "train.jsonl", ["0.jpg", "1.jpg"]
+    for name in ("a", "b"):
+        write_clip(folder / f"{name}.mp4", "clean", seconds=1.0)
+    (folder / "task1_meta.jsonl").write_text(
+        json.dumps({"task_type": 1, "sample_id": 1, "video_path": ["a.mp4"], "answer": "yes", "level": "easy"}) + "\n"
+    )
+    (folder / "task2_meta.jsonl").write_text(
+        json.dumps({"task_type": 2, "sample_id": 1, "video_path": ["a.mp4", "b.mp4"], "answer": "<Video B>", "level": "hard"})
+    )
+    return folder, ["a.mp4", "b.mp4"]
+
+
+@pytest.mark.parametrize("form", sorted(set(FORMATS) - {"any"}))
+def test_every_released_format_gives_its_pictures_and_keeps_every_value_of_its_rows(tmp_path, form):
+    source, keys = released(tmp_path / "in", form)
+    dataset = DataSet.create(tmp_path / "d")
+    found = import_pictures(dataset, source, form=form)
+    rows = shards(dataset)
+    assert (found.rows, found.problems, rows["key"].to_list()) == (2, 0, keys)
+    assert run(dataset, [look]).problems == 0
+    kept = [json.loads(text) for text in rows["meta"]]
+    if form == "r3":
+        assert rows["prompt"].to_list() == ["a red ball"] * 2 and kept[0]["generated_qa"]["yn_answer_list"] == ["yes"]
+    elif form == "magicdata":
+        assert kept[1] == {"response": {"Whether Normal": True}}
+    else:
+        assert kept[0] == {"questions": ["rvac-1", "pvrc-1"], "generated": True, "frame_s": 0.4}
+        (source / "b.mp4").write_bytes(b"cut off")
+        again = DataSet.create(tmp_path / "again")
+        assert import_pictures(again, source, form=form).problems == 1
+        (source / "task2_meta.jsonl").write_text('{"task_type": 2, "video_path": ["../a.mp4", "b.mp4"]}')
+        with pytest.raises(InputError, match="task2_meta"):
+            import_pictures(DataSet.create(tmp_path / "wrong"), source, form=form)
+
+
+def test_writing_is_told_from_plain_pictures_and_its_share_grows_with_the_letters():
+    from PIL import Image, ImageDraw
+
+    def written(size):
+        picture = Image.linear_gradient("L").resize((512, 512))
+        if size:
+            for line in range(3):
+                ImageDraw.Draw(picture).text((20, 20 + line * 130), "OPEN 24 h SALE", fill=255, font_size=size)
+        return text_share(picture)
+
+    shares = [written(size) for size in (0, 12, 24, 48)]
+    assert shares[0] == 0 and shares == sorted(shares) and shares[1] > 0.005 and shares[3] > 0.1
+    shape = Image.new("L", (512, 512), 230)
+    ImageDraw.Draw(shape).ellipse((100, 100, 400, 400), fill=20)
+    assert text_share(shape) == 0 and text_share(Image.new("L", (3, 5))) == 0

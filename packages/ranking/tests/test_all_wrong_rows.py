@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from salon_ranking import Battles
 from salon_ranking.errors import RankingError
-from salon_ranking.mos import Checks, Ratings
+from salon_ranking.opinion import Checks, Ratings
 from salon_ranking.raters import Votes
 
 ROWS = 30

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from salon_ranking.agreement import paired_bootstrap
-from salon_ranking.mos import Ratings, mean_opinion_scores
-from salon_ranking.mos.checks import wilson_interval
+from salon_ranking.opinion import Ratings, mean_opinion_scores
+from salon_ranking.opinion.checks import wilson_interval
 
 SIMULATIONS = 1000
 

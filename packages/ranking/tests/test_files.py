@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from salon_ranking import BattleError, Battles, RankingError, files
-from salon_ranking.mos import Ratings
+from salon_ranking.opinion import Ratings
 from salon_ranking.raters import Votes
 
 ROWS = pl.DataFrame(

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from salon_ranking import Battles
-from salon_ranking.mos import Checks, Ratings, dimension_weights, summarise
-from salon_ranking.mos.output import html
+from salon_ranking.opinion import Checks, Ratings, dimension_weights, summarise
+from salon_ranking.report.mos_page import checks_page, mos_page, weights_page
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the dependency group `test` has Playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -18,6 +18,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
 ]
+PAGES = {"mos": mos_page, "weights": weights_page, "test-points": checks_page}
 MODELS = ["x", "a model.with [odd] name", "<b>\x1b[31m"]
 
 
@@ -56,7 +57,7 @@ def test_pages_are_drawn_without_a_complaint_and_fit_the_screen(width: int, tmp_
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for name, (result, charts) in results().items():
             path = tmp_path / f"{name}.html"
-            path.write_text(html(result, title=name), encoding="utf-8")  # type: ignore[arg-type]
+            path.write_text(PAGES[name](result, title=name), encoding="utf-8")  # type: ignore[arg-type]
             page = browser.new_page(viewport={"width": width, "height": 900})
             complaints: list[str] = []
             page.on("console", lambda said, heard=complaints: heard.append(said.text))

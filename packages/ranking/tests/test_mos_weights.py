@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from salon_ranking import BattleError, Battles, OptionError
-from salon_ranking.mos import (
+from salon_ranking.opinion import (
     CollinearityError,
     Ratings,
     SeparationError,
@@ -18,7 +18,7 @@ from salon_ranking.mos import (
     fit_logistic,
     standardized_marks,
 )
-from salon_ranking.mos.logistic import win_probability
+from salon_ranking.opinion.logistic import win_probability
 
 DIMENSIONS = ("Prompt Following", "Structural Accuracy", "Aesthetic Quality")
 # MEF paper (004), Table 9: rise of the win rate above 50 % for one standard deviation.

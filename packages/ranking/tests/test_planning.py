@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from salon_ranking import OptionError
+from salon_ranking.cli.scheduling import plan as plan_command
 from salon_ranking.models.ratings import POINTS_PER_UNIT
-from salon_ranking.scheduling.cli import plan as plan_command
 from salon_ranking.scheduling.planning import Plan, assumed_ratings, plan
 from salon_ranking.scheduling.simulation import Arena, Goals, Voting
 

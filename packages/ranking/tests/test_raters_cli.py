@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_ranking.raters.cli import raters
+from salon_ranking.cli.raters import raters
 from salon_ranking.raters.simulation import Arena
 from salon_taxonomy.cli import SalonGroup
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from salon_taxonomy import Fault, Taxonomy, TaxonomyError, check_taxonomy
 from salon_taxonomy.structure import DEEPEST
-from salon_taxonomy.taxonomy_file import LARGEST_FILE, parse_taxonomy
+from salon_taxonomy.taxonomy_file import LARGEST_FILE
 from salon_taxonomy.toml_lines import TomlLines
 
 VALID = '''\
@@ -45,13 +45,13 @@ train = 2
 
 def fault_of(text: str) -> TaxonomyError:
     with pytest.raises(TaxonomyError) as caught:
-        parse_taxonomy(text, source="mine.toml")
+        Taxonomy.parse(text, source="mine.toml")
     assert caught.value.source == "mine.toml"
     return caught.value
 
 
 def test_a_valid_file_is_read_with_long_texts_on_one_line() -> None:
-    mine = parse_taxonomy(VALID)
+    mine = Taxonomy.parse(VALID)
     assert [label.id for label in mine.children("hands")] == ["fingers", "nails"]
     assert mine.find("fingers").definition == 'There are too many, or too few. [[label]] id = "no"'
     assert mine.find("nails").counts == {"train": 2}
@@ -179,7 +179,7 @@ def chain(length: int) -> str:
 
 
 def test_a_branch_longer_than_a_tree_may_be_is_named_once_at_its_first_label_too_many() -> None:
-    assert len(parse_taxonomy(chain(DEEPEST))) == DEEPEST
+    assert len(Taxonomy.parse(chain(DEEPEST))) == DEEPEST
     error = fault_of(chain(3000))
     assert (error.fault, error.key, error.value, error.hint) == (Fault.TOO_DEEP, "parent", f"l{DEEPEST - 1}", None)
     assert error.line == 3 + DEEPEST * 5 + 3
@@ -231,7 +231,7 @@ def mutated(draw: st.DrawFn) -> str:
 @given(mutated())
 def test_a_mutated_file_is_a_taxonomy_or_a_typed_error(text: str) -> None:
     try:
-        taxonomy = parse_taxonomy(text, source="mine.toml")
+        taxonomy = Taxonomy.parse(text, source="mine.toml")
     except TaxonomyError as error:
         assert error.source == "mine.toml"
         assert error.line is None or 1 <= error.line <= text.count("\n") + 1
@@ -253,7 +253,7 @@ def test_labels_are_accepted_exactly_when_they_are_a_tree(entries: list[tuple[st
     parents = dict(entries)
     is_tree = len(parents) == len(entries) and all(ends_at_a_root(id_, parents) for id_ in parents)
     if is_tree:
-        assert len(parse_taxonomy(text)) == len(entries)
+        assert len(Taxonomy.parse(text)) == len(entries)
     else:
         assert fault_of(text).line is not None
 

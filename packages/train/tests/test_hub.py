@@ -15,7 +15,7 @@ from salon_train.models import hub
 
 SFT = "[sft]\nsteps = 2\nbatch = 8\n"
 
-pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.usefixtures("one_thread")]
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def weights(run: Path) -> dict[str, object]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(900)
 def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +146,7 @@ def flipped(file: Path) -> None:
     file.write_bytes(data)
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(900)
 def test_a_bit_flip_in_any_file_of_a_checkpoint_is_found_before_it_is_trained_from(
     training_ground: Path, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

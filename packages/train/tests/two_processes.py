@@ -19,11 +19,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-PATIENCE_S = 120
+PATIENCE_S = 400.0
 
 
 def run_in_two_processes(
-    runs: Sequence[Mapping[str, Any]], *, path: Sequence[Path] = (), timeout_s: float = 260
+    runs: Sequence[Mapping[str, Any]], *, path: Sequence[Path] = (), timeout_s: float = 800
 ) -> list[list[int] | None]:
     """The exit codes of both processes of each run, one run after another.
 

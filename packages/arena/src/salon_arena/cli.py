@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.file_options import InputPath, StorePath
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -241,8 +242,13 @@ def simulate(votes: int, raters: int, careless: float, malicious: float, models:
 
 @arena.command()
 @click.option("--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…")
-@click.option("--store", required=True, type=_FOLDER, help="Result store to add the votes to; made if missing.")
-def export(database: Path | str, store: Path) -> None:
+@click.option(
+    "--store",
+    required=True,
+    type=StorePath(file_okay=False),
+    help="Result store to add the votes to, a directory or a URL; made if missing.",
+)
+def export(database: Path | str, store: StoreAddress) -> None:
     """Add every settled vote to a result store, each exactly once.
 
     A vote is settled 10 seconds after it was given, or with the rater's next one. The command may run while the arena is

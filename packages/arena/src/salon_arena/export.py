@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
@@ -27,6 +26,7 @@ from salon_bench.suites.contract.generations import VIDEO_SUFFIXES
 from salon_store import ResultStore
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Assessment, Battle, Generation, MediaKind, Mode, Prompt, Rating, Score, Side
+from salon_taxonomy.store_address import StoreAddress
 
 CHECKS: Final = "test_points"
 """The task of the scores of checks: ``salon test-points STORE --task test_points``."""
@@ -57,7 +57,7 @@ class Exported:
     unreadable: tuple[tuple[str, ...], ...]
 
 
-def export_answers(database: ArenaDatabase, store: Path, *, now: int | None = None) -> Exported:
+def export_answers(database: ArenaDatabase, store: StoreAddress, *, now: int | None = None) -> Exported:
     """Settle what is due, and add every settled vote that the store lacks as a battle.
 
     Prompts and files that were shown are added to ``prompts`` and ``generations``. Qualification tests and audits stay in the
@@ -65,7 +65,7 @@ def export_answers(database: ArenaDatabase, store: Path, *, now: int | None = No
 
     Args:
         database: the arena's; it may be in use by a server at the same time.
-        store: the directory of a result store; made if missing.
+        store: the directory or URL of a result store; made if missing.
         now: microseconds since 1970; answers given 10 s earlier are settled. None: the clock.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Pictures from elsewhere: folders, manifests, webdataset archives, Parquet and Arrow files with bytes.
+"""Pictures from elsewhere: folders, manifests, webdataset archives, Parquet and Arrow files with bytes, frames of videos.
 
 Every reader yields :class:`~salon_curate.dataset.Picture`. A file that cannot be read becomes a row with a problem; a table,
 archive or key that is wrong is refused by name, and the data set stays as it was.
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from salon_bench.media.reading import read_inside
+from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
 from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, Source, checked_key
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
@@ -37,8 +38,9 @@ FORMATS: Final[Mapping[str, Columns]] = {
     "any": Columns(),
     "r3": Columns(key="idx", image="bad_image", prompt="original_prompt"),
     "magicdata": Columns(key="images", image="images", prompt=None),
+    "artifact-bench": Columns(),
 }
-"""Released formats by name. Artifact-Bench's rows are videos and are read by ``salon bench``."""
+"""Released formats by name. A row of Artifact-Bench names videos; the middle frame of each becomes a picture."""
 
 
 def import_pictures(
@@ -46,6 +48,7 @@ def import_pictures(
     source: Path,
     *,
     pictures: Path | None = None,
+    form: str = "any",
     columns: Columns = FORMATS["any"],
     licence: str = "unknown",
     shard_rows: int = SHARD_ROWS,
@@ -57,7 +60,8 @@ def import_pictures(
         source: a folder of pictures; a ``.tar``; a table (``.csv``, ``.jsonl``, ``.json``, ``.parquet``, ``.arrow``) with the
             pictures' bytes or their names.
         pictures: the folder that the names in a table refer to; default: the table's own folder.
-        columns: what the table calls its columns.
+        form: a released format of :data:`FORMATS`.
+        columns: what the table calls its columns, where they are not those of the format.
         licence: of the pictures, for the data set card.
         shard_rows: pictures in a shard at most.
 
@@ -65,6 +69,13 @@ def import_pictures(
         InputError: the source cannot be read, a key is wrong or occurs twice, a name leads out of its folder.
         StorageError: a shard cannot be written.
     """
+    if form not in FORMATS:
+        raise InputError("unknown format", column="format", value=form, allowed=FORMATS)
+    if form == "artifact-bench":
+        root = pictures or (source if source.is_dir() else source.parent)
+        return dataset.add(_middle_frames(source, root), source.resolve().name, form, licence, shard_rows)
+    known = FORMATS[form]
+    columns = Columns(columns.key or known.key, columns.image or known.image, columns.prompt or known.prompt)
     if source.is_dir():
         arrow = sorted(source.glob("data-*.arrow"))  # what datasets' save_to_disk writes
         if arrow:
@@ -84,6 +95,34 @@ def _folder(folder: Path) -> Iterator[Picture]:
     for row, path in enumerate(files, 1):
         name = path.relative_to(folder).as_posix()
         yield _picture_of_file(path, folder, checked_key(name, source=str(folder), row=row), None, {}, row)
+
+
+def _middle_frames(source: Path, root: Path) -> Iterator[Picture]:
+    """The middle frame of every video that Artifact-Bench's questions name, each once, with what the questions say of it."""
+    from salon_bench.media.video_sampling import sample_video
+    from salon_bench.suites.artifact_bench.rows import LETTERS, Task, read_rows
+
+    rows = read_rows(source)
+    if rows.left_out:
+        raise rows.left_out[0].error
+    known: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        for video in row.videos:
+            facts = known.setdefault(video, {"questions": []})
+            facts["questions"].append(row.prompt_id)
+            if row.task is Task.RVAC:
+                facts["generated"] = row.answer == "yes"
+            elif row.task is Task.AID:
+                facts["artifacts"] = [leaf for letter, leaf in zip(LETTERS, row.leaves, strict=False) if letter in row.answer]
+    for number, (video, facts) in enumerate(known.items(), 1):
+        data = read_inside(root / video, root, DEFAULT_VIDEO_LIMITS.most_bytes)
+        found = data if isinstance(data, Unscored) else sample_video(data, VideoPolicy(most_frames=1))
+        key = checked_key(video, source=str(source), row=number)
+        if isinstance(found, Unscored):
+            yield Picture(key, None, None, found.detail, facts, number)
+            continue
+        frame = found.film.frames[0]
+        yield Picture(key, frame.image.data, None, None, {**facts, "frame_s": frame.at_s}, number)
 
 
 def _picture_of_file(path: Path, root: Path, key: str, prompt: str | None, meta: dict[str, Any], row: int) -> Picture:
@@ -163,10 +202,12 @@ def _table(path: Path, root: Path, columns: Columns, prefix: str = "") -> Iterat
         for values in batch.iter_rows(named=True):
             row += 1
             value = values[image or ""]
-            own = values[key] if key else (value if isinstance(value, str) else f"{prefix}{row:08d}")
+            if isinstance(value, list) and len(value) == 1:
+                value = value[0]
+            own = values[key] if key and key != image else (value if isinstance(value, str) else f"{prefix}{row:08d}")
             text = checked_key(own, source=str(path), row=row)
             said = None if prompt is None or values[prompt] is None else str(values[prompt])
-            meta = {name: values[name] for name in rest if isinstance(values[name], str | int | float | bool | list)}
+            meta = {name: values[name] for name in rest if isinstance(values[name], str | int | float | list | dict)}
             data = value.get("bytes") if isinstance(value, dict) else value
             if isinstance(value, dict) and not data:
                 data = value.get("path")

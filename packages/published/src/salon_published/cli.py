@@ -267,7 +267,7 @@ def _progress() -> "Iterator[Callable[[str, int, int], None]]":
 
 
 def _print_consensus(done: "Quickstart", top: int | None) -> None:
-    from salon_ranking.report import numbers
+    from salon_ranking import numbers
 
     result = done.consensus
     board = result.board
@@ -299,7 +299,7 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
 
 
 def _print_agreement(done: "Quickstart") -> None:
-    from salon_ranking.report import numbers
+    from salon_ranking import numbers
 
     pairs = done.consensus.agreement
     known = pairs.drop_nulls("spearman")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import rich_click as click
 
 from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
+from salon_taxonomy.store_address import is_url
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ def import_files(
         outcome = opened.append(table, joined(frames, table), run_id=run, on_duplicate=on_duplicate)
     except DuplicateKeyError as error:
         raise located(error, frames) from error
-    opened.catalog()
+    if not is_url(directory):
+        opened.catalog()
     skipped = f", {outcome.rows_skipped:,} skipped (key already in the table)" if outcome.rows_skipped else ""
     click.echo(f"{_count(outcome.rows_written, 'row')} written to {table}{skipped}.", err=True)
 

@@ -39,7 +39,7 @@ class KeyIndex:
         self._unsaved: dict[str, pl.Series] = {}
 
     def split(self, frame: pl.DataFrame, files: Sequence[DataFile], rows: Rows) -> tuple[pl.DataFrame, "Duplicate | None"]:
-        """Return the rows whose key is new, and the first row whose key is in a file or earlier in the frame."""
+        """Return the rows whose key is new, and the first row whose key is taken."""
         taken = self._repeated(frame) | self._stored(frame, files, rows)
         if not taken.any():
             return frame, None

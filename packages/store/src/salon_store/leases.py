@@ -3,17 +3,20 @@
 A lease is a counter in the log of the table ``runs``, an application transaction of its own: odd while it is held, even while
 it is free. Taking, renewing and releasing it are commits that count one or two up, and a commit is a compare-and-swap,
 so two machines cannot take it at once. No clocks are compared: a lease whose holder died is taken after the counter has not
-moved for the length of the lease, by the waiting machine's own clock.
+moved for the length of the lease, by the waiting machine's own monotonic clock. Where the holder died on this machine (the
+counter is as this machine left it, and the lock of the run's journal is free), it is taken at once.
 
 Keys do not depend on leases: a holder that was suspended and continues after another took over writes no key twice.
 """
 
 import time
 from contextlib import suppress
+from pathlib import Path
 from threading import Event, Thread
 
 from salon_store.delta import DeltaLog
 from salon_store.errors import JournalInUseError, StoreError
+from salon_store.files import replace_text
 
 SECONDS = 30.0
 """The length of a lease; it is renewed three times within."""
@@ -23,24 +26,32 @@ _POLLS = 6
 class Lease:
     """A held lease, renewed in a thread until it is released or this process dies."""
 
-    def __init__(self, log: DeltaLog, run_id: str, seconds: float) -> None:
+    def __init__(self, log: DeltaLog, run_id: str, seconds: float, mark: Path | None) -> None:
         self._log = log
         self._run_id = run_id
         self._seconds = seconds
+        self._mark = mark
         self._released = Event()
         self._thread = Thread(target=self._renewing, name="salon-lease", daemon=True)
 
     @classmethod
-    def take(cls, log: DeltaLog, run_id: str, *, seconds: float = SECONDS) -> "Lease":
+    def take(cls, log: DeltaLog, run_id: str, *, seconds: float = SECONDS, mark: Path | None = None) -> "Lease":
         """Take the lease of a run; waits ``seconds`` for the holder to renew it.
+
+        Args:
+            log: of the table ``runs``.
+            run_id: the run.
+            seconds: the length of the lease.
+            mark: a file on this machine for the counter as this machine left it. The caller holds a lock that belongs
+                to the mark, such as that of the run's journal.
 
         Raises:
             JournalInUseError: when another process holds and renews it.
             StoreError: when the log cannot be written.
         """
-        lease = cls(log, run_id, seconds)
+        lease = cls(log, run_id, seconds, mark)
         held = lease._count()
-        if held % 2:
+        if held % 2 and held != lease._left():
             lease._wait(held)
         if not lease._commit(held, held + 2 if held % 2 else held + 1):
             raise lease._in_use()
@@ -72,13 +83,28 @@ class Lease:
         return self._log.snapshot().transaction_version(self._name) or 0
 
     def _commit(self, seen: int, count: int) -> bool:
-        """Set the counter if it is still as it was seen; commits of other kinds to the table are waited for."""
+        """Set the counter if it is still as it was seen, after commits of other kinds."""
         while True:
             snapshot = self._log.snapshot()
             if (snapshot.transaction_version(self._name) or 0) != seen:
                 return False
             if self._log.commit(snapshot, operation="lease", run_id=self._run_id, transaction=(self._name, count)):
+                self._leave(count)
                 return True
+
+    def _left(self) -> int | None:
+        """Return the counter as this machine left it."""
+        try:
+            return None if self._mark is None else int(self._mark.read_text())
+        except (OSError, ValueError):
+            return None
+
+    def _leave(self, count: int) -> None:
+        """Write the counter down, after its commit: before it, another machine could still set the same number."""
+        if self._mark is not None:
+            with suppress(OSError):
+                self._mark.parent.mkdir(parents=True, exist_ok=True)
+                replace_text(self._mark, str(count))
 
     @property
     def _name(self) -> str:

@@ -6,8 +6,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from salon_store.errors import NotAStoreError
-from salon_store.places import METADATA, Place, is_url, place_of
+from salon_store.places import METADATA, Place, place_of
 from salon_taxonomy.records import TABLES
+from salon_taxonomy.store_address import is_url
 
 FORMAT_VERSION = 6
 """6: Delta tables. Up to 5: directories of Parquet parts (``migrations.py``)."""

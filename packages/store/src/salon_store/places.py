@@ -21,6 +21,7 @@ from salon_store.files import publish, publish_text
 from salon_store.run_names import content_of
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import is_url
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -135,16 +136,6 @@ def place_of(where: str | Path, options: Mapping[str, str] | None = None, work: 
     return Bucket(str(where).rstrip("/"), options or {}, Path(work).absolute() if work else _work_directory(str(where)))
 
 
-def is_url(where: str | Path) -> bool:
-    """Return whether a store's address is a URL rather than a path.
-
-    Example:
-        >>> is_url("s3://bucket/results"), is_url("results")
-        (True, False)
-    """
-    return isinstance(where, str) and "://" in where
-
-
 def _work_directory(url: str) -> Path:
     """Where this machine keeps a bucket's journals, locks and downloaded files."""
     return Path.home() / ".local" / "state" / "salon" / "stores" / sha256(url.rstrip("/").encode()).hexdigest()[:16]
@@ -190,7 +181,9 @@ class Directory:
 
     def listing(self, table: str) -> dict[str, Listed]:
         """The table's files outside its log."""
-        found = {}
+        found: dict[str, Listed] = {}
+        if not self.layout.table(table).is_dir():
+            return found
         with os.scandir(self.layout.table(table)) as entries:
             for entry in entries:
                 if entry.is_file(follow_symlinks=False):

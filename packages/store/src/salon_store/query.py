@@ -263,7 +263,7 @@ def _end_of_code(starts: list[int], comments: list[bool]) -> int:
 
 
 def _with_pivot_values(query: str, tree: dict[str, Any], marker: str, connection: "duckdb.DuckDBPyConnection") -> str:
-    """The query with the values in the place of the marks: what stands in each pivoted column, as DuckDB itself finds it."""
+    """Return the query with the values of each pivoted column in place of its mark, as DuckDB itself finds them."""
     top = tree["statements"][0]["node"]
     for node in _objects(tree):
         if node.get("type") != "PIVOT":
@@ -288,7 +288,7 @@ def _with_pivot_values(query: str, tree: dict[str, Any], marker: str, connection
 
 
 def _mark_of(pivot: dict[str, Any], marker: str) -> str | None:
-    """The mark that stands for the values of a pivoted column."""
+    """Return the mark in place of the values of a pivoted column, None for one whose values are given."""
     texts = [entry["star_expr"]["literal"]["text"] for entry in pivot["entries"] if "literal" in (entry["star_expr"] or {})]
     return next((text for text in texts if text.startswith(marker)), None)
 

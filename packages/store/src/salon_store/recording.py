@@ -12,25 +12,27 @@ from salon_store.errors import StoreError, explained
 from salon_store.journal import Folded, Journal, LockedFile, closed_on_error
 from salon_store.metadata import read_metadata, refuse_old
 from salon_store.places import Directory, place_of
+from salon_taxonomy.store_address import StoreAddress
 
 _EVERY = 1_000_000_000
 
 
-def open_journal(store: str | Path, run_id: str, *, sync_every: int = _EVERY) -> Journal | None:
+def open_journal(store: StoreAddress, run_id: str, *, sync_every: int = _EVERY, alone: bool = False) -> Journal | None:
     """Open the journal of a run in a store, which is made when missing; close it with :meth:`Journal.leave`.
 
     None when a journal of that run was left behind by a writer that died: open the store once
     (``ResultStore.open``), which folds it, and call again.
 
     Args:
-        store: the store's directory or URL; a URL is not looked at before the journal is folded.
+        store: the store's directory or URL; without ``alone``, a URL is not looked at before the journal is folded.
         run_id: names the journal, 1 to 200 characters of any kind.
         sync_every: as for ``ResultStore.journal``; unless given, rows wait for :meth:`Journal.sync`: they outlive this
             process as soon as they are added, but not a power cut.
+        alone: in a bucket, also take the run's lease, so that no other machine works on the run until this journal is closed.
 
     Raises:
-        JournalInUseError: when a live writer holds the journal of this run.
-        NotAStoreError: when the directory is none, is newer than this Salon, or older and must be opened by
+        JournalInUseError: when a live writer holds the journal of this run: on this machine or, with ``alone``, on another.
+        NotAStoreError: when the directory has other things in it, is newer than this Salon, or older and must be opened by
             ``ResultStore.open`` first.
         InputError: for an unusable run id.
         StoreError: when the operating system refuses.
@@ -61,6 +63,10 @@ def open_journal(store: str | Path, run_id: str, *, sync_every: int = _EVERY) ->
             raise journal.held_elsewhere(path)
         with closed_on_error(file):
             if not path.stat().st_size:
+                if alone and not isinstance(place, Directory):
+                    from salon_store.store import ResultStore
+
+                    ResultStore.open(store).take_lease(run_id, file)
                 return Journal(path, run_id, file, _nobody_folds, sync_every)
         file.close()
         return None

@@ -22,7 +22,7 @@ from salon_store.journal import Folded, Journal, LockedFile, closed_on_error
 from salon_store.leases import Lease
 from salon_store.metadata import FORMAT_VERSION, Metadata, columns_digest, read_metadata, refuse_old, write_metadata
 from salon_store.migrations import migrate_parts, remove_parts
-from salon_store.places import METADATA, Bucket, Place, place_of
+from salon_store.places import METADATA, Bucket, Directory, Place, place_of
 from salon_store.query import run_query
 from salon_store.run_names import file_stem
 from salon_store.schemas import SCHEMAS, table_schema
@@ -100,7 +100,7 @@ class ResultStore:
             layout.journals.mkdir(exist_ok=True)
             flush_directory(layout.root)
             store.recovered = store.recover()
-            store.catalog()
+            store._refresh_catalog()
             return store
 
     def _bring_up_to_date(self) -> None:
@@ -204,11 +204,20 @@ class ResultStore:
                     raise journal.held_elsewhere(path)
                 with closed_on_error(file):
                     if path.stat().st_size == 0:
-                        if isinstance(self._place, Bucket):
-                            file.lease = Lease.take(self._tables["runs"].log, run_id)
+                        self.take_lease(run_id, file)
                         return Journal(path, run_id, file, self._fold_and_show, sync_every)
                     self.recovered += (self._fold(path, run_id),)
                 file.close()
+
+    def take_lease(self, run_id: str, file: LockedFile) -> None:
+        """Take the lease of a run until its journal is closed; a directory needs none, as journals are locked.
+
+        Raises:
+            JournalInUseError: when another machine works on the run.
+        """
+        if isinstance(self._place, Bucket):
+            mark = self._layout.lock(f"lease-{file_stem(run_id)}")
+            file.lease = Lease.take(self._tables["runs"].log, run_id, mark=mark)
 
     def recover(self) -> tuple[Folded, ...]:
         """Fold the journals whose writers died; live ones are left alone. Opening the store does this already.
@@ -230,7 +239,7 @@ class ResultStore:
 
     def _fold_and_show(self, path: Path, run_id: str | None) -> Folded:
         folded = self._fold(path, run_id)
-        self.catalog()
+        self._refresh_catalog()
         return folded
 
     def _fold(self, path: Path, run_id: str | None) -> Folded:
@@ -322,7 +331,7 @@ class ResultStore:
                 if on_table is not None:
                     on_table(name)
                 done.append(table.merge(target_bytes))
-        self.catalog()
+        self._refresh_catalog()
         return tuple(done)
 
     def vacuum(self, *, retention: timedelta = RETENTION) -> dict[str, list[str]]:
@@ -336,19 +345,24 @@ class ResultStore:
         self._refuse_when_read_only()
         with explained(self.path):
             removed = {name: table.vacuum(retention) for name, table in self._tables.items()}
-        self.catalog()
+        self._refresh_catalog()
         return removed
 
     def catalog(self) -> Path:
         """Bring ``catalog.duckdb`` up to date, for plain DuckDB, and return its path.
 
-        Opening for writing, :meth:`compact`, :meth:`vacuum` and the end of a journal do this; an append does not.
+        In a directory, opening for writing, :meth:`compact`, :meth:`vacuum` and the end of a journal do this; an append does
+        not. For a store in a bucket only this method does, because it downloads every data file.
         """
         self._refuse_when_read_only()
         made = {name: table for name, table in self._tables.items() if self._made(name)}
         with explained(self.path):
             catalog.refresh(self._layout, made)
         return self._layout.catalog
+
+    def _refresh_catalog(self) -> None:
+        if isinstance(self._place, Directory):
+            self.catalog()
 
     def verify(self, *, set_aside: bool = False) -> verification.Verified:
         """Check every file: content, schema, values, keys. ``set_aside`` takes what cannot be read out of the tables."""
@@ -358,7 +372,7 @@ class ResultStore:
             made = {name: table for name, table in self._tables.items() if self._made(name)}
             outcome = verification.verify_store(self._place, made, set_aside=set_aside)
         if set_aside:
-            self.catalog()
+            self._refresh_catalog()
         return outcome
 
     def journals_waiting(self) -> tuple[Path, ...]:

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         UnknownLabelError,
     )
     from salon_taxonomy.exports import Format, export
-    from salon_taxonomy.label import Deduction, Label
+    from salon_taxonomy.label import Deduction, Grammar, Label, Source
     from salon_taxonomy.schema import answer_schema
-    from salon_taxonomy.taxonomy import Grammar, Source, Taxonomy
+    from salon_taxonomy.taxonomy import Taxonomy
     from salon_taxonomy.taxonomy_file import check_taxonomy
     from salon_taxonomy.verdict import Reason, Scored, Tally, Unscored, Verdict, tally
 
@@ -92,14 +92,12 @@ _BY_MODULE = {
     ),
     "label": (
         "Deduction",
+        "Grammar",
         "Label",
+        "Source",
     ),
     "schema": ("answer_schema",),
-    "taxonomy": (
-        "Grammar",
-        "Source",
-        "Taxonomy",
-    ),
+    "taxonomy": ("Taxonomy",),
     "taxonomy_file": ("check_taxonomy",),
     "verdict": (
         "Reason",

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import rich_click as click
 
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import is_url
 
 _SEEN = "salon_taxonomy.file_options.seen"
 _TABLES = {".arrow", ".csv", ".duckdb", ".gz", ".json", ".jsonl", ".ndjson", ".parquet", ".tsv"}
@@ -35,7 +36,7 @@ class InputPath(click.Path):
     A file, a folder, a pattern or a result store; ``-`` is standard input.
 
     Args:
-        tables: a folder is read as one table, so that its files are inputs too.
+        tables: a folder is read as one table, so that its files are inputs too; the URL of a result store stays a text.
         settings: as for ``click.Path``; the value is a ``pathlib.Path`` unless ``path_type`` differs.
     """
 
@@ -44,11 +45,13 @@ class InputPath(click.Path):
         self.tables = tables
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path.
+        """Return the path, or the URL of a result store.
 
         Raises:
             InputError: an output before it names the same file.
         """
+        if self.tables and is_url(value):
+            return value
         found = super().convert(value, param, ctx)
         if str(found) != "-":
             _compare("inputs", _Named(_name(param, ctx), Path(str(found)), self.tables), ctx)
@@ -60,9 +63,7 @@ class StorePath(InputPath):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the directory's path, or the URL."""
-        if isinstance(value, str) and "://" in value:
-            return value
-        return super().convert(value, param, ctx)
+        return value if is_url(value) else super().convert(value, param, ctx)
 
 
 class OutputPath(click.Path):

@@ -1,13 +1,25 @@
-"""One label of a taxonomy, and the kinds of text and number that taxonomies are made of.
+"""The parts of a taxonomy file: its header, its labels, and their kinds of text and number.
 
 Every model here is frozen. Texts are free of control characters, so they can be shown on a terminal and written to XML.
 """
 
 import unicodedata
 from collections.abc import Mapping
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 
 def _plain(text: str) -> str:
@@ -91,3 +103,59 @@ class Label(Frozen):
     def __hash__(self) -> int:
         """By id; labels are equal only if everything about them is."""
         return hash(self.id)
+
+
+class Grammar(StrEnum):
+    """In which form a judge answers in a taxonomy; ``schema.py`` turns it into a JSON Schema."""
+
+    TREE = "tree"
+    """MagicMirror: normal or not, and the labels by their parents."""
+    LETTERS = "letters"
+    """Artifact-Bench: the letters of those options that hold, or the labels themselves."""
+    REFINE = "refine"
+    """R³: verdict, explanation and edit instruction."""
+    SCORE = "score"
+    """PRISM: justification and a score from 0 to 10."""
+    LABELS = "labels"
+    """A list of labels."""
+
+
+class Source(Frozen):
+    """Where a taxonomy comes from. ``paper`` is the house number of one of the five papers, or any key of your own."""
+
+    paper: Name
+    title: Name | None = None
+    where: Name | None = None
+
+
+class TaxonomyHeader(Frozen):
+    """What a taxonomy says of itself before its labels.
+
+    ``tiers`` names the levels from the root down; a label may skip levels but never climb. ``answer_tiers`` are the tiers
+    whose labels a judge may answer with; without it those are the leaves.
+    """
+
+    name: Slug
+    title: Name
+    description: Text | None = None
+    media: Literal["image", "video", "text"] = "image"
+    grammar: Grammar = Grammar.LABELS
+    tiers: tuple[Name, ...] = ()
+    answer_tiers: tuple[Name, ...] = ()
+    source: Source | None = None
+    counts: Counts
+    guidelines: tuple[Text, ...] = ()
+
+    @field_validator("tiers")
+    @classmethod
+    def _each_tier_once(cls, tiers: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(tiers)) < len(tiers):
+            raise ValueError("a tier is named twice in")
+        return tiers
+
+    @field_validator("answer_tiers")
+    @classmethod
+    def _tiers_are_declared(cls, wanted: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if not set(wanted) <= set(info.data.get("tiers", wanted)):
+            raise ValueError("every answer tier must be one of the tiers, unlike")
+        return wanted

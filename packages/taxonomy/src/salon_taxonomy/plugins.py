@@ -61,14 +61,14 @@ class Closing(ABC):
 
 
 @runtime_checkable
-class ManagedJudge(Judge, Protocol):
-    """A :class:`~salon_taxonomy.protocols.Judge` that is closed when the run ends: ``async with open_judge(…) as judge``."""
+class Managed(Protocol):
+    """What ``async with`` closes: :class:`Closing`, or anything with its methods."""
 
     async def close(self) -> None:
-        """Release connections, models and files; the next question opens them again."""
+        """Release connections, models and files; the next use opens them again."""
 
     async def __aenter__(self) -> Self:
-        """Return the judge itself."""
+        """Return the object itself."""
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -77,19 +77,13 @@ class ManagedJudge(Judge, Protocol):
 
 
 @runtime_checkable
-class ManagedEditor(Editor, Protocol):
+class ManagedJudge(Judge, Managed, Protocol):
+    """A :class:`~salon_taxonomy.protocols.Judge` that is closed when the run ends: ``async with open_judge(…) as judge``."""
+
+
+@runtime_checkable
+class ManagedEditor(Editor, Managed, Protocol):
     """An :class:`~salon_taxonomy.protocols.Editor` that is closed at the end: ``async with open_editor(…) as editor``."""
-
-    async def close(self) -> None:
-        """Release connections, models and folders; the next edit opens them again."""
-
-    async def __aenter__(self) -> Self:
-        """Return the editor itself."""
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close it."""
 
 
 class JudgeSettings(BaseModel):

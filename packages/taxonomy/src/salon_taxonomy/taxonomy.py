@@ -8,75 +8,18 @@ no branch is longer than 32 labels.
 import difflib
 import unicodedata
 from collections.abc import Iterator
-from enum import StrEnum
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal
 
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from salon_taxonomy.errors import AmbiguousLabelError, InputError, TaxonomyError, UnknownLabelError
-from salon_taxonomy.label import Counts, Frozen, Label, Name, Slug, Text
+from salon_taxonomy.label import Label, TaxonomyHeader
 from salon_taxonomy.structure import Node, tree_flaws
+from salon_taxonomy.taxonomy_file import parse_taxonomy, read_text
 
 _FOLDER = "taxonomies"
-
-
-class Grammar(StrEnum):
-    """In which form a judge answers in a taxonomy; ``schema.py`` turns it into a JSON Schema."""
-
-    TREE = "tree"
-    """MagicMirror: normal or not, and the labels by their parents."""
-    LETTERS = "letters"
-    """Artifact-Bench: the letters of those options that hold, or the labels themselves."""
-    REFINE = "refine"
-    """R³: verdict, explanation and edit instruction."""
-    SCORE = "score"
-    """PRISM: justification and a score from 0 to 10."""
-    LABELS = "labels"
-    """A list of labels."""
-
-
-class Source(Frozen):
-    """Where a taxonomy comes from. ``paper`` is the house number of one of the five papers, or any key of your own."""
-
-    paper: Name
-    title: Name | None = None
-    where: Name | None = None
-
-
-class TaxonomyHeader(Frozen):
-    """What a taxonomy says of itself before its labels.
-
-    ``tiers`` names the levels from the root down; a label may skip levels but never climb. ``answer_tiers`` are the tiers
-    whose labels a judge may answer with; without it those are the leaves.
-    """
-
-    name: Slug
-    title: Name
-    description: Text | None = None
-    media: Literal["image", "video", "text"] = "image"
-    grammar: Grammar = Grammar.LABELS
-    tiers: tuple[Name, ...] = ()
-    answer_tiers: tuple[Name, ...] = ()
-    source: Source | None = None
-    counts: Counts
-    guidelines: tuple[Text, ...] = ()
-
-    @field_validator("tiers")
-    @classmethod
-    def _each_tier_once(cls, tiers: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(tiers)) < len(tiers):
-            raise ValueError("a tier is named twice in")
-        return tiers
-
-    @field_validator("answer_tiers")
-    @classmethod
-    def _tiers_are_declared(cls, wanted: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        if not set(wanted) <= set(info.data.get("tiers", wanted)):
-            raise ValueError("every answer tier must be one of the tiers, unlike")
-        return wanted
 
 
 class Taxonomy(TaxonomyHeader):
@@ -259,6 +202,22 @@ class Taxonomy(TaxonomyHeader):
         return _load(name)
 
     @staticmethod
+    def parse(text: str, *, source: str | Path = "taxonomy") -> "Taxonomy":
+        """Return the taxonomy in a TOML text; ``source`` is how errors call it.
+
+        Raises:
+            TaxonomyError: the first fault, in the order of lines; its hint says how many more there are.
+
+        Example:
+            >>> Taxonomy.parse('name = "mine"\\ntitle = "Mine"\\n[[label]]\\nid = "a"\\nname = "A"\\n', source="mine.toml")
+            Traceback (most recent call last):
+            ...
+            salon_taxonomy.errors.TaxonomyError: mine.toml, line 3, key 'definition': the key is missing from label 'a'
+        """
+        header, labels = parse_taxonomy(text, source)
+        return Taxonomy(labels=labels, **{name: getattr(header, name) for name in TaxonomyHeader.model_fields})
+
+    @staticmethod
     def read(path: str | Path) -> "Taxonomy":
         """Return a taxonomy from a TOML file of one's own.
 
@@ -266,9 +225,7 @@ class Taxonomy(TaxonomyHeader):
             TaxonomyError: the file is not a taxonomy; the first fault is named with file, line and key.
                 ``taxonomy_file.check_taxonomy`` returns all of them.
         """
-        from salon_taxonomy.taxonomy_file import read_taxonomy
-
-        return read_taxonomy(path)
+        return Taxonomy.parse(read_text(path), source=path)
 
     @staticmethod
     def open(name_or_path: str | Path) -> "Taxonomy":
@@ -295,7 +252,5 @@ def _load(name: str) -> Taxonomy:
     if name not in _names():
         hint = "Give a name from the list, or the path of a TOML file."
         raise InputError("no such taxonomy", value=name, allowed=_names(), hint=hint)
-    from salon_taxonomy.taxonomy_file import parse_taxonomy
-
     file = resources.files("salon_taxonomy") / _FOLDER / f"{name}.toml"
-    return parse_taxonomy(file.read_text(encoding="utf-8"), source=f"{name}.toml")
+    return Taxonomy.parse(file.read_text(encoding="utf-8"), source=f"{name}.toml")

@@ -1,4 +1,4 @@
-"""From a TOML file to a :class:`Taxonomy`, or to every fault in it with its line and key.
+"""Read header and labels from a TOML file, or every fault in it with its line and key.
 
 The file has the header's keys first (``name``, ``title``, …), then one ``[[label]]`` table per label. A hostile file (huge,
 deeply nested, not UTF-8, a device) gives a typed error like any other.
@@ -15,9 +15,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from salon_taxonomy.errors import Fault, TaxonomyError
-from salon_taxonomy.label import Label
+from salon_taxonomy.label import Label, TaxonomyHeader
 from salon_taxonomy.structure import Node, tree_flaws
-from salon_taxonomy.taxonomy import Taxonomy, TaxonomyHeader
 from salon_taxonomy.toml_lines import TomlLines
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -29,39 +28,24 @@ _LABEL = "label"
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
 
 
-def read_taxonomy(path: str | Path) -> Taxonomy:
-    """Return the taxonomy in a TOML file.
-
-    Raises:
-        TaxonomyError: the first fault, in the order of lines.
-    """
-    return parse_taxonomy(read_text(path), source=path)
-
-
 def check_taxonomy(path: str | Path) -> list[TaxonomyError]:
     """Return every fault in a TOML file in the order of lines; empty when it is a taxonomy."""
     try:
         text = read_text(path)
     except TaxonomyError as error:
         return [error]
-    return _parse(text, path)[1]
+    return _parse(text, path)[2]
 
 
-def parse_taxonomy(text: str, *, source: str | Path = "taxonomy") -> Taxonomy:
-    """Return the taxonomy in a TOML text; ``source`` is how errors call it.
+def parse_taxonomy(text: str, source: str | Path) -> tuple[TaxonomyHeader, tuple[Label, ...]]:
+    """Return header and labels of a TOML text, checked as a tree; ``source`` is how errors call it.
 
     Raises:
         TaxonomyError: the first fault, in the order of lines; its hint says how many more there are.
-
-    Example:
-        >>> parse_taxonomy('name = "mine"\\ntitle = "Mine"\\n[[label]]\\nid = "a"\\nname = "A"\\n', source="mine.toml")
-        Traceback (most recent call last):
-        ...
-        salon_taxonomy.errors.TaxonomyError: mine.toml, line 3, key 'definition': the key is missing from label 'a'
     """
-    taxonomy, faults = _parse(text, source)
-    if taxonomy is not None:
-        return taxonomy
+    header, labels, faults = _parse(text, source)
+    if header is not None:
+        return header, labels
     first = faults[0]
     if len(faults) > 1:
         first.hint = f"{len(faults) - 1} more; `salon taxonomy validate` lists all."
@@ -179,12 +163,12 @@ def _explain(detail: ErrorDetails, kind: type[BaseModel], whose: str) -> tuple[F
     return (Fault.WRONG_TYPE if wrong_type else Fault.BAD_VALUE), problem, value, None
 
 
-def _parse(text: str, source: str | Path) -> tuple[Taxonomy | None, list[TaxonomyError]]:
-    """Return the taxonomy and no faults, or None and at least one."""
+def _parse(text: str, source: str | Path) -> tuple[TaxonomyHeader | None, tuple[Label, ...], list[TaxonomyError]]:
+    """Return header, labels and no faults, or None, no labels and at least one fault."""
     try:
         document = parse_toml(text, source=source)
     except TaxonomyError as error:
-        return None, [error]
+        return None, (), [error]
     places = Places(text, source)
     values = {key: value for key, value in document.items() if key != _LABEL}
     header = places.model(TaxonomyHeader, values)
@@ -196,9 +180,8 @@ def _parse(text: str, source: str | Path) -> tuple[Taxonomy | None, list[Taxonom
             flaw.fault, flaw.problem, table=_LABEL, index=flaw.index, key=flaw.key, value=flaw.value, allowed=flaw.allowed
         )
     if header is None or places.found:
-        return None, places.faults()
-    sound = tuple(label for label in labels if label is not None)
-    return Taxonomy(labels=sound, **{name: getattr(header, name) for name in TaxonomyHeader.model_fields}), []
+        return None, (), places.faults()
+    return header, tuple(label for label in labels if label is not None), []
 
 
 def _entries(entries: object, places: Places) -> list[object]:

@@ -9,7 +9,6 @@ the flaw). The suite's own totals are in :meth:`~salon_bench.runs.view.RunView.s
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -19,6 +18,7 @@ from salon_bench.runs.status import RunState, RunStatus, run_status
 from salon_bench.runs.view import RunView
 from salon_ranking.agreement import paired_bootstrap
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import StoreAddress
 
 BIGGEST: Final = 12
 """Prompts in the list of biggest changes."""
@@ -27,7 +27,7 @@ _FEWEST: Final = 2
 
 
 def compare(
-    store: Path,
+    store: StoreAddress,
     run_a: str,
     run_b: str,
     *,

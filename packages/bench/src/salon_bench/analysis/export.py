@@ -15,13 +15,14 @@ from salon_bench.runs.view import RunView
 from salon_store.export import encoded
 from salon_store.files import publish, temporary_name
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import StoreAddress
 
 Form: TypeAlias = Literal["csv", "jsonl", "parquet"]
 FORMS: Final[tuple[Form, ...]] = ("csv", "jsonl", "parquet")
 _PICTURE: Final = ("run_id", "suite", "judge", "judge_version", "subject_model", "prompt_id", "generation_id", "task")
 
 
-def exported(store: Path, run_ids: Sequence[str], *, wide: bool = False) -> pl.DataFrame:
+def exported(store: StoreAddress, run_ids: Sequence[str], *, wide: bool = False) -> pl.DataFrame:
     """The scores of runs with their pictures and labels.
 
     Args:

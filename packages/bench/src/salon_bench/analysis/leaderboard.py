@@ -8,7 +8,6 @@ battles: matches, win rates); they can be computed again from ``scores`` at any 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
@@ -17,8 +16,9 @@ from salon_bench.runs.status import RunState, RunStatus, run_statuses
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
-from salon_ranking.report.numbers import counted
+from salon_ranking.numbers import counted
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import StoreAddress
 
 _FIRST_CHOICES: Final = ("overall", "average")
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
@@ -96,7 +96,9 @@ def number(entry: Entry, metric: str, column: str, group: str | None = None) -> 
     return None
 
 
-def leaderboards(store: Path, suite: Suite, *, metric: str | None = None, all_versions: bool = False) -> list[SuiteBoard]:
+def leaderboards(
+    store: StoreAddress, suite: Suite, *, metric: str | None = None, all_versions: bool = False
+) -> list[SuiteBoard]:
     """The boards of a suite, one for every judge, from its newest version; the most recent board first.
 
     Args:
@@ -136,7 +138,7 @@ def leaderboards(store: Path, suite: Suite, *, metric: str | None = None, all_ve
 
 
 def _board(
-    store: Path, suite: Suite, judge: str, version: str, members: Sequence[RunStatus], metric: str | None, older: int
+    store: StoreAddress, suite: Suite, judge: str, version: str, members: Sequence[RunStatus], metric: str | None, older: int
 ) -> SuiteBoard:
     latest: dict[str, Entry] = {}
     repeated = 0

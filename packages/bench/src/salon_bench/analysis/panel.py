@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -21,6 +20,7 @@ from salon_store import ResultStore
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import RunEvent, RunEventKind
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason
 
 RULE = "mean-majority-1"
@@ -112,7 +112,7 @@ def _agreed(task: str, dimension: str, counts: Sequence[tuple[int, int, float]],
     }
 
 
-def judge_together(plans: Sequence[RunPlan], store: Path) -> Panel:
+def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
     """Combine the runs of several judges into the rows of a panel, and store them.
 
     Combining the same rows again changes nothing; once a member has more rows, the panel's run gets another id.

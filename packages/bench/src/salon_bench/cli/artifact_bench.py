@@ -9,6 +9,7 @@ from salon_taxonomy.cli.options import FORMAT, STORE
 from salon_taxonomy.cli.output import print_json, print_table
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.store_address import StoreAddress
 
 
 @click.group("artifact-bench")
@@ -61,7 +62,7 @@ def rows_(rows: tuple[Path, ...], videos: Path | None, form: str) -> None:
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="So many pairs.")
 @STORE
 @FORMAT
-def confusion_(run_id: str, top: int, store: Path, form: str) -> None:
+def confusion_(run_id: str, top: int, store: StoreAddress, form: str) -> None:
     """Which artifacts the judge of RUN takes for which: missed labels beside those that it chose instead.
 
     \b

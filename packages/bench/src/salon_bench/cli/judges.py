@@ -9,6 +9,7 @@ from salon_taxonomy.cli.options import FORMAT, STORE
 from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from salon_bench.judges.batch_folder import Ingested
@@ -86,7 +87,7 @@ def batch() -> None:
 @click.option("--folder", required=True, type=InputPath(file_okay=False), help="Where request files go.")
 @STORE
 @FORMAT
-def write(run_id: str, folder: Path, store: Path, form: str) -> None:
+def write(run_id: str, folder: Path, store: StoreAddress, form: str) -> None:
     """Go on with a RUN through batch files: take the replies that FOLDER has, write the questions that are open.
 
     For runs that were begun with a judge behind a server; nothing is sent to it. Call it again after each `ingest`, until

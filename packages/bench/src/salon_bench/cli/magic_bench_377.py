@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import STORE
 from salon_taxonomy.cli.output import print_json, print_table
 from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,14 +155,8 @@ def checklist(prompt_file: Path, language: str | None, names: tuple[str, ...], s
 @click.argument("answers", metavar="FILE", type=_file)
 @_prompts
 @_language
-@click.option(
-    "--store",
-    type=InputPath(file_okay=False),
-    default=Path("results"),
-    show_default=True,
-    help="The directory of results.",
-)
-def import_checks(answers: Path, prompt_file: Path, language: str | None, store: Path) -> None:
+@STORE
+def import_checks(answers: Path, prompt_file: Path, language: str | None, store: StoreAddress) -> None:
     """Add people's answers to a store, for `salon test-points STORE --task test_points`.
 
     FILE has the columns prompt_id, model, test_point, satisfied and rater_id, and if wanted sample and unscored_reason.

@@ -8,17 +8,18 @@ import rich_click as click
 
 from salon_bench.suites.prism.tracks import Language
 from salon_taxonomy.cli.output import print_json
-from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     import polars as pl
 
 _STORE = click.option(
     "--store",
-    type=InputPath(file_okay=False),
+    type=StorePath(file_okay=False),
     default=Path("results"),
     show_default=True,
-    help="The directory of results in which runs are looked for.",
+    help="The results in which runs are looked for: a directory or a URL.",
 )
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="For people or programs."
@@ -51,7 +52,7 @@ def prism() -> None:
 @click.option(
     "--scores", "sources", multiple=True, metavar="RUN|FILE", help="A judge's scores; a second time: another judge's."
 )
-@click.option("--people", type=InputPath(), help="People's marks: a table, or a store.")
+@click.option("--people", type=InputPath(tables=True), help="People's marks: a table, or a store.")
 @click.option("--dimension", help="Which marks, where the table of people holds several dimensions.")
 @click.option(
     "--level",
@@ -69,7 +70,7 @@ def agreement(
     people: Path | None,
     dimension: str | None,
     level: str,
-    store: Path,
+    store: StoreAddress,
     bootstrap: int,
     seed: int,
     form: str,
@@ -109,7 +110,7 @@ def agreement(
 @_REPLICATES
 @_SEED
 @_FORMAT
-def bilingual(english: str, chinese: str, fidelity: str, store: Path, bootstrap: int, seed: int, form: str) -> None:
+def bilingual(english: str, chinese: str, fidelity: str, store: StoreAddress, bootstrap: int, seed: int, form: str) -> None:
     """One model in both languages, side by side, with the interval of the difference.
 
     \b

@@ -14,6 +14,7 @@ from salon_taxonomy.cli.options import FORMAT, STORE
 from salon_taxonomy.cli.output import cells, print_json, print_table
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -83,7 +84,7 @@ def reflect(
     policy: str,
     fidelity: "Fidelity",
     folder: Path,
-    store: Path,
+    store: StoreAddress,
     **work: Any,
 ) -> None:
     """Stage 1: the policy says of each picture whether it matches, what differs and how to edit it.
@@ -103,7 +104,7 @@ def reflect(
 @_SEED
 @STORE
 @work_options
-def edit(folder: Path, editor: str, seed: int, store: Path, **work: Any) -> None:
+def edit(folder: Path, editor: str, seed: int, store: StoreAddress, **work: Any) -> None:
     """Stage 2: the editor carries out what the policy asked for; pictures stay in the work folder.
 
     An edit is a call of --max-calls; editors report neither tokens nor cost.
@@ -123,7 +124,7 @@ def edit(folder: Path, editor: str, seed: int, store: Path, **work: Any) -> None
 @_JUDGE
 @STORE
 @work_options
-def explanations(folder: Path, judge: str, store: Path, **work: Any) -> None:
+def explanations(folder: Path, judge: str, store: StoreAddress, **work: Any) -> None:
     """Stage 3: a judge of texts compares the policy's explanations with the annotated ones; gives S_ref.
 
     \b
@@ -142,7 +143,7 @@ def explanations(folder: Path, judge: str, store: Path, **work: Any) -> None:
 @_JUDGE
 @STORE
 @work_options
-def images(folder: Path, judge: str, store: Path, **work: Any) -> None:
+def images(folder: Path, judge: str, store: StoreAddress, **work: Any) -> None:
     """Stage 4: a judge of pictures answers yes/no questions before and after each edit; gives S_rect.
 
     \b
@@ -160,7 +161,7 @@ def images(folder: Path, judge: str, store: Path, **work: Any) -> None:
 @_WORK
 @STORE
 @FORMAT
-def report(folder: Path, store: Path, form: str) -> None:
+def report(folder: Path, store: StoreAddress, form: str) -> None:
     """Show the numbers of the stages that were run: verdict accuracy, S_ref, S_rect, better and worse pictures.
 
     \b
@@ -198,7 +199,7 @@ def run(
     explanation_judge: str | None,
     seed: int,
     folder: Path,
-    store: Path,
+    store: StoreAddress,
     form: str,
     **work: Any,
 ) -> None:
@@ -247,7 +248,7 @@ class _Chain:
     further stage is begun.
     """
 
-    def __init__(self, store: Path, work: Mapping[str, Any]) -> None:
+    def __init__(self, store: StoreAddress, work: Mapping[str, Any]) -> None:
         from salon_bench.cli.at_work import limits_of
         from salon_bench.runs.limits import Spending
 
@@ -358,7 +359,7 @@ def _stop_on_signals(session: "RunSession") -> None:
     stop_on_signals(session, lambda words: click.echo(words, err=True))
 
 
-def _show(space: "Workspace", store: Path, form: str) -> None:
+def _show(space: "Workspace", store: StoreAddress, form: str) -> None:
     from salon_bench.suites.r3_bench.stages import stage_summaries
 
     found = stage_summaries(space, store)

@@ -11,6 +11,7 @@ from salon_taxonomy.cli.options import FORMAT, STORE, confidence_option, seed_op
 from salon_taxonomy.cli.output import cells, number_text, print_json, print_table
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from salon_bench.analysis.reliability.comparing import Comparison
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--replicates", type=click.IntRange(1), default=1000, show_default=True, help="Of the bootstrap.")
 @confidence_option("Of intervals.")
 @seed_option("Of every draw.", 42)
-@click.option("--ratings", type=InputPath(), help="What people said: a file of ratings, or a store.")
+@click.option("--ratings", type=InputPath(tables=True), help="What people said: a file of ratings, or a store.")
 @click.option("--ratings-dimension", help="Which ratings. Default: the same name as --dimension.")
 @STORE
 @FORMAT
@@ -51,7 +52,7 @@ def reliability(
     seed: int,
     ratings: Path | None,
     ratings_dimension: str | None,
-    store: Path,
+    store: StoreAddress,
     form: str,
 ) -> None:
     """Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?
@@ -76,7 +77,7 @@ def reliability(
     swap = swap_evaluators({table.judge: table.means for table in tables}) if len(tables) > 1 else None
     human = None
     if ratings is not None:
-        from salon_ranking.mos.ratings import Ratings
+        from salon_ranking.opinion.ratings import Ratings
 
         metrics = {table.judge: table.means for table in tables}
         human = validate_all(metrics, Ratings.read(ratings).scored, ratings_dimension or dimension)

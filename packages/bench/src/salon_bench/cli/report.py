@@ -10,6 +10,7 @@ import rich_click as click
 from salon_taxonomy.cli.options import STORE, bootstrap_option, confidence_option, format_option, seed_option
 from salon_taxonomy.cli.output import as_json, print_table
 from salon_taxonomy.file_options import OutputPath
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from salon_bench.analysis.comparison import Comparison
@@ -47,7 +48,7 @@ _SIDE = click.option(
 def compare(
     run_a: str,
     run_b: str,
-    store: Path,
+    store: StoreAddress,
     subject_a: str | None,
     subject_b: str | None,
     across_versions: bool,
@@ -102,7 +103,9 @@ def compare(
 @click.option("--all-versions", is_flag=True, help="Older judge versions too, each on a board of its own.")
 @format_option("table", "json", "csv", "html")
 @_OUTPUT
-def leaderboard(suite_name: str, store: Path, metric: str | None, all_versions: bool, form: str, output: Path | None) -> None:
+def leaderboard(
+    suite_name: str, store: StoreAddress, metric: str | None, all_versions: bool, form: str, output: Path | None
+) -> None:
     """Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.
 
     Shows the newest version of each judge. json and csv have every number with its interval and how much was scored.
@@ -138,7 +141,7 @@ def leaderboard(suite_name: str, store: Path, metric: str | None, all_versions: 
 @click.option("--wide", is_flag=True, help="One row per picture, a column for each dimension; default: one row per score.")
 @format_option("csv", "jsonl", "parquet", default=None, help_="Default: by --output, or csv.")
 @click.option("--output", type=OutputPath(), help="Write here instead of to the screen.")
-def export(run_ids: tuple[str, ...], store: Path, wide: bool, form: str | None, output: Path | None) -> None:
+def export(run_ids: tuple[str, ...], store: StoreAddress, wide: bool, form: str | None, output: Path | None) -> None:
     """Write the verdicts of runs as one table, with prompts, pictures and labels.
 
     \b
@@ -147,7 +150,7 @@ def export(run_ids: tuple[str, ...], store: Path, wide: bool, form: str | None, 
       salon bench export RUN_A RUN_B --wide --output verdicts.parquet
     """
     from salon_bench.analysis.export import encoded_rows, exported, form_of, write_rows
-    from salon_ranking.report.numbers import counted
+    from salon_ranking.numbers import counted
 
     chosen = form_of(form, output)
     rows = exported(store, run_ids, wide=wide)
@@ -178,7 +181,9 @@ def export(run_ids: tuple[str, ...], store: Path, wide: bool, form: str | None, 
     show_default=True,
     help="Characters of a reply; the rest is cut off.",
 )
-def report(run_ids: tuple[str, ...], store: Path, output: Path, most_pictures: int, side: int, longest_reply: int) -> None:
+def report(
+    run_ids: tuple[str, ...], store: StoreAddress, output: Path, most_pictures: int, side: int, longest_reply: int
+) -> None:
     """Write one self-contained page about runs: their numbers, and every picture with its verdicts and the judge's own words.
 
     With two subjects the pictures stand side by side, prompt by prompt. The page fetches nothing and can be mailed.

@@ -1,7 +1,6 @@
 """What is printed about runs, as plain values and as cells of tables."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import rich_click as click
@@ -11,6 +10,7 @@ from salon_bench.runs.session import Outcome
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.contract.table_rows import Rows
+from salon_taxonomy.store_address import StoreAddress
 
 R = TypeVar("R", bound=Rows[Any])
 
@@ -18,7 +18,7 @@ MOST_NAMED = 5
 """So many pictures that could not be used are named after a run."""
 
 
-def report_of(suite: Suite, store: Path, run_id: str, outcome: Outcome | None) -> dict[str, Any]:
+def report_of(suite: Suite, store: StoreAddress, run_id: str, outcome: Outcome | None) -> dict[str, Any]:
     """Everything that is printed about a run; ``outcome`` is None for one that was finished before."""
     return {
         "run_id": run_id,

@@ -13,6 +13,7 @@ from salon_taxonomy.cli.output import cells, print_json, print_table
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from salon_bench.runs.plan import Planned
@@ -160,7 +161,7 @@ def run(
     re_asks: int,
     extractor: str | None,
     resume: bool,
-    store: Path,
+    store: StoreAddress,
     form: str,
     **work: Any,
 ) -> None:
@@ -235,7 +236,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 @STORE
 @work_options
 @FORMAT
-def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
+def resume_(run_id: str, store: StoreAddress, form: str, **work: Any) -> None:
     """Go on with a RUN that was stopped or killed: replies that stand are read, the others are asked for.
 
     \b
@@ -263,7 +264,7 @@ def resume_(run_id: str, store: Path, form: str, **work: Any) -> None:
 @click.argument("run_id", metavar="RUN")
 @STORE
 @FORMAT
-def rescore_(run_id: str, store: Path, form: str) -> None:
+def rescore_(run_id: str, store: StoreAddress, form: str) -> None:
     """Read the stored replies of a RUN again with the suite as it is installed now; no judge is asked.
 
     Writes a run of its own, RUN+rescore-VERSION, and says what changed. Questions that the suite now asks differently have
@@ -318,7 +319,7 @@ def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
 
 
 def _judged(
-    planned: "Planned", judge: "Judge", extractor: "Judge | None", store: Path, *, resume: bool, work: Mapping[str, Any]
+    planned: "Planned", judge: "Judge", extractor: "Judge | None", store: StoreAddress, *, resume: bool, work: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
     import asyncio
@@ -367,7 +368,7 @@ def _judged(
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 
-def _panel(plans: "Sequence[Planned]", suite: "Suite", store: Path) -> dict[str, Any]:
+def _panel(plans: "Sequence[Planned]", suite: "Suite", store: StoreAddress) -> dict[str, Any]:
     """Combine the finished runs of several judges, and report."""
     from salon_bench.analysis.panel import judge_together
     from salon_bench.cli.reporting import report_of
@@ -401,7 +402,7 @@ def _show(reports: list[dict[str, Any]], form: str) -> None:
             click.echo(remark(report["progress"]), err=True)
 
 
-def _exit(reports: list[dict[str, Any]], store: Path, *, allowed: bool) -> None:
+def _exit(reports: list[dict[str, Any]], store: StoreAddress, *, allowed: bool) -> None:
     """Leave with an error when work is left and that is not allowed."""
     for report in reports:
         if not report["complete"]:

@@ -1,13 +1,13 @@
 """``salon bench suites``, ``runs`` and ``status``: parse, ask the store, print."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT, STORE
 from salon_taxonomy.cli.output import print_json, print_table
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from salon_bench.runs.status import RunStatus
@@ -37,7 +37,7 @@ def suites_(form: str) -> None:
 @click.command("runs", context_settings=_HELP)
 @STORE
 @FORMAT
-def runs(store: Path, form: str) -> None:
+def runs(store: StoreAddress, form: str) -> None:
     """List the runs of a store, oldest first, with the version of judge and suite that made each.
 
     \b
@@ -58,7 +58,7 @@ def runs(store: Path, form: str) -> None:
 @click.argument("run_id", metavar="[RUN]", required=False)
 @STORE
 @FORMAT
-def status(run_id: str | None, store: Path, form: str) -> None:
+def status(run_id: str | None, store: StoreAddress, form: str) -> None:
     """Say how far a RUN is, or all that are not finished.
 
     \b

@@ -1,7 +1,6 @@
 """The page of a comparison: differences with their intervals drawn to scale, and the biggest changes with both pictures."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,14 +9,15 @@ from salon_bench.analysis.comparison import Change, Comparison, Gap
 from salon_bench.report.gallery import plain, value_text
 from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
 from salon_bench.runs.view import RunView
-from salon_ranking.report import numbers
+from salon_ranking import numbers
 from salon_ranking.report.page import Block, Fragment, Section, Table, page_template, read_text, render_page
+from salon_taxonomy.store_address import StoreAddress
 
 _WIDTH, _MIDDLE = 160, 80
 _COLUMNS = ("Dimension", "Of", "A", "B", "A − B", "Interval", "Paired", "Only A / B", "Unscored A / B")
 
 
-def comparison_page(store: Path, comparison: Comparison, *, side: int = SIDE) -> str:
+def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = SIDE) -> str:
     """The page as one string of self-contained HTML.
 
     Args:
@@ -111,7 +111,7 @@ def _bar(gap: Gap, reach: float) -> dict[str, float] | None:
     }
 
 
-def _changes(store: Path, comparison: Comparison, side: int) -> Fragment:
+def _changes(store: StoreAddress, comparison: Comparison, side: int) -> Fragment:
     wanted = {each for change in comparison.changes for each in (*change.generations_a[:1], *change.generations_b[:1])}
     views = [RunView(store, each) for each in (comparison.a.run_id, comparison.b.run_id)]
     rows = views[0].read("generations")

@@ -15,6 +15,7 @@ from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Suite, whole_case_id
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import StoreAddress
 
 MOST_PICTURES: Final = 1000
 LONGEST_REPLY: Final = 4000
@@ -112,7 +113,7 @@ class SuiteGallery:
 
 
 def gather(
-    store: Path,
+    store: StoreAddress,
     run_ids: Sequence[str],
     *,
     most_pictures: int = MOST_PICTURES,

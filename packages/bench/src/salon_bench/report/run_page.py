@@ -1,7 +1,6 @@
 """The page of runs: numbers, differences of two subjects, and a gallery of the pictures."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from salon_bench.analysis.compare import compare
 from salon_bench.report.comparison_page import gap_table
@@ -9,9 +8,10 @@ from salon_bench.report.gallery import column_names, gallery_fragment, plain
 from salon_bench.report.gathering import LONGEST_REPLY, MOST_PICTURES, Column, SuiteGallery, gather
 from salon_bench.report.thumbnails import SIDE
 from salon_bench.runs.status import RunState
-from salon_ranking.report import numbers
+from salon_ranking import numbers
 from salon_ranking.report.page import Block, Section, Table, render_page
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import StoreAddress
 
 _LEAD = (
     "What was judged, picture by picture, with the judges' own words. A missing verdict is no score: it is "
@@ -20,7 +20,7 @@ _LEAD = (
 
 
 def run_page(
-    store: Path,
+    store: StoreAddress,
     run_ids: Sequence[str],
     *,
     most_pictures: int = MOST_PICTURES,
@@ -70,7 +70,7 @@ def _about_run(column: Column) -> str:
     return plain(f"{run.run_id}: {run.suite}, judged by {column.judge} {column.judge_version}{when}{state}")
 
 
-def _sections(store: Path, gallery: SuiteGallery, ending: str) -> list[Section]:
+def _sections(store: StoreAddress, gallery: SuiteGallery, ending: str) -> list[Section]:
     sections = [Section(f"Numbers{ending}", tuple(_numbers(gallery)))]
     if len(gallery.columns) == 2:
         sections.append(Section(f"Differences{ending}", tuple(_differences(store, gallery))))
@@ -105,7 +105,7 @@ def _numbers(gallery: SuiteGallery) -> list[Block]:
     return blocks
 
 
-def _differences(store: Path, gallery: SuiteGallery) -> list[Block]:
+def _differences(store: StoreAddress, gallery: SuiteGallery) -> list[Block]:
     one, other = gallery.columns
     if one.judge_version != other.judge_version:
         return [

@@ -17,22 +17,22 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from salon_store.errors import StoreError
 from salon_store.journal import Journal, LockedFile
-from salon_store.places import Layout
+from salon_store.places import place_of
 from salon_store.recording import open_journal
 from salon_store.run_names import file_stem, may_hold
 from salon_taxonomy.protocols import Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish, Record
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     import polars as pl
 
-Fold: TypeAlias = Callable[[Path], None]
+Fold: TypeAlias = Callable[[StoreAddress], None]
 """Opens the store, which folds every journal whose writer released it: :func:`fold_here` or :func:`fold_apart`."""
 
 _CHILD = "import sys; from salon_bench.runs.checkpoint import child; sys.exit(child(sys.argv[1]))"
@@ -62,7 +62,9 @@ class Checkpoint:
         replayed: the number of questions that earlier starts of the run have asked.
     """
 
-    def __init__(self, store: Path, run_id: str, control: Journal, stored: Mapping[str, StoredReply], fold: Fold) -> None:
+    def __init__(
+        self, store: StoreAddress, run_id: str, control: Journal, stored: Mapping[str, StoredReply], fold: Fold
+    ) -> None:
         self.store = store
         self.run_id = run_id
         self.replayed = len(stored)
@@ -75,17 +77,17 @@ class Checkpoint:
         self._failed: list[StoreError] = []
 
     @classmethod
-    def open(cls, store: Path, run_id: str, fold: Fold, *, replies_of: str | None = None) -> Self:
+    def open(cls, store: StoreAddress, run_id: str, fold: Fold, *, replies_of: str | None = None) -> Self:
         """Take the run for this process and read what is stored of it, or of another run.
 
         Raises:
             JournalInUseError: when another process is at work on this run.
             SalonError: for a directory that is no store, or cannot be written.
         """
-        control = open_journal(store, run_id)
+        control = open_journal(store, run_id, alone=True)
         if control is None:  # a dead writer's
             fold(store)
-            control = open_journal(store, run_id)
+            control = open_journal(store, run_id, alone=True)
             if control is None:
                 raise StoreError(f"{store}: what an earlier start of run {run_id!r} left behind cannot be folded")
         try:
@@ -159,7 +161,7 @@ class Checkpoint:
             self._failed.append(error)
 
 
-def stored_replies(store: Path, run_id: str) -> dict[str, StoredReply]:
+def stored_replies(store: StoreAddress, run_id: str) -> dict[str, StoredReply]:
     """Return every question of a run in the store, by ``call_id``.
 
     Nothing is loaded to find out that a new run has none.
@@ -169,13 +171,12 @@ def stored_replies(store: Path, run_id: str) -> dict[str, StoredReply]:
     return {row["call_id"]: _remembered(row) for row in _last_attempts(store, run_id).iter_rows(named=True)}
 
 
-def may_have_parts(store: Path, table: str, run_id: str) -> bool:
+def may_have_parts(store: StoreAddress, table: str, run_id: str) -> bool:
     """Whether a table has files that may hold rows of the run, by their names: its own, or merged ones."""
-    directory = Layout(store.absolute()).table(table)
-    return directory.is_dir() and any(may_hold(path.name, run_id) for path in directory.glob("*.parquet"))
+    return any(may_hold(name, run_id) for name in place_of(store).listing(table))
 
 
-def _last_attempts(store: Path, run_id: str) -> "pl.DataFrame":
+def _last_attempts(store: StoreAddress, run_id: str) -> "pl.DataFrame":
     import polars as pl
 
     from salon_store import ResultStore
@@ -199,9 +200,9 @@ def _remembered(row: Mapping[str, object]) -> StoredReply:
     return StoredReply(attempts if isinstance(attempts, int) else 1, reply)
 
 
-def _segments_left(store: Path, run_id: str) -> bool:
+def _segments_left(store: StoreAddress, run_id: str) -> bool:
     """Whether segments of earlier starts lie there; waits for a process that is still folding one."""
-    directory = Layout(store.absolute()).journals
+    directory = place_of(store).layout.journals
     left = False
     for path in sorted(directory.glob(f"{file_stem(run_id)}~*.jsonl")):
         while True:
@@ -216,7 +217,7 @@ def _segments_left(store: Path, run_id: str) -> bool:
     return left
 
 
-def fold_here(store: Path) -> None:
+def fold_here(store: StoreAddress) -> None:
     """Fold the journals of a store in this process.
 
     Raises:
@@ -227,7 +228,7 @@ def fold_here(store: Path) -> None:
     ResultStore.open(store)
 
 
-def fold_apart(store: Path) -> None:
+def fold_apart(store: StoreAddress) -> None:
     """Fold the journals of a store in a second process, which Ctrl-C does not reach, and wait for it.
 
     The libraries that read and write tables take five times the memory of asking judges and hold the interpreter while

@@ -14,6 +14,7 @@ from salon_bench.runs.view import RunView, refuse_another_run
 from salon_bench.suites.contract.suite import Suite
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import JudgeSettings
+from salon_taxonomy.store_address import StoreAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class OpenQuestions:
 
 
 async def write_open_questions(
-    run_id: str, store: Path, folder: Path, *, suite: Suite | None = None, fold: Fold = fold_here
+    run_id: str, store: StoreAddress, folder: Path, *, suite: Suite | None = None, fold: Fold = fold_here
 ) -> OpenQuestions:
     """Continue a run: replies in the folder become rows, open questions become requests.
 

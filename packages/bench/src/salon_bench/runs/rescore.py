@@ -6,7 +6,6 @@ they were, because they are part of the questions.
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.runs.case_runner import AskPolicy
@@ -19,6 +18,7 @@ from salon_bench.runs.view import RESCORED, RunView
 from salon_bench.suites.contract.suite import RunContext
 from salon_taxonomy.protocols import Question, Reply
 from salon_taxonomy.records import CallStatus
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,7 +77,7 @@ class Rescored:
 
 
 async def rescore(
-    planned: Planned, run_id: str, store: Path, *, watcher: Watcher | None = None, fold: Fold = fold_here
+    planned: Planned, run_id: str, store: StoreAddress, *, watcher: Watcher | None = None, fold: Fold = fold_here
 ) -> Rescored:
     """Read the replies of a run again.
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from salon_bench.runs.checkpoint import may_have_parts
 from salon_store.journal import LockedFile, journal_path, read_journal
-from salon_store.places import Layout
+from salon_store.places import place_of
 from salon_store.run_names import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record, RunEventKind
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,7 +62,7 @@ class RunStatus:
     waiting: int = 0
 
 
-def run_statuses(store: Path) -> list[RunStatus]:
+def run_statuses(store: StoreAddress) -> list[RunStatus]:
     """Return all runs of a store, oldest first, including those in unfolded journals.
 
     Raises:
@@ -123,7 +124,7 @@ def _with(stored: "pl.LazyFrame", table: str, waiting: list[list[Record]]) -> "p
     return pl.concat([stored, more.lazy()]).unique(schema.key, keep="first", maintain_order=True)
 
 
-def run_status(store: Path, run_id: str) -> RunStatus:
+def run_status(store: StoreAddress, run_id: str) -> RunStatus:
     """One run.
 
     Raises:
@@ -137,14 +138,14 @@ def run_status(store: Path, run_id: str) -> RunStatus:
     raise InputError("there is no run", source=store, value=run_id, allowed=[each.run_id for each in found], hint=hint)
 
 
-def known_run(store: Path, run_id: str) -> RunStatus | None:
+def known_run(store: StoreAddress, run_id: str) -> RunStatus | None:
     """One run, or None when the store has never heard of it; reads nothing when no file can hold it."""
     if not may_have_parts(store, "runs", run_id):
         return None
     return next((each for each in run_statuses(store) if each.run_id == run_id), None)
 
 
-def _status(store: Path, row: dict[str, object]) -> RunStatus:
+def _status(store: StoreAddress, row: dict[str, object]) -> RunStatus:
     shown = {
         name: row[name] for name in ("run_id", "suite", "subject_model", "judge", "judge_version", "settings", "started_at")
     }
@@ -155,7 +156,7 @@ def _status(store: Path, row: dict[str, object]) -> RunStatus:
     return RunStatus(**shown, **counts, cost_usd=cost, last_at=row["at"], state=state, finished=ended)  # type: ignore[arg-type]
 
 
-def _state(store: Path, row: dict[str, object], *, finished: bool) -> RunState:
+def _state(store: StoreAddress, row: dict[str, object], *, finished: bool) -> RunState:
     if _at_work(store, str(row["run_id"])):
         return RunState.RUNNING
     if finished:
@@ -163,8 +164,8 @@ def _state(store: Path, row: dict[str, object], *, finished: bool) -> RunState:
     return RunState.UNFINISHED if row["source"] is None else RunState.IMPORTED
 
 
-def _at_work(store: Path, run_id: str) -> bool:
-    path = journal_path(Layout(store.absolute()).journals, run_id)
+def _at_work(store: StoreAddress, run_id: str) -> bool:
+    path = journal_path(place_of(store).layout.journals, run_id)
     if not path.exists():
         return False
     file = LockedFile.opened(path, create=False)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -27,6 +26,7 @@ from salon_bench.suites.contract.suite import Case
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
 from salon_taxonomy.records import Generation
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Unscored
 
 _MOST_THREADS = 4
@@ -58,7 +58,7 @@ class Pace:
 async def execute(
     planned: Planned,
     judge: Judge,
-    store: Path,
+    store: StoreAddress,
     *,
     extractor: Judge | None = None,
     limits: Limits | None = None,
@@ -96,8 +96,11 @@ async def execute(
     plan = planned.plan
     policy = AskPolicy(judge, plan.context, plan.re_asks, extractor, decoding_seed=plan.decoding_seed)
     prompts = [item.prompt for item in planned.prompts]
-    with run_session(store, plan.row(), fold, prompts=prompts, limits=limits, watcher=watcher, resume=resume) as session:
-        async with opened_models(judge, extractor):
+    models, row = (judge, extractor), plan.row()
+    with run_session(
+        store, row, fold, prompts=prompts, limits=limits, watcher=watcher, models=models, resume=resume
+    ) as session:
+        async with opened_models(*models):
             if on_start is not None:
                 on_start(session)
             settings = plan.judge_settings or _own_settings(judge)
@@ -173,7 +176,7 @@ class _Workers:
         try:
             await asyncio.gather(*workers)
         except BaseException as error:
-            self._session.stop(f"{type(error).__name__}: {error}")
+            self._session.fail(error)
             if isinstance(error, asyncio.CancelledError):
                 for worker in workers:
                     worker.cancel()

@@ -15,6 +15,7 @@ from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Suite, Summary
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,7 +52,7 @@ class RunView:
         SalonError: (at first use) the directory is no store, or a part of it cannot be read.
     """
 
-    def __init__(self, store: Path, run: str | RunStatus) -> None:
+    def __init__(self, store: StoreAddress, run: str | RunStatus) -> None:
         self.store = store
         self.run_id = run if isinstance(run, str) else run.run_id
         if isinstance(run, RunStatus):

@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles, cluster_columns
+from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.models.covariates import Covariate
@@ -15,7 +16,6 @@ from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
 from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, fitted
 from salon_ranking.options import checked
-from salon_ranking.repeated_ids import ID
 from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.resampling import IntervalOptions, uncertainties
 from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail

@@ -11,14 +11,14 @@ from typing import Literal
 
 import polars as pl
 
-from salon_ranking._index import reading
 from salon_ranking.battles import Battles
+from salon_ranking.battles.repeated_ids import ID
+from salon_ranking.battles.vote_formats import VoteFormat, format_of
 from salon_ranking.errors import BattleError, Wrong
-from salon_ranking.files import TRUTH, Check, Frame, all_wrong, as_lazy, scan, truth_of, wrong_rows
+from salon_ranking.files import Frame, as_lazy, reading, scan
 from salon_ranking.options import checked
-from salon_ranking.repeated_ids import ID
-from salon_ranking.vote_formats import VoteFormat, format_of
-from salon_taxonomy.records import Mode, Side, Winner
+from salon_ranking.table_checks import TRUTH, Check, all_wrong, truth_of, wrong_rows
+from salon_taxonomy.enums import Mode, Side, Winner
 
 REQUIRED = ("rater_id", "model_a", "model_b", "winner")
 TEXTS = ("prompt_id", "generation_a", "generation_b", "mode", "side_a_shown", "expected_winner")
@@ -78,7 +78,7 @@ class Votes:
         Raises:
             BattleError: a required column is missing, or rows are wrong (the first of each kind is named and all are counted):
                 no rater, an unknown winner, side or mode, a model
-                against itself, a time or truth value that is none, an answer before its start; or there are no rows.
+                against itself, an unreadable time or truth value, an answer before its start; or there are no rows.
 
         Example:
             >>> rows = {"rater_id": ["r"], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"]}

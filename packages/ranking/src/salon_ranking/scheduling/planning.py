@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_ranking import numbers
 from salon_ranking.errors import OptionError
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.options import checked, shaped
@@ -296,3 +297,22 @@ def check_models(models: int) -> None:
     """
     if not 3 <= models <= MOST_MODELS:
         raise OptionError(f"a simulated plan needs 3 to {MOST_MODELS} models, not", value=models)
+
+
+GOAL_HEADS = ("Goal", "Rule", "Battles", "From", "To", "Matches per model", "Saved", "Reached")
+"""What people call the columns of :func:`goal_rows`."""
+
+
+def goal_rows(table: pl.DataFrame) -> list[tuple[str, ...]]:
+    """Return the table of a plan for people, one row per goal and rule."""
+    return [
+        (
+            row["goal"],
+            row["rule"],
+            *(numbers.count(row[name]) for name in ("battles", "fewest", "most")),
+            numbers.rating(row["matches_per_model"]),
+            numbers.share(row["saved"]),
+            numbers.share(row["reached"]),
+        )
+        for row in table.iter_rows(named=True)
+    ]

@@ -6,16 +6,28 @@ from typing import Any, Final, TypeAlias
 
 import rich_click as click
 
-from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.file_options import StorePath
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+
+def several(*options: Decorator) -> Decorator:
+    """Return a decorator that adds options in this order."""
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
 STORE: Final = click.option(
     "--store",
-    type=InputPath(file_okay=False),
+    type=StorePath(file_okay=False),
     default=Path("results"),
     show_default=True,
-    help="The directory of results.",
+    help="The results: a directory, or a URL such as s3://bucket/results.",
 )
 
 

@@ -319,7 +319,8 @@ def validate(file: Path) -> None:
     Example:
       salon taxonomy validate my-labels.toml
     """
-    from salon_taxonomy.taxonomy_file import check_taxonomy, read_taxonomy
+    from salon_taxonomy.taxonomy import Taxonomy
+    from salon_taxonomy.taxonomy_file import check_taxonomy
 
     faults = check_taxonomy(file)
     for fault in faults:
@@ -327,7 +328,7 @@ def validate(file: Path) -> None:
     if faults:
         click.echo(f"{len(faults)} {'fault' if len(faults) == 1 else 'faults'}", err=True)
         sys.exit(2)
-    valid = read_taxonomy(file)
+    valid = Taxonomy.read(file)
     click.echo(f"{valid.name} is valid (labels: {len(valid)}, leaves: {len(valid.leaves())})")
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import is_url
 from salon_taxonomy.toml_lines import TomlLines
 from salon_train.configuration.schema import NEAR, Configuration, ModelSection, StageConfiguration
 
@@ -107,12 +108,17 @@ def _absolute(section: BaseModel, folder: Path) -> dict[str, Any]:
         if isinstance(value, BaseModel):
             values[name] = _absolute(value, folder)
         elif NEAR in field.metadata and value is not None:
-            values[name] = str(folder / value) if isinstance(value, str) else tuple(str(folder / each) for each in value)
+            values[name] = _near(value, folder) if isinstance(value, str) else tuple(_near(each, folder) for each in value)
         elif name in section.model_fields_set:
             values[name] = value
     if isinstance(section, ModelSection) and (folder / section.name).is_dir():
         values["name"] = str(folder / section.name)
     return values
+
+
+def _near(value: str, folder: Path) -> str:
+    """Return a path from the folder of its file; the URL of a store stays as it is."""
+    return value if is_url(value) else str(folder / value)
 
 
 def explained(

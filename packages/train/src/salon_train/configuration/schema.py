@@ -164,7 +164,9 @@ Weight = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class LinearWeight(Section):
-    """A weight that changes in a straight line, such as ``{ start = 0.0, end = 2.0, last = 100 }``.
+    """A weight that changes in a straight line.
+
+    In a file: ``{ start = 0.0, end = 2.0, last = 100 }``.
 
     Attributes:
         start: the weight up to the step ``first``.
@@ -466,7 +468,7 @@ class StoreSection(Section):
     """Completions that are kept in a result store, with their rewards and the events of the run.
 
     Attributes:
-        folder: the store, relative to the file; None keeps nothing.
+        folder: the store, a directory relative to the file or a URL; None keeps nothing.
         completions: of each generation batch, drawn evenly; None: all.
     """
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FORMAT
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--again", is_flag=True, help="Remove what these seeds have done in FOLDER before, and begin again.")
 @click.option("--quick", is_flag=True, help="A minute, one seed: to see that everything works; it shows nothing.")
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
+@FORMAT
 def demo(
     folder: Path,
     seeds: int,

@@ -67,7 +67,7 @@ def recorder_of(setting: "Setting[Any]") -> "RolloutRecorder | None":
 
     identity = {"folder": configuration.run.folder, "stage": folder.stage, "begun": folder.begun}
     return RolloutRecorder(
-        Path(configuration.store.folder),
+        configuration.store.folder,
         run_id=digest("training run", identity),
         policy=Path(configuration.model.name).name,
         completions=configuration.store.completions,

@@ -9,13 +9,13 @@ rewards      one row per kept completion and reward, with the reason where there
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 from salon_rewards.composition import TOTAL
 from salon_store import Journal, ResultStore
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import CallStatus, JudgeCall, Record, Reward, Run, RunEvent, RunEventKind
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason
 from salon_train.run.completion_parsing import SampledCompletion, SampledCompletions
 from salon_train.run.events import TrainingEvent
@@ -41,7 +41,7 @@ class RolloutRecorder:
     run, step and place, so a step that is repeated after a kill, which samples the same completions again, adds nothing.
 
     Args:
-        folder: of the store; created if it is missing.
+        folder: of the store, or its URL; created if it is missing.
         run_id: of this training run.
         policy: name of the learning model in tables.
         completions: of each generation batch, evenly over its groups; None: all.
@@ -52,7 +52,7 @@ class RolloutRecorder:
 
     def __init__(
         self,
-        folder: Path,
+        folder: StoreAddress,
         *,
         run_id: str,
         policy: str,

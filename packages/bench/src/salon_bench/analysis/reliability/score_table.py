@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +81,7 @@ def score_tables(scores: "pl.DataFrame", dimension: str, *, missing: Missing = "
     ]
 
 
-def read_scores(store: Path, run_ids: Sequence[str]) -> "pl.DataFrame":
+def read_scores(store: StoreAddress, run_ids: Sequence[str]) -> "pl.DataFrame":
     """The scores of some runs of a store.
 
     Raises:

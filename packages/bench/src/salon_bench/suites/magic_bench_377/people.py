@@ -18,6 +18,7 @@ from salon_bench.suites.magic_bench_377.questions import TEST_POINTS
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Run, Score
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def read_list(path: Path, prompts: Iterable[SuitePrompt]) -> PeoplesChecks:
     return PeoplesChecks(run, tuple(scores))
 
 
-def store_list(checks: PeoplesChecks, store: Path) -> None:
+def store_list(checks: PeoplesChecks, store: StoreAddress) -> None:
     """Add the answers to a result store; those of a file that was added before are left out.
 
     Raises:

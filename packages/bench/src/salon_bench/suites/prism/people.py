@@ -7,16 +7,17 @@ import polars as pl
 from salon_bench.suites.contract.table_rows import TableRow, table_rows
 from salon_bench.suites.prism.finite_cells import finite_number
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import StoreAddress, is_url
 
 _NAMES = ("prompt_id", "model", "generation_id", "dimension")
 _SCHEMA = dict.fromkeys((*_NAMES, "rater_id"), pl.String) | {"value": pl.Float64}
 
 
-def read_marks(path: Path, dimension: str | None = None) -> pl.DataFrame:
+def read_marks(path: StoreAddress, dimension: str | None = None) -> pl.DataFrame:
     """Read marks; a picture is named by ``generation_id``, or by ``prompt_id`` and ``model``.
 
     Args:
-        path: a table (CSV, JSON, JSON Lines, Parquet), or a result store (a directory), whose ``ratings`` are read.
+        path: a table (CSV, JSON, JSON Lines, Parquet), or a result store (a directory or a URL), whose ``ratings`` are read.
         dimension: take the rows of this dimension alone; needed where the table holds several. The paper has one mark for
             alignment and aesthetics together.
 
@@ -34,7 +35,10 @@ def read_marks(path: Path, dimension: str | None = None) -> pl.DataFrame:
         >>> read_marks(path).rows()
         [('style-0', 'our-model', 'ann', 7.0)]
     """
-    frame = _stored(path) if path.is_dir() else pl.DataFrame([_mark(row) for row in table_rows(path)], schema=_SCHEMA)
+    if is_url(path) or Path(path).is_dir():
+        frame = _stored(path)
+    else:
+        frame = pl.DataFrame([_mark(row) for row in table_rows(Path(path))], schema=_SCHEMA)
     if dimension is not None:
         known = sorted(frame["dimension"].drop_nulls().unique())
         frame = frame.filter(pl.col("dimension") == dimension)
@@ -45,7 +49,7 @@ def read_marks(path: Path, dimension: str | None = None) -> pl.DataFrame:
     return frame.drop(name for name in _NAMES if frame[name].is_null().all())
 
 
-def _stored(store: Path) -> pl.DataFrame:
+def _stored(store: StoreAddress) -> pl.DataFrame:
     from salon_store import ResultStore
 
     return ResultStore.open(store, create=False, read_only=True).read("ratings").select(*_SCHEMA).collect()

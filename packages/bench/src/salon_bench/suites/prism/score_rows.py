@@ -9,9 +9,10 @@ from pydantic import ValidationError
 from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, table_rows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
+from salon_taxonomy.store_address import StoreAddress
 
 
-def read_scores(source: str, store: Path) -> pl.DataFrame:
+def read_scores(source: str, store: StoreAddress) -> pl.DataFrame:
     """The rows that a source names.
 
     Args:

@@ -12,7 +12,6 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.runs.case_runner import StopAskingError
@@ -29,6 +28,7 @@ from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
 from salon_taxonomy.protocols import Editor
 from salon_taxonomy.records import Prompt, Run
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def write_explanations(space: Workspace, said: Mapping[str, Verdict[R3Answer]]) 
 async def edit_pictures(
     space: Workspace,
     editor: Editor,
-    store: Path,
+    store: StoreAddress,
     *,
     seed: int | None = None,
     concurrency: int = 4,
@@ -118,7 +118,9 @@ async def edit_pictures(
     rows = [row for row in space.staged("explanations") if not row.item.aligned]
     run = _run_row(space, editor, rows, seed)
     space.note("edit", run.run_id)
-    with run_session(store, run, fold, total=len(rows), limits=limits, watcher=watcher, repeat=True) as session:
+    with run_session(
+        store, run, fold, total=len(rows), limits=limits, watcher=watcher, models=[editor], repeat=True
+    ) as session:
         async with opened_models(editor):
             context = RunContext(run.run_id, editor.name, editor.version)
             edit_runner = EditRunner(editor, context, session, concurrency=concurrency)

@@ -24,6 +24,7 @@ from salon_bench.suites.r3_bench.workspace import Workspace
 from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
+from salon_taxonomy.store_address import StoreAddress
 
 _SUITES: Mapping[str, Callable[[], Reflecting | Explaining | Verifying]] = {
     "reflect": Reflecting,
@@ -60,7 +61,7 @@ class StageOptions:
 
 
 async def run_stage(
-    space: Workspace, stage: str, judge: Judge, store: Path, options: StageOptions | None = None
+    space: Workspace, stage: str, judge: Judge, store: StoreAddress, options: StageOptions | None = None
 ) -> Outcome | None:
     """Run ``reflect``, ``explanations`` or ``images``, or resume it; a finished one makes no call.
 
@@ -110,7 +111,7 @@ async def run_stage(
     return outcome
 
 
-def stage_summaries(space: Workspace, store: Path) -> dict[str, Summary]:
+def stage_summaries(space: Workspace, store: StoreAddress) -> dict[str, Summary]:
     """The numbers of every judged stage that was run, by stage, in their order.
 
     Raises:

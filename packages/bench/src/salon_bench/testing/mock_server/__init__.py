@@ -5,13 +5,10 @@ then point a judge at ``server.url``; ``server.stats`` tells what was asked and 
 as a command.
 """
 
-from salon_bench.testing.mock_server.asked import Asked
-from salon_bench.testing.mock_server.connection import Request
-from salon_bench.testing.mock_server.faults import Fault, FaultRates
-from salon_bench.testing.mock_server.latency import Latency
-from salon_bench.testing.mock_server.rules import Rule, by_image, drawn, echo, fixed
+from salon_bench.testing.mock_server.faults import Fault, FaultRates, Latency
+from salon_bench.testing.mock_server.rules import Asked, Rule, by_image, drawn, echo, fixed
 from salon_bench.testing.mock_server.script import Line, Script, read_lines
-from salon_bench.testing.mock_server.server import MockServer, serving
+from salon_bench.testing.mock_server.server import MockServer, Request, serving
 from salon_bench.testing.mock_server.stats import Stats
 
 __all__ = [

@@ -1,14 +1,77 @@
-"""Rules of the mock server for requests that no line of its script fits: functions of the request.
+"""Requests as a script reads them, and the rules for those that no line of a script fits: functions of the request.
 
 Because the answer depends on the request alone, a run that met faults and one that met none end with the same answers.
 """
 
+import base64
+import binascii
+import hashlib
+import json
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
 
-from salon_bench.testing.mock_server.asked import Asked
 from salon_taxonomy.errors import InputError
+
+
+class Asked:
+    """One request body. Every property is computed once, and for a body that is no chat request it is empty.
+
+    Args:
+        body: the bytes of the request.
+
+    Example:
+        >>> asked = Asked(b'{"messages": [{"role": "user", "content": "Is the sky blue?"}]}')
+        >>> asked.text, asked.image_sha256s
+        ('Is the sky blue?', ())
+    """
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the whole body: equal requests have equal hashes."""
+        return hashlib.sha256(self.body).hexdigest()
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The body as JSON; empty when it is not a JSON object."""
+        try:
+            found = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def text(self) -> str:
+        """All texts of all messages, one below the other."""
+        return "\n".join(part["text"] for part in self._parts() if isinstance(part.get("text"), str))
+
+    @cached_property
+    def image_sha256s(self) -> tuple[str, ...]:
+        """The hashes of the pictures' files, in order; pictures that are not data URLs are left out."""
+        found = []
+        for part in self._parts():
+            image = part.get("image_url")
+            url = image.get("url") if isinstance(image, dict) else None
+            if isinstance(url, str) and url.startswith("data:"):
+                try:
+                    found.append(hashlib.sha256(base64.b64decode(url.partition(",")[2], validate=True)).hexdigest())
+                except (binascii.Error, ValueError):
+                    continue
+        return tuple(found)
+
+    def _parts(self) -> Iterator[dict[str, Any]]:
+        messages = self.document.get("messages")
+        for message in messages if isinstance(messages, list) else []:
+            content = message.get("content") if isinstance(message, dict) else None
+            if isinstance(content, str):
+                yield {"text": content}
+            elif isinstance(content, list):
+                yield from (part for part in content if isinstance(part, dict))
+
 
 Rule: TypeAlias = Callable[[Asked], str]
 """The text that a request is answered with."""

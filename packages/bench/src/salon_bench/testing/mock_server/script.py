@@ -10,10 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from salon_bench.testing.mock_server.asked import Asked
-from salon_bench.testing.mock_server.faults import Fault, FaultRates
-from salon_bench.testing.mock_server.latency import Latency
-from salon_bench.testing.mock_server.rules import Rule, fixed
+from salon_bench.testing.mock_server.faults import Fault, FaultRates, Latency
+from salon_bench.testing.mock_server.rules import Asked, Rule, fixed
 from salon_taxonomy.errors import InputError
 
 

@@ -1,25 +1,60 @@
 """The mock server: speaks as an OpenAI-compatible one does and does what its script says."""
 
 import asyncio
+import base64
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from email import policy
+from email.parser import BytesParser
 from types import TracebackType
 from typing import Self
 
-from salon_bench.testing.mock_server import responses
-from salon_bench.testing.mock_server.asked import Asked
-from salon_bench.testing.mock_server.connection import Connection, Request
+from aiohttp import web
+
 from salon_bench.testing.mock_server.faults import Fault
-from salon_bench.testing.mock_server.form import read_form
+from salon_bench.testing.mock_server.rules import Asked
 from salon_bench.testing.mock_server.script import Line, Performance, Script
 from salon_bench.testing.mock_server.stats import Stats
 from salon_taxonomy.errors import InputError
 
 _TRICKLE_S = 0.02
-_RENDERED = 4096
+_MOST_BODY_BYTES = 512 << 20
+_CHARACTERS_PER_TOKEN = 4
+_PROSE = "As an assistant I would say that the picture looks quite nice, all in all."
+_DECLINED = "I'm sorry, but I can't help with that."
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request that was received.
+
+    Attributes:
+        path: without the query.
+        headers: looked up without regard to case.
+        body: the bytes.
+    """
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Status, body and headers of a reply."""
+
+    status: int
+    body: bytes
+    content_type: str = "application/json"
+    retry_after_s: float | None = None
+
+    def response(self) -> web.Response:
+        headers = {} if self.retry_after_s is None else {"Retry-After": f"{self.retry_after_s:g}"}
+        return web.Response(body=self.body, status=self.status, headers=headers, content_type=self.content_type)
 
 
 class MockServer:
@@ -62,9 +97,7 @@ class MockServer:
         self._port = port
         self._model = model
         self._edits = edits
-        self._server: asyncio.Server | None = None
-        self._opened: set[Connection] = set()
-        self._rendered: dict[Line, bytes | None] = {}
+        self._runner: web.AppRunner | None = None
 
     @property
     def url(self) -> str:
@@ -77,100 +110,163 @@ class MockServer:
         Raises:
             InputError: the address cannot be used.
         """
-        loop = asyncio.get_running_loop()
+        app = web.Application(client_max_size=_MOST_BODY_BYTES)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0)
+        await self._runner.setup()
         try:
-            self._server = await loop.create_server(
-                lambda: Connection(self, self._opened), self._host, self._port, backlog=1024
-            )
+            await web.TCPSite(self._runner, self._host, self._port, backlog=1024).start()
         except OSError as error:
+            await self._runner.cleanup()
             address = f"{self._host}:{self._port}"
             raise InputError(f"cannot listen ({error.strerror})", value=address, hint="Take another --port, or 0.") from error
-        self._port = self._server.sockets[0].getsockname()[1]
+        self._port = self._runner.addresses[0][1]
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Stop, and close every connection."""
-        if self._server is not None:
-            self._server.close()
-            for connection in tuple(self._opened):
-                connection.cut()
-            await self._server.wait_closed()
+        if self._runner is not None:
+            await self._runner.cleanup()
 
     def play(self, script: Script) -> None:
         """Do what another script says from now on; the counts go on."""
         self._performance = Performance(script)
-        self._rendered.clear()
 
-    def answer(self, request: Request, connection: Connection) -> None:
-        """Answer one request on its connection, now or after the script's latency."""
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         route = (request.method, request.path.rstrip("/").rsplit("/v1", 1)[-1])
-        if route == ("POST", "/chat/completions"):
-            self.seen.append(request)
-            self._complete(Asked(request.body), connection)
-        elif route == ("POST", "/images/edits"):
-            self.seen.append(request)
-            self._complete(Asked(request.body), connection, request)
-        elif route == ("GET", "/models"):
-            document = {"object": "list", "data": [{"id": self._model, "object": "model", "owned_by": "mock"}]}
-            connection.send(responses.http(200, json.dumps(document).encode()))
-        elif route == ("GET", "/stats"):
-            connection.send(responses.http(200, json.dumps(self.stats.document()).encode()))
-        else:
-            connection.send(
-                responses.error(404, "the mock server knows /v1/chat/completions, /v1/images/edits, /v1/models and /stats")
-            )
+        if route in {("POST", "/chat/completions"), ("POST", "/images/edits")}:
+            if (request.content_length or 0) > _MOST_BODY_BYTES:
+                return _error(413, "the body is too large").response()
+            seen = Request(request.path, request.headers, await request.read())
+            self.seen.append(seen)
+            return await self._complete(request, seen, edit=route[1] == "/images/edits")
+        if route == ("GET", "/models"):
+            return web.json_response({"object": "list", "data": [{"id": self._model, "object": "model", "owned_by": "mock"}]})
+        if route == ("GET", "/stats"):
+            return web.json_response(self.stats.document())
+        return _error(404, "the mock server knows /v1/chat/completions, /v1/images/edits, /v1/models and /stats").response()
 
-    def _complete(self, asked: Asked, connection: Connection, edit: Request | None = None) -> None:
-        stats = self.stats
-        stats.arrived()
-        line = self._performance.line(asked, stats.in_flight)
-        wait = self._performance.wait_s()
+    async def _complete(self, request: web.Request, seen: Request, *, edit: bool) -> web.StreamResponse:
+        asked = Asked(seen.body)
+        self.stats.arrived()
+        line = self._performance.line(asked, self.stats.in_flight)
+        wait_s = self._performance.wait_s()
         if line.fault is not None:
-            stats.met(line.fault)
+            self.stats.met(line.fault)
+        try:
+            if wait_s:
+                await asyncio.sleep(wait_s)
+            if line.fault == Fault.HANG:
+                await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.stats.gave_up()
+            raise
+        self.stats.sent(asked, line)
+        if edit and line.fault is None and line.body is None:
+            return self._edited(seen).response()
+        answer = _answer_of(line, self._performance.script.prompt_tokens)
+        if line.fault in {Fault.CUT, Fault.CUT_REPLY, Fault.SLOW_LORIS}:
+            return await _broken_off(request, answer, line.fault)
+        return answer.response()
 
-        def act() -> None:
-            if line.fault != Fault.HANG:
-                stats.sent(asked, line)
-            if edit is not None and line.fault is None and line.body is None:
-                connection.send(self._edited(edit))
-            else:
-                self._act(line, connection)
-
-        if wait:
-            connection.later(wait, act, stats.gave_up)
-        else:
-            act()
-
-    def _act(self, line: Line, connection: Connection) -> None:
-        reply = self._reply(line)
-        if line.fault == Fault.HANG:
-            connection.later(1e6, connection.cut, self.stats.gave_up)
-        elif line.fault == Fault.CUT or reply is None:
-            connection.cut()
-        elif line.fault == Fault.CUT_REPLY:
-            connection.cut(reply[: len(reply) // 2])
-        elif line.fault == Fault.SLOW_LORIS:
-            connection.trickle(reply, _TRICKLE_S, lambda: None)
-        else:
-            connection.send(reply)
-
-    def _edited(self, request: Request) -> bytes:
-        fields = read_form(request.headers.get("content-type", ""), request.body)
+    def _edited(self, request: Request) -> _Answer:
+        fields = read_form(request.headers.get("Content-Type", ""), request.body)
         if "image" not in fields or "prompt" not in fields:
-            return responses.error(400, "an edit needs the form fields image and prompt")
-        if self._edits is None:
-            return responses.picture(fields["image"])
-        return responses.picture(self._edits(fields["image"], fields["prompt"].decode("utf-8", "replace")))
+            return _error(400, "an edit needs the form fields image and prompt")
+        picture = fields["image"]
+        if self._edits is not None:
+            picture = self._edits(picture, fields["prompt"].decode("utf-8", "replace"))
+        return _json({"created": 0, "data": [{"b64_json": base64.b64encode(picture).decode()}]})
 
-    def _reply(self, line: Line) -> bytes | None:
-        """The bytes for a line, rendered once for lines that come again."""
-        if line not in self._rendered:
-            if len(self._rendered) >= _RENDERED:
-                self._rendered.clear()
-            self._rendered[line] = responses.whole(line, self._performance.script.prompt_tokens)
-        return self._rendered[line]
+
+def read_form(content_type: str, body: bytes) -> dict[str, bytes]:
+    """Return the fields of a ``multipart/form-data`` body by name; empty for any other body.
+
+    Example:
+        >>> body = b'--x\\r\\nContent-Disposition: form-data; name="prompt"\\r\\n\\r\\nAdd a star.\\r\\n--x--\\r\\n'
+        >>> read_form("multipart/form-data; boundary=x", body)
+        {'prompt': b'Add a star.'}
+    """
+    head = f"Content-Type: {content_type}\r\n\r\n".encode("latin-1", "replace")
+    fields: dict[str, bytes] = {}
+    for part in BytesParser(policy=policy.HTTP).parsebytes(head + body).iter_parts():
+        name, content = part.get_param("name", header="content-disposition"), part.get_payload(decode=True)
+        if isinstance(name, str) and isinstance(content, bytes):
+            fields[name] = content
+    return fields
+
+
+async def _broken_off(request: web.Request, answer: _Answer, fault: Fault) -> web.StreamResponse:
+    """Close the connection before or within the reply, or send the reply byte by byte and never the last."""
+    response = web.StreamResponse(status=answer.status, headers={"Content-Length": str(len(answer.body))})
+    if fault != Fault.CUT:
+        await response.prepare(request)
+    if fault == Fault.CUT_REPLY:
+        await response.write(answer.body[: len(answer.body) // 2])
+    if fault == Fault.SLOW_LORIS:
+        for byte in answer.body[:-1]:
+            await response.write(bytes([byte]))
+            await asyncio.sleep(_TRICKLE_S)
+        await asyncio.Event().wait()
+    if request.transport is not None:
+        request.transport.close()
+    return response
+
+
+def _json(document: object, status: int = 200, retry_after_s: float | None = None) -> _Answer:
+    return _Answer(status, json.dumps(document).encode(), retry_after_s=retry_after_s)
+
+
+def _error(status: int, message: str, retry_after_s: float | None = None) -> _Answer:
+    """An error in OpenAI's form."""
+    return _json({"error": {"message": message, "type": "mock_error", "code": None}}, status, retry_after_s)
+
+
+def _answer_of(line: Line, prompt_tokens: int) -> _Answer:
+    """The reply to a request that got this line, before it is broken off."""
+    if line.body is not None:
+        return _Answer(line.status, line.body.encode("utf-8", "surrogatepass"), retry_after_s=line.retry_after_s)
+    match line.fault:
+        case Fault.TOO_MANY:
+            return _error(429, "too many requests", line.retry_after_s)
+        case Fault.UNAVAILABLE:
+            return _error(503, "overloaded", line.retry_after_s)
+        case Fault.SERVER_ERROR:
+            return _error(500, "internal error")
+        case Fault.WRONG_TYPE:
+            return _Answer(200, b"<html><body>Welcome to the proxy</body></html>", "text/html")
+    completion = _completion(line, prompt_tokens)
+    if line.fault == Fault.TRUNCATED_JSON:
+        return _Answer(200, completion.body[: len(completion.body) // 2])
+    return completion
+
+
+def _completion(line: Line, prompt_tokens: int) -> _Answer:
+    """A chat completion with the line's text, spoiled as its fault says."""
+    text: str | None = line.reply
+    finish, refusal = line.finish, None
+    if line.fault == Fault.EMPTY:
+        text = ""
+    elif line.fault == Fault.MALFORMED:
+        text = _PROSE
+    elif line.fault == Fault.REFUSAL:
+        text, refusal = None, _DECLINED
+    elif line.fault == Fault.LENGTH:
+        text, finish = line.reply[: len(line.reply) // 2], "length"
+    written = len(text or refusal or "") // _CHARACTERS_PER_TOKEN + 1
+    document = {
+        "id": "chatcmpl-mock",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "mock",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text, "refusal": refusal}, "finish_reason": finish}
+        ],
+        "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": written, "total_tokens": prompt_tokens + written},
+    }
+    return _json(document)
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from salon_bench.testing.mock_server.asked import Asked
 from salon_bench.testing.mock_server.faults import ANSWERED, Fault
+from salon_bench.testing.mock_server.rules import Asked
 from salon_bench.testing.mock_server.script import Line
 
 _NO_COMPLETION = frozenset(set(Fault) - ANSWERED)
