@@ -134,7 +134,7 @@ def test_a_quarter_of_an_experts_battles_is_audited_and_contradiction_suspends(
         assert len(audited) == 11 and all(payload["audited_rater"] == rater for payload in audited)
         assert kinds(database)["audit"] == 11
         assert (service.lease(rater).result()["state"] == "suspended") == suspended
-        [line] = [line for line in database.read(overview) if line.startswith(rater)]
+        [line] = [person.line for person in database.read(overview) if person.rater_id == rater]
         assert f"{11 * agrees} of 11 audits agree" in line
         counted = service.task.board.ranked()  # type: ignore[union-attr]
         assert counted.votes == 44  # audits count on no board

@@ -93,6 +93,11 @@ def arena() -> None:
 @click.option("--invite-only", is_flag=True, help="Only who has an invite may join; always so for experts.")
 @click.option("--reveal/--no-reveal", default=True, show_default=True, help="Name the models of a pair once its vote is final.")
 @click.option("--beside", type=_PLACE, help="Database of another arena whose board is shown beside this one's.")
+@click.option("--passwords", is_flag=True, help="People sign in with accounts that `salon arena account` makes.")
+@click.option("--oidc-issuer", metavar="URL", help="People sign in through this OpenID Connect provider.")
+@click.option("--oidc-client", metavar="ID", help="The arena's client id there.")
+@click.option("--oidc-secret-file", type=_FILE, help="File with the client's secret.")
+@click.option("--log", "log_file", type=_FILE, help="Append a line of JSON per request to this file; - is standard error.")
 @click.option(
     "--trusted-proxy",
     metavar="NAME",
@@ -115,6 +120,11 @@ def serve(
     invite_only: bool,
     reveal: bool,
     beside: Path | str | None,
+    passwords: bool,
+    oidc_issuer: str | None,
+    oidc_client: str | None,
+    oidc_secret_file: Path | None,
+    log_file: Path | None,
     trusted_proxy: str | None,
     host: str,
     port: int,
@@ -139,6 +149,7 @@ def serve(
     from salon_arena.database import ArenaDatabase
     from salon_arena.forms import check_task, panel_task
     from salon_arena.labels import LabelTask
+    from salon_arena.log import open_log
     from salon_arena.material import read_known_pairs, read_material
     from salon_arena.people import CONSENT
     from salon_arena.service import WorkService, vote_service
@@ -180,7 +191,10 @@ def serve(
                 work = VerdictTask(rows, seed=seed)
             service = WorkService(opened, work, **settings)
         what = f"{len(rows):,} rows" if rows else f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
-        _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other)
+        settings = _sign_in(service, passwords, oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
+        if log_file is not None:
+            settings["log"] = stack.enter_context(open_log(log_file))
+        _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other, **settings)
 
 
 @arena.command()
@@ -304,6 +318,26 @@ def invite(database: Path | str, count: int, role: str, address: str | None) -> 
         codes = opened.write(lambda connection: make_invites(connection, count, role, time.time_ns() // 1000)).result()
     for code in codes:
         click.echo(code if address is None else f"{address.rstrip('/')}/#{code}")
+
+
+@arena.command()
+@click.argument("name")
+@_DATABASE
+@click.option("--role", type=click.Choice(["rater", "auditor", "adjudicator", "admin"]), default="rater", show_default=True)
+@click.password_option(help="Asked for if not given; 12 characters or more.")
+def account(name: str, database: Path | str, role: str, password: str) -> None:
+    """Make an account with a NAME and a password, for an arena served with --passwords.
+
+    The name is kept as an HMAC, the password as an Argon2id hash.
+
+    \b
+    Example:
+      salon arena account ann --role admin --database arena.db
+    """
+    from salon_arena.signin import add_account
+
+    with _existing(database) as opened:
+        click.echo(add_account(opened, name, password, role, time.time_ns() // 1000))
 
 
 @arena.command()
@@ -493,8 +527,33 @@ def _text(path: Path) -> str:
         raise InputError(f"cannot be read as UTF-8 text ({error})", source=path) from error
 
 
+def _sign_in(
+    service: "WorkService", passwords: bool, issuer: str | None, client: str | None, secret: Path | None, place: str
+) -> dict[str, Any]:
+    """How people sign in, as options of ``create_app``."""
+    from salon_arena.signin import Oidc, OidcSettings, Passwords
+
+    found: dict[str, Any] = {"passwords": Passwords(service.database)} if passwords else {}
+    given = {"--oidc-issuer": issuer, "--oidc-client": client, "--oidc-secret-file": secret}
+    missing = [name for name, value in given.items() if value is None]
+    if len(missing) == len(given):
+        return found
+    if issuer is None or client is None or secret is None:
+        raise InputError("sign-in through a provider needs all three options; missing:", value=missing)
+    scheme = "http" if place.startswith(("127.0.0.1", "localhost")) else "https"
+    settings = OidcSettings(issuer, client, _text(secret), f"{scheme}://{place}/oidc/callback")
+    return {**found, "oidc": Oidc(service.database, settings, invited=service.people.invited)}
+
+
 def _serve(
-    service: "WorkService", what: str, *, host: str, port: int, proxy: str | None = None, beside: "LiveBoard | None" = None
+    service: "WorkService",
+    what: str,
+    *,
+    host: str,
+    port: int,
+    proxy: str | None = None,
+    beside: "LiveBoard | None" = None,
+    **settings: Any,
 ) -> None:
     """Serve until Ctrl-C."""
     import uvicorn
@@ -508,7 +567,7 @@ def _serve(
         raise InputError(f"cannot listen ({error.strerror})", source="--port", value=f"{host}:{port}", hint=hint) from error
     address = f"https://{proxy}/" if proxy else f"http://{host}:{listening.getsockname()[1]}/"
     hosts = [*LOOPBACK, proxy] if proxy else LOOPBACK
-    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None)
+    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, **settings)
     config = uvicorn.Config(
         application,
         access_log=False,

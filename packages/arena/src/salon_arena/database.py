@@ -122,6 +122,14 @@ SESSIONS: Final = Table(
     Column("rater_id", Text, ForeignKey("raters.rater_id"), nullable=False),
     Column("created_at", WholeNumber, nullable=False),
 )
+ACCOUNTS: Final = Table(
+    "accounts",
+    METADATA,
+    Column("key", Text, primary_key=True),
+    Column("rater_id", Text, ForeignKey("raters.rater_id"), nullable=False, unique=True),
+    Column("password", Text),
+)
+"""Who signs in: ``key`` is an HMAC of the name, or of issuer and subject; ``password`` an Argon2id hash."""
 ASSIGNMENTS: Final = Table(
     "assignments",
     METADATA,
