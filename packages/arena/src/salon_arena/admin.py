@@ -26,7 +26,7 @@ class Action(BaseModel):
 
     Attributes:
         action: what to do.
-        rater: whom it concerns; empty for ``invite``.
+        rater: the person it is about; empty for ``invite``.
         days: of a suspension; 0: none any more.
         role: of an invited person.
     """

@@ -116,7 +116,7 @@ class People:
 def add_rater(
     connection: Connection, rater_id: str, now: int, *, invite: str | None, invited: bool, occupation: str | None = None
 ) -> None:
-    """Add a rater, in the role of the invite, which is used up; without one as a rater, if none is needed.
+    """Add a rater, in the role of the invite if there is one, and use the invite up.
 
     Raises:
         RefusedError: 403 ``invite`` when an invite is needed or given, and it is unknown or used.
