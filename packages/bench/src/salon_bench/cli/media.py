@@ -6,6 +6,7 @@ import rich_click as click
 
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.whole_files import write_whole
 
 _SHEET_ENDINGS = (".jpg", ".jpeg")
 _KINDS = ("clean", "flicker", "pop", "morph", "freeze")
@@ -66,7 +67,4 @@ def draw_video(output: Path, kind: str, seconds: float, seed: int) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", source=path) from error
+    write_whole(path, data)

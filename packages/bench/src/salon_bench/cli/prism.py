@@ -148,16 +148,16 @@ def ocr(
     """
     from salon_bench.cli.reporting import announced
     from salon_bench.suites.contract.generations import read_generations
-    from salon_bench.suites.prism.prompt_rows import save_rows
     from salon_bench.suites.prism.score_rows import frame_of
     from salon_bench.suites.prism.suite import PrismBench
     from salon_bench.suites.prism.text_check import OcrReader, check_text, summarize_text
+    from salon_taxonomy.whole_files import write_json_lines
 
     suite, reader = PrismBench(language), OcrReader()
     found = announced(suite.prompts(prompts))
     pictures = read_generations(generations, subject, [each.prompt.prompt_id for each in found])
     rows = list(check_text(suite.cases(found, pictures), reader))
-    save_rows((row.model_dump(mode="json") for row in rows), output)
+    write_json_lines(output, (row.model_dump(mode="json") for row in rows))
     summary = summarize_text(frame_of(rows), replicates=bootstrap, seed=seed)
     _show(summary.table, (*summary.notes, f"Read by {reader.version}; rows: {output}"), form)
 

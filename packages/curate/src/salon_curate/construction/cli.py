@@ -59,13 +59,13 @@ def compose(output: Path, language: str, seed: int, per_track: int, tracks: tupl
       salon curate prism compose --output prompts-zh.jsonl --language zh
       salon curate prism compose --output signs.jsonl --track text-rendering --per-track 10
     """
-    from salon_bench.suites.prism.prompt_rows import save_rows
     from salon_bench.suites.prism.tracks import Track
     from salon_curate.construction.prism_prompts import compose as composed
+    from salon_taxonomy.whole_files import write_json_lines
 
     wanted = {TRACK_SPELLINGS[name] for name in tracks} or set(Track)
     prompts = composed(language, seed=seed, per_track=per_track, tracks=[track for track in Track if track in wanted])
-    number = save_rows((prompt.as_row() for prompt in prompts), output)
+    number = write_json_lines(output, (prompt.as_row() for prompt in prompts))
     click.echo(f"{number} prompts in {len(wanted)} tracks: {output}")
 
 
@@ -92,14 +92,14 @@ def select(
       salon curate prism select captions.csv --track imagination --output sampled.jsonl --number 50
       salon curate prism select captions.parquet --output sampled.jsonl --embedder ./all-MiniLM-L6-v2
     """
-    from salon_bench.suites.prism.prompt_rows import save_rows
     from salon_curate.construction.prism_selection import LsaEmbedder, SentenceEmbedder, read_candidates, select_all
+    from salon_taxonomy.whole_files import write_json_lines
 
     chosen = None if track is None else TRACK_SPELLINGS[track]
     points = LsaEmbedder(Language(language), seed=seed) if embedder == "lsa" else SentenceEmbedder(embedder)
     found = select_all(read_candidates(candidates, chosen), points, number=number, top=top, seed=seed)
     rows = (each.as_row(place, Language(language)) for selected in found.values() for place, each in enumerate(selected, 1))
-    click.echo(f"{save_rows(rows, output)} prompts in {len(found)} tracks, by {points.name}: {output}")
+    click.echo(f"{write_json_lines(output, rows)} prompts in {len(found)} tracks, by {points.name}: {output}")
 
 
 @click.group()

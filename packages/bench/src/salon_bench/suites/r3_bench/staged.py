@@ -7,7 +7,6 @@
 saw nothing to change), or the reason of a missing picture.
 """
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+from salon_taxonomy.whole_files import write_json_lines
 
 MADE: Final = "made"
 NOT_NEEDED: Final = "not_needed"
@@ -67,11 +67,12 @@ def read_staged(path: Path, images: Path | None = None) -> Rows[Staged]:
 
 
 def write_staged(path: Path, rows: Iterable[Staged]) -> None:
-    """Write rows as JSON Lines, whole or not at all; :func:`read_staged` reads them back."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text("".join(json.dumps(_document(row, path.parent), ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    beside.replace(path)
+    """Write rows as JSON Lines, whole or not at all; :func:`read_staged` reads them back.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    write_json_lines(path, (_document(row, path.parent) for row in rows), parents=True)
 
 
 def said_from(found: object) -> Verdict[R3Answer] | None:
