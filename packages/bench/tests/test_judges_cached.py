@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from for_each import for_each
 from salon_bench.judges import CachedJudge, ResponseCache, open_judge, read_settings
 from salon_bench.testing.mock_server import Script, fixed, serving
 from salon_taxonomy.errors import InputError
@@ -107,7 +108,7 @@ def test_only_whole_replies_are_kept(tmp_path: Path, reply: Reply) -> None:
     assert judge.cache.size().entries == 0
 
 
-@pytest.mark.parametrize("text", [text for text in HOSTILE_REPLIES if text.strip()])
+@for_each("text", [text for text in HOSTILE_REPLIES if text.strip()])
 def test_any_text_is_given_back_as_it_is_stored(tmp_path: Path, text: str) -> None:
     judge = CachedJudge(ReplayJudge([text]), ResponseCache(tmp_path))
     ask(judge)

@@ -18,6 +18,7 @@ from number_suite import NumberSuite
 from PIL import Image
 from rich.console import Console
 
+from for_each import for_each
 from salon_bench.cli.progress_bar import Bar
 from salon_bench.judges import CachedJudge, ChatSettings, OpenAICompatibleJudge, RecordingJudge, ResponseCache, RoutedJudge
 from salon_bench.runs import checkpoint as checkpoint_module
@@ -288,8 +289,8 @@ def test_a_limit_on_cost_needs_a_judge_that_says_what_it_costs(store: Path) -> N
     assert "reports no cost" in (outcome.stopped or "")
 
 
-@pytest.mark.parametrize("name", ["cost_usd", "tokens", "calls", "seconds"])
-@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+@for_each("name", ["cost_usd", "tokens", "calls", "seconds"])
+@for_each("value", [0, -1, float("nan"), float("inf")])
 def test_a_limit_must_be_a_number_above_zero(name: str, value: float) -> None:
     with pytest.raises(InputError, match="above 0"):
         Limits(**{name: value})

@@ -210,7 +210,7 @@ class ResponseCache:
     def _sound(self) -> bool:
         """Whether the file is a whole database (now: another process may have begun a new one)."""
         try:
-            return self._database().execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+            return bool(self._database().execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
         except sqlite3.Error:
             return False
         finally:

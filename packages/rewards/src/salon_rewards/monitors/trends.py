@@ -23,10 +23,10 @@ def theil_sen(x: Sequence[float], y: Sequence[float]) -> float | None:
 
 
 def rising_probability(series: Sequence[float]) -> float:
-    """The chance that a series without trend rises at least as clearly as this one (one-sided Mann–Kendall); 1 for under 2.
+    """Return the chance that a series without trend rises at least as clearly as this one.
 
-    The distribution is the exact one for values that all differ; ties count as neither rise nor fall, which makes the test
-    a little too careful.
+    One-sided Mann–Kendall; 1 for fewer than two values. The distribution is exact for values that all differ; ties count as
+    neither rise nor fall, which makes the test a little too careful.
 
     Example:
         >>> rising_probability([1, 2, 3, 4, 5]) == 1 / 120

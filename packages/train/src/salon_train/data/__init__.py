@@ -4,7 +4,7 @@ One picture with its truth is a ``salon_taxonomy.training_example.TrainingExampl
 
 read_examples              files of MagicData340K's schema, what cannot be used reported row by row
 example_rows               the same as a stream
-count                      counts of buckets and labels beside paper 000's Table 5
+count                      counts of buckets and labels beside MagicMirror's Table 5
 Wording, asked, answered   what is asked about an example and what should be answered, as chat messages
 sft_dataset, grpo_dataset  what TRL's trainers take
 token_lengths              prompts held against a limit of tokens

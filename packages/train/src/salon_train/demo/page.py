@@ -193,7 +193,7 @@ def _ablations(measured: Sequence[Measured], arms: Sequence[Arm]) -> "list[str |
     blocks: list[str | Table] = [
         "Each row leaves one thing out of GRPO after the biased cold start. The paper's model has seven billion weights and "
         "photographs; only directions can be compared. Columns of labels are recalls.",
-        Table(ABLATION_COLUMNS, ablation_rows(measured), frozenset(ABLATION_COLUMNS[2:]), "Paper: 000, Tables 4 and 6."),
+        Table(ABLATION_COLUMNS, ablation_rows(measured), frozenset(ABLATION_COLUMNS[2:]), "Paper: Tables 4 and 6."),
     ]
     found = directions(measured)
     if found:

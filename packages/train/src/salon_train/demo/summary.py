@@ -32,7 +32,7 @@ PAPER: Mapping[Arm, Mapping[str, float]] = MappingProxyType(
         Arm.SFT: _paper(0.4306, (0.7205, 0.6936, 0.7068), (0.4567, 0.7382, 0.4615, 0.0798)),
     }
 )
-"""Table 4 (macro F1 of the labels; precision, recall and F1 of artifact or not) and Table 6 (recalls) of paper 000."""
+"""Table 4 (macro F1 of the labels; precision, recall and F1 of artifact or not) and Table 6 (recalls) of MagicMirror."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ _STAGES: Final[dict[Arm, dict[str, object]]] = {
     Arm.HRM_GUARDED: {"illusory": "nothing", "refusal": "nothing"},
 }
 PUBLISHED: Final = {Arm.COLD_START: (0.72, 0.38), Arm.REASON: (0.81, 0.29), Arm.QUESTIONS: (0.85, 0.41), Arm.HRM: (0.84, 0.47)}
-"""S_ref and S_rect of paper 002's Table 4, for Qwen2.5-VL-7B on R³-Bench."""
+"""S_ref and S_rect of R³-Bench's Table 4, for Qwen2.5-VL-7B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def _run(folder: Path, arm: Arm, seed: int, settings: StudySettings) -> tuple[Sc
         log = []
     else:
         configuration = _refining(folder, arm, seed, settings)
-        train_refiner(configuration, {})
+        train_refiner(configuration)
         log = read_log(RunFolder.of(configuration, STAGE).log)
     with quiet():
         loaded = load_model(ModelSection(name=str(policy_of(folder, arm)), device="cpu"), learning=False)
@@ -277,7 +277,7 @@ def _warm_up(folder: Path, seed: int, settings: StudySettings) -> None:
         )
         configuration = _configuration(folder / Arm.COLD_START / name, policy, seed + last, folder / "lessons")
         configuration = configuration.model_copy(update={"sft": section})
-        policy = train_warm_up(configuration, learned, {}).model
+        policy = train_warm_up(configuration, learned).model
 
 
 def _refining(folder: Path, arm: Arm, seed: int, settings: StudySettings) -> RefinerConfiguration:
