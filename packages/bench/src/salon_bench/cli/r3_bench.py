@@ -131,11 +131,7 @@ def explanations(folder: Path, judge: str, store: StoreAddress, **work: Any) -> 
     Example:
       salon bench r3-bench explanations --work work/qwen --judge vllm:Qwen/Qwen3-235B@localhost:8000
     """
-    from salon_bench.suites.r3_bench.workspace import Workspace
-
-    chain = _Chain(store, work)
-    opened, settings = chain.opened(judge)
-    chain.stage(Workspace.open(folder), "explanations", opened, settings)
+    _Chain(store, work).judged(folder, "explanations", judge)
 
 
 @r3_bench.command()
@@ -150,11 +146,7 @@ def images(folder: Path, judge: str, store: StoreAddress, **work: Any) -> None:
     Example:
       salon bench r3-bench images --work work/qwen --judge vllm:Qwen/Qwen3-VL-235B@localhost:8000
     """
-    from salon_bench.suites.r3_bench.workspace import Workspace
-
-    chain = _Chain(store, work)
-    opened, settings = chain.opened(judge)
-    chain.stage(Workspace.open(folder), "images", opened, settings)
+    _Chain(store, work).judged(folder, "images", judge)
 
 
 @r3_bench.command()
@@ -262,6 +254,12 @@ class _Chain:
 
         settings = read_settings(specification)
         return opened(settings, self._work, os.environ), settings
+
+    def judged(self, folder: Path, stage: str, specification: str) -> None:
+        from salon_bench.suites.r3_bench.workspace import Workspace
+
+        judge, settings = self.opened(specification)
+        self.stage(Workspace.open(folder), stage, judge, settings)
 
     def stage(
         self, space: "Workspace", stage: str, judge: "Judge", settings: "JudgeSettings", fidelity: "Fidelity" = "paper"
