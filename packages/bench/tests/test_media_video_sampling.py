@@ -18,8 +18,8 @@ from salon_bench.media import PictureCache, PicturePolicy, VideoLimits, VideoPol
 from salon_bench.media.contact_sheet import contact_sheet
 from salon_bench.media.drawn_videos import clip_frames, encode, write_clip
 from salon_bench.media.video_container import container_of
+from salon_bench.media.video_policy import thinned, times_at
 from salon_bench.media.video_sampling import SampledVideo
-from salon_bench.media.video_timing import thinned, times_at
 from salon_bench.report.thumbnails import NoThumbnail, Source, Thumbnail, thumbnails
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError

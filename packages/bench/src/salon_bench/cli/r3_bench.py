@@ -241,7 +241,7 @@ class _Chain:
     """
 
     def __init__(self, store: StoreAddress, work: Mapping[str, Any]) -> None:
-        from salon_bench.cli.at_work import limits_of
+        from salon_bench.cli.options import limits_of
         from salon_bench.runs.limits import Spending
 
         self._store = store
@@ -249,7 +249,7 @@ class _Chain:
         self._spending = Spending(limits_of(work))
 
     def opened(self, specification: str) -> "tuple[Judge, JudgeSettings]":
-        from salon_bench.cli.at_work import opened
+        from salon_bench.cli.options import opened
         from salon_bench.judges.specification import read_settings
 
         settings = read_settings(specification)
@@ -264,8 +264,8 @@ class _Chain:
     def stage(
         self, space: "Workspace", stage: str, judge: "Judge", settings: "JudgeSettings", fidelity: "Fidelity" = "paper"
     ) -> None:
-        from salon_bench.cli.at_work import pace_of
-        from salon_bench.judges.remarks import remarks_of
+        from salon_bench.cli.options import pace_of
+        from salon_bench.judges.wrapping import remarks_of
         from salon_bench.runs.checkpoint import fold_apart
         from salon_bench.suites.r3_bench.stages import StageOptions, run_stage
 
@@ -315,7 +315,7 @@ class _Chain:
         self._ended("edit", "rows", done.progress, done.stopped, f"; {states or 'nothing to edit'}")
 
     def _watching(self, stage: str) -> "AbstractContextManager[Watcher]":
-        from salon_bench.cli.at_work import watching
+        from salon_bench.cli.options import watching
 
         return watching(self._work, stage)
 

@@ -4,7 +4,7 @@ import math
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
-from salon_bench.media.video_timing import thinned
+from salon_bench.media.video_policy import thinned
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Film
 

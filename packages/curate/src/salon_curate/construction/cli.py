@@ -3,12 +3,13 @@
 import asyncio
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_bench.cli.options import LANGUAGE, output_of
 from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language
 from salon_curate.output import FORMAT, SEED, as_cell, print_table
 from salon_taxonomy.errors import IncompleteError
@@ -17,18 +18,10 @@ from salon_taxonomy.file_options import InputPath, OutputPath
 if TYPE_CHECKING:
     from salon_curate.construction.magicbench_prompts import Library, WrittenPrompts
 
-_LANGUAGES = click.Choice([language.value for language in Language])
-_LANGUAGE = click.option("--language", type=_LANGUAGES, default="en", show_default=True, help="Of the prompts.")
 _TRACK = click.Choice(sorted(TRACK_SPELLINGS))
 _FILE = InputPath(dir_okay=False)
 _ASSESSMENTS = click.argument("assessments", type=_FILE)
 _EXPERTS = click.option("--expert", "experts", multiple=True, help="A judge who verifies; repeat for the second one.")
-
-
-def _output(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option(
-        "--output", required=True, type=OutputPath(), help=f"The JSON Lines file of {what} to write (replaced)."
-    )
 
 
 @click.group()
@@ -42,8 +35,8 @@ def prism() -> None:
 
 
 @prism.command()
-@_output("prompts")
-@_LANGUAGE
+@output_of("prompts")
+@LANGUAGE
 @SEED
 @click.option("--per-track", type=click.IntRange(min=1), default=50, show_default=True, help="Prompts in each of the 7 tracks.")
 @click.option("--track", "tracks", multiple=True, type=_TRACK, help="Only this track; may be given several times.")
@@ -71,9 +64,9 @@ def compose(output: Path, language: str, seed: int, per_track: int, tracks: tupl
 
 @prism.command()
 @click.argument("candidates", type=InputPath())
-@_output("prompts")
+@output_of("prompts")
 @click.option("--track", type=_TRACK, help="Only this track; needed where the table has no column track.")
-@_LANGUAGE
+@LANGUAGE
 @click.option("--embedder", default="lsa", show_default=True, help="lsa, or a sentence-transformers model: its name or folder.")
 @click.option("--number", type=click.IntRange(min=1), default=50, show_default=True, help="Prompts per track, and themes.")
 @click.option("--top", type=click.IntRange(min=1), default=10_000, show_default=True, help="Candidates per track, best first.")

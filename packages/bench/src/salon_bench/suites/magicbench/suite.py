@@ -16,10 +16,9 @@ from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary
 from salon_bench.suites.contract.templates import Templates
-from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
+from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity, parse_assessment, parse_subject
 from salon_bench.suites.magicbench.prompt_file import read_prompts
 from salon_bench.suites.magicbench.questions import Questions
-from salon_bench.suites.magicbench.replies import parse_assessment, parse_subject
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers import MagicMirrorAnswer

@@ -15,10 +15,9 @@ from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.contract.table_rows import Rows
 from salon_bench.suites.contract.templates import Templates
-from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
+from salon_bench.suites.prism.fidelity import CountingRules, Fidelity, parse_score
 from salon_bench.suites.prism.prompt_file import read_prompts
 from salon_bench.suites.prism.questions import Questions
-from salon_bench.suites.prism.replies import parse_score
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric, score_bands
 from salon_bench.suites.prism.tracks import Axis, Language, Track
 from salon_taxonomy.answers import PrismAnswer
