@@ -1,6 +1,6 @@
-"""Files that are written whole or not at all: under another name in the same folder, then renamed.
+"""Write files whole or not at all: under another name in the same folder, then renamed.
 
-Whoever reads the path finds the old content or the new one, never a part, also after a kill.
+A reader of the path finds the old content or the new one, never a part, also after a kill.
 """
 
 import json

@@ -57,7 +57,7 @@ def draw_video(output: Path, kind: str, seconds: float, seed: int) -> None:
     """
     from typing import cast
 
-    from salon_bench.media.drawn_videos import ClipKind, write_clip
+    from salon_synthetic.videos import ClipKind, write_clip
 
     try:
         write_clip(output, cast("ClipKind", kind), seconds=seconds, seed=seed)

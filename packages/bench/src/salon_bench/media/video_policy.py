@@ -1,4 +1,4 @@
-"""Which frames of a video are shown: a suite's sampling within a judge's limits, their times, and limits of the files."""
+"""The sampling of videos: rate, size, number and times of frames, and limits of the files."""
 
 import math
 from collections.abc import Sequence

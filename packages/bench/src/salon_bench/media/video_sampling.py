@@ -59,7 +59,7 @@ def prepare_video(
 
     Example:
         >>> import tempfile
-        >>> from salon_bench.media.drawn_videos import write_clip
+        >>> from salon_synthetic.videos import write_clip
         >>> folder = Path(tempfile.mkdtemp())
         >>> clip = write_clip(folder / "1.mp4", "clean", seconds=1.0)
         >>> ready = prepare_video(clip, VideoPolicy(), folder)

@@ -18,7 +18,7 @@ def given(source: Path | None, problem: str, hint: str) -> Path:
     """Return the file or folder that a suite reads.
 
     Raises:
-        InputError: there is none; with the suite's ``problem`` and ``hint``.
+        InputError: the source is missing; with the suite's ``problem`` and ``hint``.
     """
     if source is None:
         raise InputError(problem, hint=hint)
