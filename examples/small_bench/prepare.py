@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from salon_bench.judges.recording import RecordingJudge
+from salon_bench.judges.replay import RecordingJudge
 from salon_bench.runs.plan import Subject, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.suites.contract.registry import suite_named

@@ -76,9 +76,9 @@ def _check_page() -> None:
 
 
 def _write(text: str, path: Path) -> None:
-    from salon_bench.analysis.export import write_bytes
+    from salon_taxonomy.whole_files import write_whole
 
-    write_bytes(text.encode("utf-8", "replace"), path)
+    write_whole(path, text, flushed=True)
 
 
 def _say(runs: "Sequence[Run]") -> None:
