@@ -704,14 +704,29 @@ def release(
     "--per-category", type=click.IntRange(1), default=40, show_default=True, help="Pictures of each of 8 kinds of prompts."
 )
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@click.option(
+    "--train",
+    is_flag=True,
+    help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
+)
 @SEED
-def demo(folder: Path, per_category: int, workers: int, seed: int) -> None:
+def demo(folder: Path, per_category: int, workers: int, train: bool, seed: int) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
     Example:
       salon curate demo curated
+      salon curate demo circle --train
     """
+    if train:
+        from salon_curate.circle import circle
+
+        results = circle(folder, seeds=range(seed, seed + 3), tell=click.echo)
+        print_table(["seed", "unfiltered", "macro F1", "filtered", "macro F1"],
+                    [[str(each.seed), as_cell(each.pictures["unfiltered"]), as_cell(each.f1_macro["unfiltered"]),
+                      as_cell(each.pictures["filtered"]), as_cell(each.f1_macro["filtered"])] for each in results])  # fmt: skip
+        click.echo(f"page: {folder / 'circle.html'}")
+        return
     from salon_curate.demo import demo as build
 
     found = build(folder, per_category=per_category, seed=seed, workers=workers)
