@@ -10,6 +10,7 @@ import rich_click as click
 from salon_taxonomy.cli.options import FORMAT
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
+from salon_train.report.cli import check_page_libraries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ def demo(
     salon train demo experiments --ablations
     salon train demo experiments --even
     """
-    _check_report()
+    check_page_libraries()
     from rich.console import Console
 
     from salon_train.demo.experiment import Arm
@@ -108,14 +109,6 @@ class _Bars:
         if task is None:
             task = self._tasks[told.seed] = self._bar.add_task("")
         self._bar.update(task, description=f"seed {told.seed}: {told.doing}", completed=told.step, total=told.steps)
-
-
-def _check_report() -> None:
-    """Before minutes are spent: whether the page can be made at the end."""
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in ("salon_ranking", "altair", "jinja2", "vl_convert")):
-        raise click.ClickException("the report needs more libraries: pip install 'salon-train[report]'")
 
 
 def _print(measured: "Sequence[Measured]") -> None:
