@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from for_each import for_each
 from salon_bench.suites.artifact_bench.accuracy import (
     Tally,
     average,
@@ -33,7 +34,7 @@ def counted(row: int) -> dict[tuple[Task, Level], Tally]:
     return found
 
 
-@pytest.mark.parametrize("row", range(20))
+@for_each("row", range(20))
 def test_avg_and_total_of_every_published_row_come_out_of_its_counts(row: int) -> None:
     tallies = counted(row)
     assert sum(tally.counted for tally in tallies.values()) == 1100

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from for_each import for_each
 from salon_bench.media import Encoding, PicturePolicy, Prepared, SourceLimits, prepare_bytes
 from salon_taxonomy.verdict import Reason, Unscored
 
@@ -89,7 +90,7 @@ def pixels(ready: Prepared) -> np.ndarray:
         return np.asarray(shown.convert("RGB"))
 
 
-@pytest.mark.parametrize("name", FILES)
+@for_each("name", FILES)
 def test_the_whole_files_are_pictures(name: str) -> None:
     for policy in POLICIES:
         assert isinstance(outcome(FILES[name], policy), Prepared)

@@ -10,7 +10,6 @@ from click.testing import CliRunner, Result
 from number_suite import NumberSuite
 
 from salon_bench.cli import run as bench_cli
-from salon_bench.runs import checkpoint
 from salon_bench.suites.contract import registry
 from salon_bench.testing.mock_server import Fault, Line, Script, fixed, serving
 from salon_store import ResultStore
@@ -36,7 +35,6 @@ def small_suite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Nu
     found = registry.suite_named
     monkeypatch.setattr(registry, "suite_named", lambda name: known.get(name) or found(name))
     monkeypatch.setattr("salon_bench.runs.view.suite_named", lambda name: known.get(name) or found(name))
-    monkeypatch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)  # a process for each costs more than these runs
     monkeypatch.chdir(tmp_path)
     return known
 

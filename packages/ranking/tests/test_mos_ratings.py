@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_ranking.errors import RankingError
 from salon_ranking.opinion import RatingError, Ratings, mean_opinion_scores
 from salon_taxonomy.records import Rating
@@ -39,7 +40,7 @@ def test_scales_and_dimensions_are_those_of_the_rows():
     assert set(Rating.model_fields) - {"answered_at"} == set(GOOD.columns)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("frame", "said"),
     [
         (GOOD.drop("model"), "ratings: missing column 'model'"),

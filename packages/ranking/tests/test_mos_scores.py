@@ -109,8 +109,8 @@ def test_without_any_repetition_prompts_are_resampled_and_the_header_says_so():
     values = np.array([mark for ((mark,),) in marks.values()], dtype=float)
     error = values.std(ddof=1) / math.sqrt(12)
     assert (row["mean"], row["pooled_prompts"], row["ci_method"]) == (values.mean(), 0, "over prompts")
-    assert row["std_error"] == pytest.approx(error, rel=0.05)
-    assert row["variance"] == pytest.approx(row["std_error"] ** 2)
+    assert row["standard_error"] == pytest.approx(error, rel=0.05)
+    assert row["variance"] == pytest.approx(row["standard_error"] ** 2)
     # As far as Student's t with one degree of freedom less than there are prompts, and longer below, where marks are skew.
     assert row["ci_high"] - row["ci_low"] == pytest.approx(2 * stats.t.ppf(0.975, 11) * error, rel=0.1)
     assert row["mean"] - row["ci_low"] > row["ci_high"] - row["mean"]
@@ -130,7 +130,7 @@ def test_a_bootstrap_over_prompts_does_not_depend_on_names_or_order():
 def test_prompts_that_say_nothing_about_their_spread_give_no_interval(marks: list[list[float]]):
     summary = summarise(rated({("m", f"p{number}"): [mark] for number, mark in enumerate(marks)}))
     row = summary.scores.row(0, named=True)
-    assert (row["mean"], row["std_error"], row["ci_low"], row["ci_method"]) == (3.0, None, None, None)
+    assert (row["mean"], row["standard_error"], row["ci_low"], row["ci_method"]) == (3.0, None, None, None)
     assert "1 means without an interval" in summary.header
 
 

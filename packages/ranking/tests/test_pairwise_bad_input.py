@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranked import contextual, tied
 
+from for_each import for_each
 from salon_ranking import (
     Arena,
     BattleError,
@@ -45,8 +46,8 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(
+@for_each("model", MODELS)
+@for_each(
     ("change", "said"),
     [
         ({"winner": ["model_a", "nobody", "tie"]}, "row 2, column 'winner': unknown winner 'nobody'"),

@@ -26,7 +26,7 @@ from salon_ranking.raters import Votes, check_raters
 from salon_ranking.scheduling import ScheduleState, Shelf
 from salon_taxonomy.errors import SalonError
 
-MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "mos", "raters", "scheduling"))]
+MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "opinion", "raters", "scheduling"))]
 MODULES += [
     "salon_ranking.diagnostics.head_to_head",
     "salon_ranking.diagnostics.convergence",
@@ -138,8 +138,8 @@ def calls() -> dict[str, dict[str, Any]]:
         "Votes.from_frame": {"frame": VOTES},
         "Votes.lacks": {"self": votes},
         "Votes.read": {"path": path},
-        "mos Ratings.from_frame": {"frame": MARKS},
-        "mos Ratings.read": {"path": path.with_name("marks.csv")},
+        "opinion Ratings.from_frame": {"frame": MARKS},
+        "opinion Ratings.read": {"path": path.with_name("marks.csv")},
     }
     return {
         **on_arrays,
@@ -225,7 +225,7 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def _of_class(found: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    where = f"{'mos ' if found is Ratings else ''}{found.__name__}"
+    where = f"{'opinion ' if found is Ratings else ''}{found.__name__}"
     if "__post_init__" in vars(found):
         yield where, found
     for word, member in vars(found).items():
@@ -262,16 +262,19 @@ def options() -> Iterator[tuple[str, str, object]]:
                     yield name, option, value
 
 
+OPTIONS = list(options())
+
+
 @pytest.fixture(scope="module")
 def arguments() -> dict[str, dict[str, Any]]:
     return calls()
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _, _ in options()}))
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in OPTIONS}))
 def test_every_option_is_accepted_or_refused_with_a_typed_error(name: str, arguments: dict[str, dict[str, Any]]) -> None:
     FUNCTIONS[name](**arguments[name])
     raw = []
-    for _, option, value in (each for each in options() if each[0] == name):
+    for _, option, value in (each for each in OPTIONS if each[0] == name):
         try:
             FUNCTIONS[name](**{**arguments[name], option: value})
         except SalonError as error:
@@ -283,7 +286,7 @@ def test_every_option_is_accepted_or_refused_with_a_typed_error(name: str, argum
 
 def test_every_public_function_with_options_is_in_the_table() -> None:
     found = {name for name in FUNCTIONS if any(kinds(parameter) for parameter in parameters(name).values())}
-    assert found == {name for name, _, _ in options()}
+    assert found == {name for name, _, _ in OPTIONS}
 
 
 def test_ranges_name_options_that_exist() -> None:

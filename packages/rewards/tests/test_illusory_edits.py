@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_rewards import illusory
 from salon_taxonomy.testing import HOSTILE_REPLIES
 
@@ -126,7 +127,7 @@ def test_words_in_the_picture_and_reasons_from_the_prompt_are_no_rewriting(text:
     assert illusory(text) is None
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES)
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_instruction_never_raises(text: str) -> None:
     illusory(text)
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from for_each import for_each
 from salon_rewards import Abstention, ConsistencyReward, JudgedScoreReward, MagicMirrorJudged, make_reward
 from salon_rewards.batch import Batch
 from salon_rewards.callables.magicmirror import consistency_question, read_consistency
@@ -50,14 +51,14 @@ class EchoJudge:
         return Reply(YES)
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_judges_hostile_reply_is_no_verdict(reply):
     assert isinstance(read_consistency(reply), Unscored)
     reward = ConsistencyReward(ReplayJudge([reply, YES]), group_size=2)
     assert paid(reward, [fine("One."), fine("Two.")]) == [None, None]
 
 
-@pytest.mark.parametrize("completion", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("completion", HOSTILE_REPLIES)
 def test_nobody_is_asked_about_a_hostile_completion_and_it_earns_nothing(completion):
     assert paid(ConsistencyReward(ReplayJudge([])), [completion]) == [0.0]
     assert paid(MagicMirrorJudged(ReplayJudge([])), [completion], truth=[NORMAL]) == [0.0]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.editors import open_editor
 from salon_synthetic import (
     Category,
@@ -73,7 +74,7 @@ CIRCLE = ("small", "plain", "blue", "circle")
 SQUARE = ("medium", "striped", "green", "square")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("instruction", "gone", "came"),
     [
         ("Add a large dotted pink cross.", [], [("large", "dotted", "pink", "cross")]),
@@ -130,7 +131,7 @@ def test_strings_come_and_go() -> None:
     assert scene_after("Remove the star.").ties == ()
 
 
-@pytest.mark.parametrize("item", MISALIGNED, ids=lambda item: f"{item.category.value}-{item.idx}")
+@for_each("item", MISALIGNED)
 def test_the_reference_instruction_mends_the_picture_as_the_pixels_show(item) -> None:
     claims = read_prompt(item.prompt) or ()
     made = edit(item.edit_prompt, item.shown)
@@ -180,7 +181,7 @@ def test_what_cannot_be_done_is_refused_with_the_reason(instruction: str, why: s
     assert made.problem() is not None
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES)
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_instruction_is_refused(text: str) -> None:
     assert edit(text).status == CallStatus.REJECTED
 
@@ -235,7 +236,7 @@ def test_a_prompt_is_drawn_anew_and_an_instruction_carried_out():
     assert {item.colour.value for item in read_scene(changed.image.data).items} == {"green", "blue"}
 
 
-@pytest.mark.parametrize("asked", [*HOSTILE_REPLIES, "Eleven red stars.", "A cheerful mood."], ids=lambda text: repr(text[:20]))
+@for_each("asked", [*HOSTILE_REPLIES, "Eleven red stars.", "A cheerful mood."])
 def test_what_is_neither_prompt_nor_instruction_is_refused(asked):
     edit = asyncio.run(PromptDrawEditor().edit(Media.from_bytes(b"no scene"), asked))
     assert (edit.status, edit.image) == (CallStatus.REJECTED, None)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from for_each import for_each
+
 pytest.importorskip("trl")
 
 from salon_synthetic.artifacts import KINDS, SOUND, Balance, Subject, draw_examples
@@ -48,7 +50,7 @@ def study(arms: dict[Arm, float], seeds: int = 3) -> list[Measured]:
     return measured
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_no_hostile_reply_is_consistent_and_none_raises(reply: str) -> None:
     assert RuleConsistency()([reply, [{"role": "assistant", "content": reply}]]) == [0.0, 0.0]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from for_each import for_each
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
@@ -147,7 +148,7 @@ def test_a_run_whose_edits_are_all_lost_is_given_up_though_verdicts_are_paid() -
         EditorAbort(0)(batch(None))
 
 
-@pytest.mark.parametrize("place", range(len(HOSTILE_REPLIES)))
+@for_each("place", range(len(HOSTILE_REPLIES)))
 def test_hostile_replies_are_counted_and_never_raise(place: int) -> None:
     read = read_refinement(HOSTILE_REPLIES[place])
     assert read.readable == (read.verdict in ("matches", "differs"))

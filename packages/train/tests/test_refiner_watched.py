@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from for_each import for_each
 from salon_rewards.monitors import Grammar
 from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer, render_r3
@@ -108,7 +109,7 @@ def rows(*matches: bool) -> tuple[RefinerRow, ...]:
     return tuple(RefinerRow(str(place), "A cat.", Path("x.png"), each) for place, each in enumerate(matches))
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("text", HOSTILE_REPLIES)
 def test_hostile_replies_help_nobody(text: str) -> None:
     found = HeldOutReplies(rows(True, False), (text, text), (3, 3)).metrics()
     assert (found["helpful"], found["verdict"]) in ((0.0, 0.0), (0.5, 0.5))  # a verdict for all at most

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
@@ -59,7 +60,7 @@ def said(folder: Path) -> str:
     return next(iter(run.stages.values())).history.sentence
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_hostile_words_of_a_log_and_of_completions_are_shown_and_do_nothing(reply: str, tmp_path: Path) -> None:
     odd: dict[str, Any] = {reply or "x": 1.0, f"rewards/{reply}/mean": 2.0}
     rows = [*whole(**odd), row("degenerated", 3, reason=reply, said=reply)]

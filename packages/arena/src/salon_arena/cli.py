@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from salon_arena.database import ArenaDatabase
     from salon_arena.service import WorkService
     from salon_arena.tasks import Task
+    from salon_bench.suites.r3_bench.rows import Item as Row
 
 _FILE = InputPath(dir_okay=False)
 _FOLDER = InputPath(file_okay=False)
@@ -58,10 +59,10 @@ def arena() -> None:
 )
 @click.option(
     "--task",
-    type=click.Choice(["battles", "mos", "checks", "labels"]),
+    type=click.Choice(["battles", "mos", "checks", "labels", "verdicts"]),
     default="battles",
     show_default=True,
-    help="Compare two; rate all models side by side; check the test points of each file; or label its faults.",
+    help="Compare two; rate all models side by side; check test points; label faults; or verify rows of R³-Bench.",
 )
 @click.option("--reference", metavar="MODEL", help="With --task mos: show this model's files first, unrated (DCR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
@@ -114,6 +115,7 @@ def serve(
       salon arena serve pictures/ --prompts prompts.jsonl
       salon arena serve pictures/ --prompts prompts.csv --database experts.db --mode expert --qualification test.csv
       salon arena serve pictures/ --prompts prompts.jsonl --task mos --mode expert --database mos.db
+      salon arena serve pictures/ --prompts rows.jsonl --task verdicts --mode expert --database r3.db
       salon arena serve pictures/ --prompts prompts.jsonl --host 0.0.0.0 --trusted-proxy arena.example.org
     """
     from salon_arena.app import LOOPBACK
@@ -125,13 +127,20 @@ def serve(
     from salon_arena.material import read_known_pairs, read_material
     from salon_arena.people import CONSENT
     from salon_arena.service import WorkService, vote_service
+    from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
     from salon_taxonomy.taxonomy import Taxonomy
 
     if host not in LOOPBACK and trusted_proxy is None:
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
         raise InputError("votes would cross the network unprotected", source="--host", value=host, allowed=LOOPBACK, hint=hint)
-    material = read_material(folder, prompts)
-    for remark in material.remarks:
+    rows: list[Row] = []
+    if task == "verdicts":
+        rows, remarks = read_verdict_rows(prompts, folder)
+        material = material_of(rows)
+    else:
+        material = read_material(folder, prompts)
+        remarks = material.remarks
+    for remark in remarks:
         click.echo(visible(remark), err=True)
     rules = BattleRules(
         anchors=() if anchors is None else read_known_pairs(anchors, material),
@@ -150,10 +159,12 @@ def serve(
                 work: Task = panel_task(material, reference=reference, raters=raters, seed=seed)
             elif task == "checks":
                 work = check_task(material, raters=raters, seed=seed)
-            else:
+            elif task == "labels":
                 work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
+            else:
+                work = VerdictTask(rows, seed=seed)
             service = WorkService(opened, work, **settings)
-        what = f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
+        what = f"{len(rows):,} rows" if rows else f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
         _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other)
 
 
@@ -250,10 +261,19 @@ _DATABASE = click.option("--database", default="arena.db", show_default=True, ty
 @arena.command()
 @_DATABASE
 @click.option("--count", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
-@click.option("--role", type=click.Choice(["rater", "auditor"]), default="rater", show_default=True, help="What they may do.")
+@click.option(
+    "--role",
+    type=click.Choice(["rater", "auditor", "adjudicator"]),
+    default="rater",
+    show_default=True,
+    help="What they may do.",
+)
 @click.option("--address", metavar="URL", help="Print whole links to this arena.")
 def invite(database: Path, count: int, role: str, address: str | None) -> None:
-    """Print invites, each for one person; an auditor judges a quarter of the experts' battles again.
+    """Print invites, each for one person.
+
+    An auditor judges a quarter of the experts' battles again, verifies labels, or inspects prompts. An adjudicator decides
+    where raters of labels or verdicts end in dispute.
 
     An invite works once. Only its SHA-256 is kept, so it cannot be printed again.
 
@@ -299,18 +319,100 @@ def people(database: Path, suspended: tuple[str, ...], days: float, forgotten: t
 
 @arena.command()
 @_DATABASE
-def labels(database: Path) -> None:
-    """Show how many files are open, disputed, agreed, accepted and rejected, and how well raters agree.
+def progress(database: Path) -> None:
+    """Show how many files, rows or prompts are open, disputed, agreed and accepted, and how well raters agree.
 
     \b
     Example:
-      salon arena labels --database labels.db
+      salon arena progress --database labels.db
     """
-    from salon_arena.labels import label_summary
+    from salon_arena.agreement import progress
 
     with _existing(database) as opened:
-        for line in opened.read(label_summary):
+        for line in opened.read(progress):
             click.echo(line)
+
+
+@arena.command()
+@click.argument("form", metavar="FORM")
+@click.argument("folder", metavar="FOLDER", type=_FOLDER)
+@_DATABASE
+@click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="With artifact-bench: of wrong options.")
+def release(form: str, folder: Path, database: Path, real: str | None, seed: int) -> None:
+    """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
+
+    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio or datasets (Hugging Face).
+
+    \b
+    Example:
+      salon arena release magicmirror release/ --database labels.db
+      salon arena release datasets votes/ && python -c "import datasets; print(datasets.load_dataset('votes'))"
+    """
+    from salon_arena.release import release
+
+    with _existing(database) as opened:
+        done = release(opened, form, folder, real=real, seed=seed)
+    for line in done.left_out:
+        click.echo(visible(f"left out: {line}"), err=True)
+    click.echo(f"{done.rows:,} rows in {done.path}.")
+
+
+@arena.command("import-labels")
+@click.argument("annotations", metavar="FILE", type=_FILE)
+@click.argument("folder", metavar="FOLDER", type=_FOLDER)
+@click.option("--prompts", required=True, type=_FILE, help="As for `salon arena serve`.")
+@click.option("--database", default="arena.db", show_default=True, type=_FILE, help="SQLite file; made if missing.")
+@click.option("--taxonomy", default="magicmirror", show_default=True, help="A name, or a TOML file.")
+def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path, taxonomy: str) -> None:
+    """Add annotations that people made in Label Studio to an arena of labels; FILE is its JSON export.
+
+    FOLDER has one sub-folder for each model. People become raters under new numbers; `salon arena serve --task labels` then
+    goes on from what they said. Annotations that were added before are left out.
+
+    \b
+    Example:
+      salon arena import-labels export.json pictures/ --prompts prompts.jsonl --database labels.db
+    """
+    from salon_arena.database import ArenaDatabase
+    from salon_arena.label_studio import import_annotations
+    from salon_arena.labels import LabelTask
+    from salon_arena.material import read_material
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    material = read_material(folder, prompts)
+    task = LabelTask(material, Taxonomy.open(taxonomy))
+    with ArenaDatabase.open(database) as opened:
+        done = import_annotations(opened, annotations, material, task, now=time.time_ns() // 1000)
+    for line in done.remarks:
+        click.echo(visible(line), err=True)
+    click.echo(f"{done.added:,} annotations added; {done.present:,} were there; {done.cancelled:,} were cancelled.")
+
+
+@arena.command()
+@click.option("--count", type=click.IntRange(min=1), default=377, show_default=True, help="Prompts that are wanted.")
+@click.option("--database", default="prompts.db", show_default=True, type=_FILE, help="SQLite file; made if missing.")
+@click.option("--mode", type=click.Choice(["public", "expert"]), help="Who writes; expert: with an invite.")
+@_serving
+def prompts(count: int, database: Path, mode: str | None, host: str, port: int, seed: int) -> None:
+    """Let people write prompts for a benchmark, and inspectors accept, refine or reject them.
+
+    Scenarios and capabilities are asked for in the shares of MEF's Table 2. Inspectors join as auditors.
+
+    \b
+    Example:
+      salon arena prompts --count 377
+      salon arena release mef-prompts prompts/ --database prompts.db
+    """
+    from salon_arena.app import LOOPBACK
+    from salon_arena.database import ArenaDatabase
+    from salon_arena.service import WorkService
+    from salon_arena.writing import PromptTask
+
+    if host not in LOOPBACK:
+        raise InputError("prompts are written on this machine alone", source="--host", value=host, allowed=LOOPBACK)
+    with ArenaDatabase.open(database, mode=mode) as opened:
+        _serve(WorkService(opened, PromptTask(count, seed=seed)), f"{count:,} prompts wanted", host=host, port=port)
 
 
 @arena.command()

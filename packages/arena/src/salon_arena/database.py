@@ -6,6 +6,8 @@ requests that arrive while it commits share the next commit, so the cost of a di
 ``answers`` and ``settled`` are insert-only: triggers refuse every UPDATE and DELETE.
 """
 
+import hashlib
+import hmac
 import secrets
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -182,6 +184,8 @@ class ArenaDatabase:
         self.path = path
         self.arena_id = settings["arena_id"]
         self.mode = settings["mode"]
+        self.place = str(path)
+        self._secret = settings["secret"]
         self._reader = reader
         self._writer = _Writer(writer)
 
@@ -236,6 +240,10 @@ class ArenaDatabase:
                 return work(connection)
         except DBAPIError as error:
             raise StorageError(f"{self.path.name}: {error.orig}") from error
+
+    def hmac(self, purpose: str, text: str) -> str:
+        """Return an HMAC of a text, made with the database's secret; the same in every run, unknown to others."""
+        return hmac.new(self._secret.encode(), f"{purpose}\x1f{text}".encode(), hashlib.sha256).hexdigest()
 
     def backup(self, copy: Path) -> None:
         """Copy the whole database, as of one moment, to a new file; votes may go on."""
@@ -350,6 +358,9 @@ def _prepared(connection: Connection, path: Path, mode: str | None) -> dict[str,
                 )
         new = {"schema_version": SCHEMA_VERSION, "arena_id": secrets.token_hex(16), "mode": mode or MODES[0]}
         connection.execute(insert(SETTINGS), [{"key": key, "value": value} for key, value in new.items()])
+    known = select(SETTINGS.c.value).where(SETTINGS.c.key == "secret")
+    if connection.execute(known).first() is None:
+        connection.execute(insert(SETTINGS), {"key": "secret", "value": secrets.token_hex(32)})
     settings: dict[str, str] = {row.key: row.value for row in connection.execute(select(SETTINGS))}
     if settings.get("schema_version") != SCHEMA_VERSION:
         raise InputError(

@@ -19,7 +19,8 @@ from salon_arena.errors import RefusedError
 from salon_arena.tasks import Rater
 from salon_taxonomy.records import Mode
 
-ROLES: Final = ("rater", "auditor")
+ROLES: Final = ("rater", "auditor", "adjudicator")
+"""Adjudicators decide where raters of labels and verdicts end in dispute."""
 OCCUPATIONS: Final = ("design", "media", "film_tv", "ai", "other")
 """Answers of the questionnaire: the groups that MEF recruits from (section 5.1.1), for weights by persona (Table 9)."""
 CONSENT: Final = """You will see pictures or videos made by generative models, and say what you think of them. \

@@ -206,7 +206,8 @@ class WorkService:
             if known.body != body.canonical:
                 raise RefusedError(409, "other_body")
             return {"answer_id": answer_id, "version": known.version}
-        if row.digests is None and "model_a" not in json.loads(row.payload):
+        payload = json.loads(row.payload)
+        if row.digests is None and payload["files"] and "model_a" not in payload:
             raise RefusedError(409, "not_shown")
         before = None if body.supersedes is None else str(body.supersedes)
         undoing = body.choice == UNDO
@@ -220,7 +221,7 @@ class WorkService:
             "assignment_id": body.assignment,
             "version": version,
             "body": body.canonical,
-            "choice": UNDO if undoing else self.task.check(json.loads(row.payload), body.choice),
+            "choice": UNDO if undoing else self.task.check(payload, body.choice),
             "elapsed_ms": min(body.elapsed_ms, max(0, (now - row.issued_at) // 1000)),
             "received_at": now,
             "supersedes": before,

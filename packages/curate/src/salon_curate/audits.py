@@ -7,6 +7,7 @@ half and half.
 
 import csv
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -111,8 +112,9 @@ def sample_audit(
     if per_stratum < 1:
         raise InputError("must be 1 or more", column="per_stratum", value=per_stratum)
     folder = dataset.folder / "audits" / checked_key(name, source="audits", row=1)
-    if folder.exists():
+    if (folder / "plan.json").exists():  # written last: without it a sample was interrupted
         raise InputError("there is an audit of this name", source=folder, hint="Choose another name.")
+    shutil.rmtree(folder, ignore_errors=True)
     predicates = saved_predicates(dataset, selection)
     kept = select(dataset, stages, predicates, selection).mask
     close = np.zeros(len(kept), dtype=np.bool_) if near is None else select(dataset, stages, {"near": near}).mask

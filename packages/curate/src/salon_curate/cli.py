@@ -17,6 +17,7 @@ from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 if TYPE_CHECKING:
     from salon_curate.dataset import DataSet
     from salon_curate.pipeline import Pipeline
+    from salon_curate.planning import Quantity
     from salon_curate.running import Progress
     from salon_curate.selection import Selection, YieldCurve
 
@@ -224,6 +225,154 @@ def verify(dataset: Path, judge: str | None) -> None:
     if wrong:
         raise IncompleteError(f"{len(wrong)} things are wrong in {dataset}")
     click.echo(f"{dataset}: {len(opened.shards):,} shards and their parts are as they were written")
+
+
+@curate.command()
+@_DATASET
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.02,
+    show_default=True,
+    help="Of the shards to run; at least two are.",
+)
+@click.option("--workers", type=click.IntRange(1, 512), default=1, show_default=True, help="As many as the run will have.")
+@SEED
+@_JUDGE
+@FORMAT
+def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None, form: str) -> None:
+    """Run a few shards, and show what all of them will take: calls, tokens, money, bytes and hours of each stage.
+
+    What the sample asks is paid and kept; the run does not ask it again.
+
+    \b
+    Example:
+      salon curate plan birds
+      salon curate plan birds --share 0.05 --workers 8
+    """
+    from salon_curate.planning import plan as planning
+    from salon_curate.planning import simulate as simulating
+
+    opened, stages = _opened(dataset), _pipeline(dataset, judge, asks=True).stages
+    found = planning(opened, stages, share=share, seed=seed, workers=workers)
+    wall = simulating(opened, stages, workers=workers, seed=seed)
+    if form == "json":
+        from dataclasses import asdict
+
+        click.echo(json.dumps({"stages": [asdict(each) for each in found], "wall": asdict(wall)}, indent=2))
+        return
+    header = ["stage", "shards run", "calls", "tokens in", "tokens out", "US dollars", "MB read", "MB written", "hours"]
+    sizes = {"bytes_read": 1e6, "bytes_written": 1e6, "seconds": 3600.0}
+    rows = [[each.stage, f"{each.measured} of {each.shards:,}",
+             *(_total_of(each.totals[name], sizes.get(name, 1.0)) for name in each.totals)] for each in found]  # fmt: skip
+    print_table(header, rows)
+    click.echo("± is half of Student's 95 % interval over the shards that were run")
+    click.echo(f"wall with {workers} workers and 1 judge: {_duration(wall.seconds)} ({_duration(wall.low)} to "
+               f"{_duration(wall.high)} in 95 % of {50} simulations)")  # fmt: skip
+
+
+@curate.command()
+@_DATASET
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    multiple=True,
+    default=(1,),
+    show_default=True,
+    help="Processes for stages without a judge; repeat to compare.",
+)
+@click.option(
+    "--judges",
+    type=click.IntRange(1),
+    multiple=True,
+    default=(1,),
+    show_default=True,
+    help="Processes that judge at once, each with a judge of the measured speed; repeat to compare.",
+)
+@SEED
+@_JUDGE
+@FORMAT
+def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], seed: int, judge: str | None, form: str) -> None:
+    """Simulate the wall of a whole run from the costs that `plan` or `run` measured. Nothing is run or asked.
+
+    \b
+    Example:
+      salon curate simulate birds --workers 2 --workers 16 --judges 1 --judges 8
+    """
+    from dataclasses import asdict
+
+    from salon_curate.planning import simulate as simulating
+
+    opened, stages = _opened(dataset), _pipeline(dataset, judge).stages
+    found = [simulating(opened, stages, workers=one, judges=other, seed=seed) for one in workers for other in judges]
+    if form == "json":
+        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+        return
+    print_table(["workers", "judges", "wall", "95 % of simulations", "busy", *(stage.name for stage in stages)],
+                [[as_cell(each.workers), as_cell(each.judges), _duration(each.seconds),
+                  f"{_duration(each.low)} to {_duration(each.high)}", f"{each.busy:.0%}",
+                  *map(_duration, each.by_stage.values())] for each in found])  # fmt: skip
+
+
+@curate.command()
+@_DATASET
+@click.option("--stage", required=True, metavar="NAME", help="The stage to make again for a sample.")
+@click.option("--now", metavar="SPEC", help="The judge of now, where another is served. Default: the stage's own, asked again.")
+@click.option("--rows", type=click.IntRange(1), default=200, show_default=True, help="Pictures of the sample.")
+@click.option("--at-most", type=click.FloatRange(0, 1), help="Exit with 1 where surely more than this share changed.")
+@SEED
+@_JUDGE
+@FORMAT
+def drift(
+    dataset: Path, stage: str, now: str | None, rows: int, at_most: float | None, seed: int, judge: str | None, form: str
+) -> None:
+    """Make a stage's answers about a sample again, and compare them with the stored ones. The data set stays as it is.
+
+    \b
+    Example:
+      salon curate drift birds --stage quality --rows 500
+      salon curate drift birds --stage quality --now vllm:NEW@localhost:8001 --at-most 0.05
+    """
+    from dataclasses import asdict
+
+    from salon_curate.drift import drift as drifting
+
+    opened, stages = _opened(dataset), _pipeline(dataset, judge, asks=True).stages
+    again = None if now is None else next(
+        (each for each in _pipeline(dataset, judge, asks=True, now=(stage, now)).stages if each.name == stage), None
+    )  # fmt: skip
+    found = drifting(opened, stages, stage, now=again, rows=rows, seed=seed)
+    if form == "json":
+        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+    else:
+        lines = []
+        for each in found:
+            ends = "–" if each.shift_low is None else f"{each.shift_low:+.3f} to {each.shift_high:+.3f}"
+            lines.append([each.column, as_cell(each.rows), as_cell(each.changed), f"{each.low:.3f} to {each.high:.3f}",
+                          as_cell(each.lost), as_cell(each.found), as_cell(each.shift), ends])  # fmt: skip
+        print_table(["column", "rows", "changed", "95 % interval of the share (Wilson)", "lost", "found", "mean shift",
+                     "95 % interval (Student)"], lines)  # fmt: skip
+    moved = [each for each in found if at_most is not None and each.low > at_most]
+    if moved:
+        raise IncompleteError(f"{moved[0].column}: {moved[0].changed} of {moved[0].rows} values changed, surely more than "
+                              f"{at_most:g} of all")  # fmt: skip
+
+
+def _total_of(total: "Quantity", unit: float) -> str:
+    if total.value is None:
+        return "–"
+    text = f"{total.value / unit:,.0f}" if unit == 1 and total.value >= 100 else f"{total.value / unit:,.3g}"
+    if total.high is None or total.high == total.value:
+        return text
+    return f"{text} ± {(total.high - total.value) / unit:,.2g}"
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in the unit that fits: 12.3 s, 4.5 min, 6.7 h."""
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:,.1f} s"
 
 
 @curate.command("yield")
@@ -581,10 +730,12 @@ def _opened(folder: Path) -> "DataSet":
     return DataSet.open(folder)
 
 
-def _pipeline(folder: Path, judge: str | None, *, limits: Any = None, asks: bool = False) -> "Pipeline":
+def _pipeline(
+    folder: Path, judge: str | None, *, limits: Any = None, asks: bool = False, now: tuple[str, str] | None = None
+) -> "Pipeline":
     from salon_curate.pipeline import PIPELINE, read_pipeline
 
-    return read_pipeline(folder / PIPELINE, environment=os.environ, limits=limits, judge=judge, asks=asks)
+    return read_pipeline(folder / PIPELINE, environment=os.environ, limits=limits, judge=judge, asks=asks, now=now)
 
 
 def _shard_range(text: str | None, count: int) -> range | None:

@@ -1,6 +1,7 @@
 """Files that appear whole or not at all: written beside their place, flushed to the disk, renamed."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,11 @@ def publish(path: Path, write: Callable[[Path], object]) -> None:
         flush(path.parent)
     except OSError as error:
         raise StorageError.of(error, path) from error
+    except _polars_error() as error:
+        code = re.search(r"os error (\d+)", str(error))
+        if code is None:
+            raise
+        raise StorageError.of(OSError(int(code[1]), os.strerror(int(code[1]))), path) from error
     finally:
         remove_quietly(temporary)
 
@@ -31,6 +37,13 @@ def publish(path: Path, write: Callable[[Path], object]) -> None:
 def publish_text(path: Path, text: str) -> None:
     """Write a text file with :func:`publish`."""
     publish(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def _polars_error() -> type[Exception]:
+    """Polars reports a disk that refuses as an error of its own, with the system's number in its text."""
+    from polars.exceptions import PolarsError
+
+    return PolarsError
 
 
 def flush(path: Path) -> None:

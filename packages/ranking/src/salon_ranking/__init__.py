@@ -10,9 +10,8 @@
 side by side. ``differences``, ``listing`` and ``explain`` take any board; ``goodness_of_fit``, ``cycle_report`` and
 ``win_rates`` compare a fit with its battles. ``settle_both_bad`` defines how both_bad counts; ``online_elo`` and
 ``alternative_scores`` are other methods; ``Arena`` is a league that grows. The numeric core is written in Rust (``_core``).
-Formulas and sources:
-``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``, ``docs/contextual.md``,
-``docs/diagnostics.md``, ``docs/online-elo.md``.
+Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``,
+``docs/contextual.md``, ``docs/diagnostics.md``, ``docs/online-elo.md``.
 
 Names are imported on first use (PEP 562), as polars alone takes a third of a second.
 """

@@ -14,7 +14,7 @@ TRUTH = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no":
 
 
 def truth_of(column: str, dtype: pl.DataType) -> pl.Expr:
-    """Return the truth values of a column of truth values, numbers or text; null where there is none."""
+    """Return the truth values of a column of truth values, numbers or text; null for other values."""
     if dtype == pl.Boolean:
         return pl.col(column)
     text = pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
@@ -65,7 +65,7 @@ def wrong_rows(frame: pl.LazyFrame, checks: Sequence[Check]) -> list[Wrong]:
 
 
 def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
-    """Return one error for all kinds of mistakes: the first row's in full, each other kind with its first row, all counted.
+    """Return one error for all kinds of mistakes, each with its first row and its number of rows.
 
     Example:
         >>> found = [Wrong("no winner", 4, 2, "winner"), Wrong("no model name", 3, 1, "model_a")]
@@ -135,7 +135,7 @@ class Table:
             raise all_wrong(self.found, self.source, self.error)
 
     def with_names(self, columns: Sequence[str]) -> "Table":
-        """The same with ``columns`` as text; rows where one is null or blank are noted.
+        """Return the table with ``columns`` as text; note rows where one is null or blank.
 
         Integers are accepted as names; other types (lists, floats, times) are not.
         """
@@ -152,7 +152,7 @@ class Table:
         return table
 
     def with_numbers(self, columns: Sequence[str], *, nullable: bool = False) -> "Table":
-        """The same with ``columns`` as finite floats, null where there is none; noted, but for blanks if ``nullable``."""
+        """Return the table with ``columns`` as finite floats; note other values, and blanks unless ``nullable``."""
         self.require(columns)
         for name in columns:
             dtype = self.frame.schema[name]

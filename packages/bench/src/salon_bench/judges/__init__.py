@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from salon_bench.judges.batch_folder import BatchFolder, Ingested
-    from salon_bench.judges.cache import ResponseCache
-    from salon_bench.judges.cached import CachedJudge
+    from salon_bench.judges.cache import CachedJudge, ResponseCache
     from salon_bench.judges.clock import Clock, SystemClock
     from salon_bench.judges.collecting import CollectingJudge
     from salon_bench.judges.local_settings import ReplaySettings, TransformersSettings
@@ -66,8 +65,7 @@ __all__ = [
 
 _BY_MODULE = {
     "batch_folder": ("BatchFolder", "Ingested"),
-    "cache": ("ResponseCache",),
-    "cached": ("CachedJudge",),
+    "cache": ("CachedJudge", "ResponseCache"),
     "clock": ("Clock", "SystemClock"),
     "collecting": ("CollectingJudge",),
     "local_settings": ("ReplaySettings", "TransformersSettings"),

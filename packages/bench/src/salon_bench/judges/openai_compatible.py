@@ -88,6 +88,10 @@ class OpenAICompatibleJudge(Closing):
             raise InputError("a judge with a key cannot be pickled", value=self.name, hint=hint)
         return type(self), (self.settings,)
 
+    def hide(self, text: str) -> str:
+        """Return the text without the keys that this judge sends."""
+        return self._secrets.hide(text)
+
     async def close(self) -> None:
         """Close all connections; the next question opens new ones."""
         await self._endpoint.close()

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import Field, SerializeAsAny
 
+from salon_bench.judges.secrets import Hiding
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing, JudgeSettings, ManagedJudge
 from salon_taxonomy.protocols import Judge
@@ -66,6 +67,10 @@ class WrappedJudge(Closing):
     def __repr__(self) -> str:
         """What it is, around what."""
         return f"{type(self).__name__}({self.judge!r})"
+
+    def hide(self, text: str) -> str:
+        """Return the text without the secrets of the judge within."""
+        return self.judge.hide(text) if isinstance(self.judge, Hiding) else text
 
     async def close(self) -> None:
         """Close the judge within, if it can be."""

@@ -93,10 +93,11 @@ async def refine_all(
     subject = _subject(models, method)
     run = _run_row(items, models, method, effort, subject, seed)
     prompts = [Prompt(prompt_id=each.item_id, suite=SUITE, text=each.prompt) for each in items]
+    asked, total = (models.editor, models.judge, models.scorer), len(items)
     with run_session(
-        store, run, fold, prompts=prompts, total=len(items), limits=limits, watcher=watcher, repeat=True
+        store, run, fold, prompts=prompts, total=total, limits=limits, watcher=watcher, models=asked, repeat=True
     ) as session:
-        async with opened_models(models.editor, models.judge, models.scorer):
+        async with opened_models(*asked):
             steps = ModelSteps(models, run.run_id, subject, folder, session, seed=seed, concurrency=concurrency)
             gate = asyncio.Semaphore(concurrency)
             if on_start is not None:

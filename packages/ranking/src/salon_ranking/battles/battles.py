@@ -153,7 +153,7 @@ class Battles:
         names: Mapping[str, str] | Literal["merge"] | None = None,
         votes: VoteFormat | str | None = None,
     ) -> "Battles":
-        """Read a file, a folder or pattern of files, a DuckDB table, standard input or the ``battles`` of a result store.
+        """Read a file, folder, pattern of files, DuckDB table, standard input, or the ``battles`` of a result store.
 
         :func:`salon_ranking.files.scan` lists the kinds of files, :meth:`from_frame` explains the options. Of CSV, JSON Lines
         and Parquet files only the needed columns are read, in batches: memory does not grow with the number of battles, but

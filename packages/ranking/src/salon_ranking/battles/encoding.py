@@ -16,7 +16,7 @@ from salon_ranking import _core
 from salon_ranking.errors import BattleError
 from salon_ranking.files import reading
 from salon_ranking.table_checks import Check, all_wrong, wrong_rows
-from salon_taxonomy.records import Winner
+from salon_taxonomy.enums import Winner
 
 _BATCH_ROWS = 1 << 18
 _OUTCOMES = {Winner.MODEL_A: 0, Winner.MODEL_B: 1, Winner.BOTH_GOOD: 2, Winner.BOTH_BAD: 2, Winner.TIE: 2}

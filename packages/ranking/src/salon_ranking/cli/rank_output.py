@@ -168,7 +168,7 @@ def write_boards(
     further: Sequence[Further] = (),
     raters: "RaterReport | Path | None" = None,
 ) -> None:
-    """Write boards to a file of the kind of its ending; an existing file is replaced whole or not at all.
+    """Write boards to a file; its ending says the kind, and an existing file is replaced whole.
 
     Args:
         battles: all battles behind the boards; a page shows win rates and convergence with them.

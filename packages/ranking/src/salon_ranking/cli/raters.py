@@ -1,4 +1,4 @@
-"""``salon raters``: who answers without looking, and why that is said of them."""
+"""``salon raters``: find raters who answer without looking, with the reason."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -31,8 +31,8 @@ class Checks:
 
     Attributes:
         source: what errors and headers call it: a path, or ``"checks"``.
-        frame: ``model``, ``test_point`` (text) and ``satisfied`` (true, false; null: no answer could be had).
-        unscored: how often each reason stood in the way of an answer.
+        frame: ``model``, ``test_point`` (text) and ``satisfied`` (true, false; null: no answer).
+        unscored: how often each reason prevented an answer.
     """
 
     source: str
@@ -44,7 +44,7 @@ class Checks:
         """Check the rows of a frame with ``model``, ``test_point`` and ``satisfied``: true, false, 1 or 0.
 
         The columns of a store's ``scores`` will do, too: ``subject_model``, ``dimension``, ``value``. A null answer is refused
-        unless the column ``unscored_reason`` says why there is none; such rows are counted, never a failure.
+        unless the column ``unscored_reason`` gives the reason; such rows are counted, never as a failure.
 
         Args:
             task: keep only the rows whose column ``task`` has this value.
@@ -95,7 +95,7 @@ class Checks:
         Returns:
             Columns ``model``, ``test_point`` (null: all checks pooled, so that frequent test points count more), ``satisfied``,
             ``checks``, ``unscored``, ``share``, ``ci_low``, ``ci_high`` (null where no check was answered). Test points
-            stand in the order of their first appearance, models by their pooled share, best first.
+            are in the order of their first appearance, models by their pooled share, best first.
 
         Raises:
             OptionError: ``confidence`` is not between 0 and 1.

@@ -27,7 +27,7 @@ class Ratings:
         frame: columns ``prompt_id``, ``generation_id``, ``model``, ``dimension``, ``rater_id`` (text), ``value`` (float,
             null: the rater or judge gave none), ``scenario`` (text; only where scenarios are known).
         scales: the lowest and highest mark of each dimension, in the order in which dimensions first appear.
-        unscored: how often each reason stood in the way of a mark.
+        unscored: how often each reason prevented a mark.
     """
 
     source: str
@@ -39,9 +39,9 @@ class Ratings:
     def from_frame(cls, frame: Frame, *, prompts: Frame | None = None, source: str = "ratings") -> "Ratings":
         """Check the rows of a frame with the columns of ``records.Rating`` (``answered_at`` is not read).
 
-        A column ``scenario`` may stand beside them; ``prompts`` (columns ``prompt_id`` and ``scenario``), when given, takes
+        A column ``scenario`` is optional; ``prompts`` (columns ``prompt_id`` and ``scenario``), when given, takes
         its place. A prompt without a scenario belongs to ``(not given)``. A null ``value`` is refused unless the
-        column ``unscored_reason`` says why there is none; such rows are counted, never scored.
+        column ``unscored_reason`` gives the reason; such rows are counted, never scored.
 
         Raises:
             RatingError: a missing column, a wrong type, or rows (the first of each kind is named and all are counted) with: no

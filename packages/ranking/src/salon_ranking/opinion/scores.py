@@ -77,7 +77,7 @@ def mean_opinion_scores(
         seed: of the bootstrap, from 0 to 2⁶³-1; the order and the names of prompts and models do not matter.
 
     Returns:
-        Columns ``scenario``, ``dimension``, ``model``, ``mean``, ``variance``, ``std_error``, ``ci_low``, ``ci_high``,
+        Columns ``scenario``, ``dimension``, ``model``, ``mean``, ``variance``, ``standard_error``, ``ci_low``, ``ci_high``,
         ``prompts`` (n), ``missing_prompts`` (prompts of the row's scenario that have ratings of others, but none of this
         model in this dimension), ``k_min``, ``k_max`` (evaluations per prompt), ``evaluations``, ``ratings``,
         ``unscored`` (ratings without a mark), ``raters``, ``pooled_prompts``, ``ci_method`` (``within prompts``, Eq. 4;
@@ -110,12 +110,12 @@ def mean_opinion_scores(
     table = table.hstack(pl.DataFrame(resampled, schema=dict.fromkeys(_RESAMPLED, pl.Float64), orient="row"))
     error = pl.col("variance").sqrt()
     ends = {"ci_low": pl.col("mean") - error * z, "ci_high": pl.col("mean") + error * z}
-    method = pl.when(error.is_not_null()).then(pl.lit("within prompts")).when(pl.col("over_std_error").is_not_null())
+    method = pl.when(error.is_not_null()).then(pl.lit("within prompts")).when(pl.col("over_standard_error").is_not_null())
     order = pl.col("dimension").replace_strict({name: number for number, name in enumerate(ratings.dimensions)})
     return (
-        table.with_columns(ci_method=method.then(pl.lit("over prompts")), std_error=error, **ends)
-        .with_columns(pl.coalesce(name, f"over_{name}") for name in ("std_error", "ci_low", "ci_high"))
-        .with_columns(variance=pl.col("std_error") ** 2)
+        table.with_columns(ci_method=method.then(pl.lit("over prompts")), standard_error=error, **ends)
+        .with_columns(pl.coalesce(name, f"over_{name}") for name in ("standard_error", "ci_low", "ci_high"))
+        .with_columns(variance=pl.col("standard_error") ** 2)
         .sort(
             [pl.col("scenario"), order, pl.col("mean"), pl.col("model")],
             descending=[False, False, True, False],
@@ -131,7 +131,7 @@ _COLUMNS = (
     "model",
     "mean",
     "variance",
-    "std_error",
+    "standard_error",
     "ci_low",
     "ci_high",
     "prompts",
@@ -145,7 +145,7 @@ _COLUMNS = (
     "pooled_prompts",
     "ci_method",
 )
-_RESAMPLED = ("over_std_error", "over_ci_low", "over_ci_high")
+_RESAMPLED = ("over_standard_error", "over_ci_low", "over_ci_high")
 
 
 def _level(ratings: Ratings, blocks: pl.DataFrame, *, by_scenario: bool) -> pl.DataFrame:

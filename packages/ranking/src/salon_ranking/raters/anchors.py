@@ -1,7 +1,7 @@
 """Anchors: pairs whose answer is known, slipped among the others. Who misses them does not look.
 
 An answer is as expected when it is the expected one, or any kind of tie where ``tie`` was expected. A rater is flagged when
-even the upper end of the Wilson interval of the share lies below ``anchor_share`` (MEF, 004, section 5.1.2).
+even the upper end of the Wilson interval of the share lies below ``anchor_share`` (MEF, section 5.1.2).
 """
 
 import polars as pl

@@ -1,4 +1,4 @@
-"""What every check of raters is: a function from votes to one row per rater, and words for a flagged one."""
+"""A check of raters: a function from votes to one row per rater, and an explanation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -63,7 +63,7 @@ class RaterReport:
         return Flags(self.findings, self.source, json.dumps(asdict(self.policy), sort_keys=True), skipped)
 
     def records(self) -> pl.DataFrame:
-        """Rows for the result store's ``rater_flags``: one per flag; none when nobody is flagged."""
+        """Return rows for the result store's ``rater_flags``, one per flag."""
         return self.flags.records(self.table)
 
     @property
@@ -92,7 +92,7 @@ def check_raters(
     Args:
         battles: columns of the record ``Battle``; ``rater_id``, ``model_a``, ``model_b`` and ``winner`` must be there. A check
             whose columns are missing is not made, and says so in ``not_checked``.
-        reference: answers that experts must know; see :func:`qualify`. None: nobody is examined.
+        reference: answers that experts must know; see :func:`qualify`. None: no rater is examined.
 
     Raises:
         BattleError: as :meth:`Votes.from_frame`, and :func:`qualify` for the reference.

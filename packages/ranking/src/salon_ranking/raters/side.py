@@ -12,7 +12,7 @@ from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes, option
 from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.proportions import sign_test
-from salon_taxonomy.records import Side
+from salon_taxonomy.enums import Side
 
 NAME = RaterReason.ONE_SIDED
 

@@ -18,7 +18,7 @@ from salon_ranking.errors import BattleError, Wrong
 from salon_ranking.files import Frame, as_lazy, reading, scan
 from salon_ranking.options import checked
 from salon_ranking.table_checks import TRUTH, Check, all_wrong, truth_of, wrong_rows
-from salon_taxonomy.records import Mode, Side, Winner
+from salon_taxonomy.enums import Mode, Side, Winner
 
 REQUIRED = ("rater_id", "model_a", "model_b", "winner")
 TEXTS = ("prompt_id", "generation_a", "generation_b", "mode", "side_a_shown", "expected_winner")
@@ -78,7 +78,7 @@ class Votes:
         Raises:
             BattleError: a required column is missing, or rows are wrong (the first of each kind is named and all are counted):
                 no rater, an unknown winner, side or mode, a model
-                against itself, a time or truth value that is none, an answer before its start; or there are no rows.
+                against itself, an unreadable time or truth value, an answer before its start; or there are no rows.
 
         Example:
             >>> rows = {"rater_id": ["r"], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"]}

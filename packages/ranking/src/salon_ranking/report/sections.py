@@ -227,7 +227,7 @@ def _fitness(found: Diagnosis) -> tuple[Block, ...]:
 
 
 def rater_quality(raters: RaterReport | Path | None, excluded: ExcludedRaters | None = None) -> list[Section]:
-    """Who cast the votes: a report with its reasons, or a table of raters from a file; and whose votes are not in the board.
+    """Return the raters of the votes, from a report or a file, with those left out of the board.
 
     Raises:
         BattleError: the file cannot be read, or has no column ``rater_id``.
@@ -270,7 +270,7 @@ def _rater_file(path: Path) -> tuple[Block, ...]:
 
 
 def _as_numbers(column: pl.Series) -> pl.Series:
-    """A column of text that holds nothing but numbers, as numbers; any other as it is (a CSV file is all text)."""
+    """Return a column of text that contains only numbers as numbers; any other as it is."""
     if column.dtype != pl.String:
         return column
     found = column.cast(pl.Float64, strict=False)

@@ -11,7 +11,7 @@ from salon_ranking import _core
 from salon_ranking.errors import OptionError
 from salon_ranking.options import checked
 from salon_ranking.scheduling.state import ScheduleState
-from salon_taxonomy.records import Side
+from salon_taxonomy.enums import Side
 
 Rule: TypeAlias = Literal["proportional", "mef", "information", "uniform"]
 """How pairs are chosen; see :func:`next_pairs`."""

@@ -143,7 +143,7 @@ class Arena:
     def settle(self, newcomer: int, each: int) -> None:
         """Let all but ``newcomer`` meet each other ``each`` times more, and fit again."""
         old = (self._first != newcomer) & (self._second != newcomer)
-        # Every other vote of a pair is of the second stream, as by lot.
+        # Every other vote of a pair is of the second stream, as if drawn at random.
         for stream in (0, 1):
             self._streams[stream] += self._random.multinomial(np.where(old, (each + 1 - stream) // 2, 0), self._outcomes)
         self._fit()
