@@ -118,13 +118,14 @@ def _print(measured: "Sequence[Measured]") -> None:
 
     from salon_train.demo import page, summary
     from salon_train.demo.experiment import Arm
+    from salon_train.over_seeds import Estimate
 
     console = Console()
     table = Table("GRPO", "macro F1 before", "after", "rise within seeds", "seeds")
     for arm in Arm:
         risen = summary.rise(measured, arm)
         if risen.seeds:
-            before = summary.Estimate.of(list(summary.starts(measured, arm, "f1_macro").values()))
+            before = Estimate.of(list(summary.starts(measured, arm, "f1_macro").values()))
             table.add_row(arm, str(before), str(summary.end(measured, arm, "f1_macro")), str(risen), str(risen.seeds))
     console.print(table)
     longer = summary.end(measured, Arm.SFT_MORE, "f1_macro")
