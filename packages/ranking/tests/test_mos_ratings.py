@@ -141,7 +141,7 @@ def test_a_file_that_cannot_be_read_is_named(name: str, content: bytes | None, s
     assert said in str(caught.value) and name in str(caught.value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(GOOD.columns),
     st.integers(0, 3),

@@ -129,7 +129,7 @@ def test_the_fit_is_what_scipy_finds(model: str):
 
 
 @given(leagues(), st.sampled_from(MODELS), st.sampled_from([0.0, 1.5]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_core_and_its_twin_agree(battles: Battles, model: str, prior_ties: float):
     assume(battles.cells.records()[1].any() if prior_ties else has_answer(battles))
     ours = tied(battles, model, prior_ties=prior_ties)
@@ -147,7 +147,7 @@ def test_the_core_and_its_twin_agree(battles: Battles, model: str, prior_ties: f
 
 
 @given(leagues(), st.sampled_from(MODELS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_what_is_let_through_has_a_finite_answer_and_what_has_none_is_refused(battles: Battles, model: str):
     if has_answer(battles) or (not battles.cells.components().any() and not battles.cells.records()[2].any()):
         fitted = tied(battles, model)

@@ -108,10 +108,10 @@ def encode(
     Raises:
         InputError: for an unknown ending, or without PyAV.
     """
-    from salon_bench.media.video_container import require_av
-
-    require_av()
-    import av
+    try:
+        import av
+    except ImportError as error:
+        raise InputError("videos need PyAV", hint="Install it with: pip install 'salon-synthetic[video]'.") from error
 
     codec = _CODECS.get(path.suffix.lower())
     if codec is None:
