@@ -23,6 +23,7 @@ def open_sink(path: StoreAddress) -> Sink:
         OptionError: there is no store, or no installed package knows it.
 
     Example:
+        >>> from pathlib import Path
         >>> open_sink(Path("nowhere"))
         Traceback (most recent call last):
         ...
