@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.label import Label
-from salon_taxonomy.label import Grammar
+from salon_taxonomy.label import Grammar, Label
 from salon_taxonomy.taxonomy import Taxonomy
 
 JsonSchema: TypeAlias = dict[str, object]
