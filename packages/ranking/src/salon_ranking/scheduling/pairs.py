@@ -18,8 +18,6 @@ Rule: TypeAlias = Literal["proportional", "mef", "information", "uniform"]
 """How pairs are chosen; see :func:`next_pairs`."""
 
 RULES: tuple[Rule, ...] = get_args(Rule)
-PLANNED = ("plan_rule", "plan_stream")
-"""The columns of a battle that record how it was planned."""
 CROSSED: tuple[Rule, ...] = ("proportional",)
 """The rules that plan two streams unless one is asked for."""
 _MOST_PLANNED = 1 << 22
