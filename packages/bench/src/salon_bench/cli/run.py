@@ -166,7 +166,8 @@ def run(
     Each draw of --repeat is a run of its own, too: the first is the run without it, the others ask the same questions with
     decoding seeds of their own. Without --limit and --repeat, --seed changes nothing.
 
-    Several machines judge one suite with --shard 1/8 to 8/8 into one store; every prompt is in one share.
+    Several machines judge one suite with --shard 1/8 to 8/8 into one store; every prompt is in one share. Leaderboards count
+    the shards as one run once all are finished; `salon bench runs` shows its name, which reports and comparisons take.
 
     Exits with 0 only when every case has its rows (see --allow-incomplete).
 
@@ -358,6 +359,8 @@ def _judged(
             ) from None
     for words in (*remarks_of(judge), *shortened(unreadable)):
         click.echo(words, err=True)
+    if planned.plan.whole_id is not None:
+        click.echo(f"When all shards are finished: salon bench report {planned.plan.whole_id} --store {store}", err=True)
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from salon_rewards.json_lines import file_lines, json_lines
+from salon_rewards.line_files import file_lines, json_lines
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.run.events import TrainingEvent

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 from pydantic import ValidationError
 
+from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, finite_number, table_rows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
@@ -27,9 +28,7 @@ def read_scores(source: str, store: StoreAddress) -> pl.DataFrame:
         if not rows:
             raise InputError("there is no score", source=source)
         return frame_of(rows)
-    from salon_store import ResultStore
-
-    found = ResultStore.open(store, create=False, read_only=True).read("scores").filter(pl.col("run_id") == source).collect()
+    found = RunView(store, source).scores
     if found.is_empty():
         hint = f"Give a run that has scores, or a table ({', '.join(TABLE_ENDINGS)})."
         raise InputError("the store has no score of the run", source=store, value=source, hint=hint)
