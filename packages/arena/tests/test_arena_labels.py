@@ -63,7 +63,7 @@ def test_three_label_two_more_settle_a_dispute_and_two_auditors_accept(
     auditors = [join(labelling, "auditor") for _ in range(3)]
     verdicts = [label_all(labelling, who, body, clock, lambda model: {"accept": model != MODELS[2]}) for who in auditors]
     assert [len(each) for each in verdicts] == [24, 24, 0]
-    shown = CliRunner().invoke(main, ["arena", "progress", "--database", str(labelling.database.path)]).output
+    shown = CliRunner().invoke(main, ["arena", "progress", "--database", str(labelling.database.place)]).output
     assert (
         "16 accepted" in shown
         and "8 rejected" in shown

@@ -26,7 +26,7 @@ from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows
 from salon_bench.suites.magic_bench_377.people import read_list
 from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
 from salon_bench.suites.r3_bench.rows import read_items
-from salon_ranking.mos import Ratings
+from salon_ranking.opinion import MosRatings
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy
@@ -143,7 +143,7 @@ def test_verified_rows_are_r3_benchs_rows_disputes_go_to_an_adjudicator_and_disc
         assert answer_all(service, join(service), body, clock, say(number)) == 4
     assert service.lease(join(service)).result()["tasks"] == []
     adjudicator = join(service, "adjudicator")
-    shown = CliRunner().invoke(main, ["arena", "progress", "--database", str(experts.path)]).output
+    shown = CliRunner().invoke(main, ["arena", "progress", "--database", experts.place]).output
     assert "1 disputed" in shown and "1 discarded" in shown and "2 agreed" in shown
     final = {"aligned": False, "explanation": "The cube is blue.", "questions": kept}
     assert answer_all(service, adjudicator, body, clock, lambda _: final) == 1
@@ -201,7 +201,7 @@ def test_written_prompts_are_inspected_rejected_ones_written_again_and_read_as_m
     assert len(found) == 5 and not found.left_out
     assert sum(each.prompt.text == "Refined." for each in found) == 1
     assert all(each.prompt.scenario and each.prompt.labels and each.facts["test_points"] for each in found)
-    assert "5 accepted" in CliRunner().invoke(main, ["arena", "progress", "--database", str(experts.path)]).output
+    assert "5 accepted" in CliRunner().invoke(main, ["arena", "progress", "--database", experts.place]).output
 
 
 def test_checks_ratings_and_votes_are_mefs_tables_and_a_data_set(
@@ -224,7 +224,7 @@ def test_checks_ratings_and_votes_are_mefs_tables_and_a_data_set(
                 assert len(found.scores) == 12 and {score.value for score in found.scores} == {1.0}
             else:
                 assert release(database, "mef-ratings", tmp_path / "ratings").rows == 12 * 3
-                ratings = Ratings.read(tmp_path / "ratings" / "ratings.csv")
+                ratings = MosRatings.read(tmp_path / "ratings" / "ratings.csv")
                 assert ratings.frame.height == 12 * 3 and len(ratings.scales) == 3 and ratings.has_scenarios
             datasets = pytest.importorskip("datasets")
             rows = release(database, "datasets", tmp_path / f"hub-{name}").rows

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, select
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
 from salon_arena.labels import label_states, labels_of, level_of
 from salon_arena.rounds import counted
+from salon_arena.screening import screening_lines
 from salon_arena.verdicts import verdict_states
 from salon_arena.writing import prompt_states
 from salon_ranking.agreement import UndefinedError, alpha_of_ratings, fleiss_kappa
@@ -65,10 +66,10 @@ class Agreement:
 
 
 def progress(connection: Connection) -> list[str]:
-    """How many labelled files, verified rows and written prompts are in each state, and how far raters agree."""
+    """Count items by state, and describe how far raters agree and what the screening of opinion scores found."""
     kinds = (label_states, verdict_states, prompt_states)
     lines = [line for states in kinds for line in counted(states(connection).values())]
-    return [*lines, *(each.line for each in agreement(connection))]
+    return [*lines, *(each.line for each in agreement(connection)), *screening_lines(connection)]
 
 
 def agreement(connection: Connection) -> list[Agreement]:

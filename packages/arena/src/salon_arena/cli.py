@@ -25,6 +25,19 @@ _FILE = InputPath(dir_okay=False)
 _FOLDER = InputPath(file_okay=False)
 
 
+class _Place(InputPath):
+    """A file, or the address of a database on Postgres."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """The address as it is; anything else as a path."""
+        from salon_arena.database import is_address
+
+        return value if is_address(value) else super().convert(value, parameter, context)
+
+
+_PLACE = _Place(dir_okay=False)
+
+
 def _serving(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that serves pages."""
     options = (
@@ -51,7 +64,9 @@ def arena() -> None:
 @arena.command()
 @click.argument("folder", metavar="FOLDER", type=_FOLDER)
 @click.option("--prompts", required=True, type=_FILE, help="Table (.jsonl, .json, .csv, .parquet) with prompt_id and prompt.")
-@click.option("--database", default="arena.db", show_default=True, type=_FILE, help="SQLite file with votes; made if missing.")
+@click.option(
+    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
+)
 @click.option(
     "--mode",
     type=click.Choice(["public", "expert"]),
@@ -77,7 +92,12 @@ def arena() -> None:
 @click.option("--consent", type=_FILE, help="Text that raters agree to, one paragraph per line.")
 @click.option("--invite-only", is_flag=True, help="Only who has an invite may join; always so for experts.")
 @click.option("--reveal/--no-reveal", default=True, show_default=True, help="Name the models of a pair once its vote is final.")
-@click.option("--beside", type=_FILE, help="Database of another arena whose board is shown beside this one's.")
+@click.option("--beside", type=_PLACE, help="Database of another arena whose board is shown beside this one's.")
+@click.option("--passwords", is_flag=True, help="People sign in with accounts that `salon arena account` makes.")
+@click.option("--oidc-issuer", metavar="URL", help="People sign in through this OpenID Connect provider.")
+@click.option("--oidc-client", metavar="ID", help="The arena's client id there.")
+@click.option("--oidc-secret-file", type=_FILE, help="File with the client's secret.")
+@click.option("--log", "log_file", type=_FILE, help="Append a line of JSON per request to this file; - is standard error.")
 @click.option(
     "--trusted-proxy",
     metavar="NAME",
@@ -87,7 +107,7 @@ def arena() -> None:
 def serve(
     folder: Path,
     prompts: Path,
-    database: Path,
+    database: Path | str,
     mode: str | None,
     task: str,
     reference: str | None,
@@ -99,7 +119,12 @@ def serve(
     consent: Path | None,
     invite_only: bool,
     reveal: bool,
-    beside: Path | None,
+    beside: Path | str | None,
+    passwords: bool,
+    oidc_issuer: str | None,
+    oidc_client: str | None,
+    oidc_secret_file: Path | None,
+    log_file: Path | None,
     trusted_proxy: str | None,
     host: str,
     port: int,
@@ -124,6 +149,7 @@ def serve(
     from salon_arena.database import ArenaDatabase
     from salon_arena.forms import check_task, panel_task
     from salon_arena.labels import LabelTask
+    from salon_arena.log import open_log
     from salon_arena.material import read_known_pairs, read_material
     from salon_arena.people import CONSENT
     from salon_arena.service import WorkService, vote_service
@@ -165,7 +191,10 @@ def serve(
                 work = VerdictTask(rows, seed=seed)
             service = WorkService(opened, work, **settings)
         what = f"{len(rows):,} rows" if rows else f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
-        _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other)
+        settings = _sign_in(service, passwords, oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
+        if log_file is not None:
+            settings["log"] = stack.enter_context(open_log(log_file))
+        _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other, **settings)
 
 
 @arena.command()
@@ -226,14 +255,14 @@ def simulate(votes: int, raters: int, careless: float, malicious: float, models:
 
 
 @arena.command()
-@click.option("--database", default="arena.db", show_default=True, type=_FILE, help="The arena's SQLite file.")
+@click.option("--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…")
 @click.option(
     "--store",
     required=True,
     type=StorePath(file_okay=False),
     help="Result store to add the votes to, a directory or a URL; made if missing.",
 )
-def export(database: Path, store: StoreAddress) -> None:
+def export(database: Path | str, store: StoreAddress) -> None:
     """Add every settled vote to a result store, each exactly once.
 
     A vote is settled 10 seconds after it was given, or with the rater's next one. The command may run while the arena is
@@ -255,7 +284,9 @@ def export(database: Path, store: StoreAddress) -> None:
         click.echo(visible(f"not shown, because one of these cannot be read: {', '.join(paths)}"), err=True)
 
 
-_DATABASE = click.option("--database", default="arena.db", show_default=True, type=_FILE, help="The arena's SQLite file.")
+_DATABASE = click.option(
+    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…"
+)
 
 
 @arena.command()
@@ -263,17 +294,17 @@ _DATABASE = click.option("--database", default="arena.db", show_default=True, ty
 @click.option("--count", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
 @click.option(
     "--role",
-    type=click.Choice(["rater", "auditor", "adjudicator"]),
+    type=click.Choice(["rater", "auditor", "adjudicator", "admin"]),
     default="rater",
     show_default=True,
     help="What they may do.",
 )
 @click.option("--address", metavar="URL", help="Print whole links to this arena.")
-def invite(database: Path, count: int, role: str, address: str | None) -> None:
+def invite(database: Path | str, count: int, role: str, address: str | None) -> None:
     """Print invites, each for one person.
 
     An auditor judges a quarter of the experts' battles again, verifies labels, or inspects prompts. An adjudicator decides
-    where raters of labels or verdicts end in dispute.
+    where raters of labels or verdicts end in dispute. An admin sees /admin, and may suspend, certify again and forget people.
 
     An invite works once. Only its SHA-256 is kept, so it cannot be printed again.
 
@@ -290,11 +321,31 @@ def invite(database: Path, count: int, role: str, address: str | None) -> None:
 
 
 @arena.command()
+@click.argument("name")
+@_DATABASE
+@click.option("--role", type=click.Choice(["rater", "auditor", "adjudicator", "admin"]), default="rater", show_default=True)
+@click.password_option(help="Asked for if not given; 12 characters or more.")
+def account(name: str, database: Path | str, role: str, password: str) -> None:
+    """Make an account with a NAME and a password, for an arena served with --passwords.
+
+    The name is kept as an HMAC, the password as an Argon2id hash.
+
+    \b
+    Example:
+      salon arena account ann --role admin --database arena.db
+    """
+    from salon_arena.signin import add_account
+
+    with _existing(database) as opened:
+        click.echo(add_account(opened, name, password, role, time.time_ns() // 1000))
+
+
+@arena.command()
 @_DATABASE
 @click.option("--suspend", "suspended", multiple=True, metavar="RATER", help="Give this rater no tasks; may be repeated.")
 @click.option("--days", type=click.FloatRange(min=0), default=7.0, show_default=True, help="How long; 0: at once again.")
 @click.option("--forget", "forgotten", multiple=True, metavar="RATER", help="Erase what is kept of this person.")
-def people(database: Path, suspended: tuple[str, ...], days: float, forgotten: tuple[str, ...]) -> None:
+def people(database: Path | str, suspended: tuple[str, ...], days: float, forgotten: tuple[str, ...]) -> None:
     """List raters with votes, tests, audits and flags; suspend or forget some of them.
 
     \b
@@ -313,13 +364,13 @@ def people(database: Path, suspended: tuple[str, ...], days: float, forgotten: t
         for rater in forgotten:
             if not opened.write(lambda connection, rater=rater: forget(connection, rater)).result():  # type: ignore[misc]
                 raise InputError("there is no such rater", source=database, value=rater)
-        for line in opened.read(overview):
-            click.echo(visible(line))
+        for person in opened.read(overview):
+            click.echo(visible(person.line))
 
 
 @arena.command()
 @_DATABASE
-def progress(database: Path) -> None:
+def progress(database: Path | str) -> None:
     """Show how many files, rows or prompts are open, disputed, agreed and accepted, and how well raters agree.
 
     \b
@@ -339,7 +390,7 @@ def progress(database: Path) -> None:
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="With artifact-bench: of wrong options.")
-def release(form: str, folder: Path, database: Path, real: str | None, seed: int) -> None:
+def release(form: str, folder: Path, database: Path | str, real: str | None, seed: int) -> None:
     """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
 
     FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio or datasets (Hugging Face).
@@ -362,9 +413,11 @@ def release(form: str, folder: Path, database: Path, real: str | None, seed: int
 @click.argument("annotations", metavar="FILE", type=_FILE)
 @click.argument("folder", metavar="FOLDER", type=_FOLDER)
 @click.option("--prompts", required=True, type=_FILE, help="As for `salon arena serve`.")
-@click.option("--database", default="arena.db", show_default=True, type=_FILE, help="SQLite file; made if missing.")
+@click.option(
+    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
+)
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="A name, or a TOML file.")
-def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path, taxonomy: str) -> None:
+def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path | str, taxonomy: str) -> None:
     """Add annotations that people made in Label Studio to an arena of labels; FILE is its JSON export.
 
     FOLDER has one sub-folder for each model. People become raters under new numbers; `salon arena serve --task labels` then
@@ -391,10 +444,12 @@ def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path
 
 @arena.command()
 @click.option("--count", type=click.IntRange(min=1), default=377, show_default=True, help="Prompts that are wanted.")
-@click.option("--database", default="prompts.db", show_default=True, type=_FILE, help="SQLite file; made if missing.")
+@click.option(
+    "--database", default="prompts.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
+)
 @click.option("--mode", type=click.Choice(["public", "expert"]), help="Who writes; expert: with an invite.")
 @_serving
-def prompts(count: int, database: Path, mode: str | None, host: str, port: int, seed: int) -> None:
+def prompts(count: int, database: Path | str, mode: str | None, host: str, port: int, seed: int) -> None:
     """Let people write prompts for a benchmark, and inspectors accept, refine or reject them.
 
     Scenarios and capabilities are asked for in the shares of MEF's Table 2. Inspectors join as auditors.
@@ -418,7 +473,7 @@ def prompts(count: int, database: Path, mode: str | None, host: str, port: int, 
 @arena.command()
 @_DATABASE
 @click.option("--head", help="A head that was printed before: it must still be in the chain.")
-def verify(database: Path, head: str | None) -> None:
+def verify(database: Path | str, head: str | None) -> None:
     """Check that no answer was changed or taken out, and that every settled vote is what was answered.
 
     Prints the head of the chain. Publish it: from then on, a changed answer shows.
@@ -442,7 +497,7 @@ def verify(database: Path, head: str | None) -> None:
 @arena.command()
 @_DATABASE
 @click.argument("copy", type=_FILE)
-def backup(database: Path, copy: Path) -> None:
+def backup(database: Path | str, copy: Path) -> None:
     """Copy the database to COPY while the arena is served; the copy is whole and can be served itself.
 
     \b
@@ -456,11 +511,11 @@ def backup(database: Path, copy: Path) -> None:
     click.echo(f"{copy.stat().st_size:,} bytes in {copy}.")
 
 
-def _existing(path: Path) -> "ArenaDatabase":
+def _existing(path: Path | str) -> "ArenaDatabase":
     """The database at ``path``, which must be there."""
     from salon_arena.database import ArenaDatabase
 
-    if not path.exists():
+    if isinstance(path, Path) and not path.exists():
         raise InputError("there is no such file", source=path, hint="`salon arena serve` makes one; name it with --database.")
     return ArenaDatabase.open(path)
 
@@ -472,8 +527,33 @@ def _text(path: Path) -> str:
         raise InputError(f"cannot be read as UTF-8 text ({error})", source=path) from error
 
 
+def _sign_in(
+    service: "WorkService", passwords: bool, issuer: str | None, client: str | None, secret: Path | None, place: str
+) -> dict[str, Any]:
+    """How people sign in, as options of ``create_app``."""
+    from salon_arena.signin import Oidc, OidcSettings, Passwords
+
+    found: dict[str, Any] = {"passwords": Passwords(service.database)} if passwords else {}
+    given = {"--oidc-issuer": issuer, "--oidc-client": client, "--oidc-secret-file": secret}
+    missing = [name for name, value in given.items() if value is None]
+    if len(missing) == len(given):
+        return found
+    if issuer is None or client is None or secret is None:
+        raise InputError("sign-in through a provider needs all three options; missing:", value=missing)
+    scheme = "http" if place.startswith(("127.0.0.1", "localhost")) else "https"
+    settings = OidcSettings(issuer, client, _text(secret), f"{scheme}://{place}/oidc/callback")
+    return {**found, "oidc": Oidc(service.database, settings, invited=service.people.invited)}
+
+
 def _serve(
-    service: "WorkService", what: str, *, host: str, port: int, proxy: str | None = None, beside: "LiveBoard | None" = None
+    service: "WorkService",
+    what: str,
+    *,
+    host: str,
+    port: int,
+    proxy: str | None = None,
+    beside: "LiveBoard | None" = None,
+    **settings: Any,
 ) -> None:
     """Serve until Ctrl-C."""
     import uvicorn
@@ -487,7 +567,7 @@ def _serve(
         raise InputError(f"cannot listen ({error.strerror})", source="--port", value=f"{host}:{port}", hint=hint) from error
     address = f"https://{proxy}/" if proxy else f"http://{host}:{listening.getsockname()[1]}/"
     hosts = [*LOOPBACK, proxy] if proxy else LOOPBACK
-    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None)
+    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, **settings)
     config = uvicorn.Config(
         application,
         access_log=False,

@@ -97,13 +97,8 @@ def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | Non
         StorageError: the database cannot be read.
 
     Example:
-        >>> import tempfile
-        >>> place = Path(tempfile.mkdtemp())
-        >>> with ArenaDatabase.open(place / "arena.db") as database:
-        ...     release(database, "mef-checks", place / "release")
-        Traceback (most recent call last):
-        salon_taxonomy.errors.InputError: …arena.db: has no settled answers for the form 'mef-checks'
-        …
+        >>> list(FORMS)[:3]
+        ['magicmirror', 'artifact-bench', 'r3']
     """
     if form not in FORMS:
         raise InputError("unknown form", value=form, allowed=FORMS)
@@ -279,7 +274,7 @@ class _Release:
                 yield files_of(answered.payload)[0], answered, items[subject]
 
     def _copy(self, file: Generated, answered: _Answered, place: int = 0) -> str | None:
-        """Copy a file below the folder and return its path there; None, with a note, if it is not what people saw."""
+        """Copy a file below the folder and return its path there; None, noted, for a changed file."""
         if file.path not in self._copied:
             shown = None if answered.digests is None else answered.digests[place]
             self._copied[file.path] = self._copy_once(file, shown)
@@ -365,7 +360,9 @@ def magicmirror_answer(taxonomy: Taxonomy, labels: frozenset[str]) -> MagicMirro
 
 
 def artifact_options(taxonomy: Taxonomy, labels: frozenset[str], random: Random) -> list[str]:
-    """Return six options in random order: the labels, and others of the same families, else of the same domains (section 3.3).
+    """Return six options in random order: the labels, and others that are near them.
+
+    Others are of the same families first, then of the same domains, then any (Artifact-Bench, section 3.3).
 
     Example:
         >>> options = artifact_options(Taxonomy.load("artifact-bench"), frozenset(["spatial-clipping"]), Random(0))

@@ -186,7 +186,7 @@ def counted(items: Iterable[Item]) -> list[str]:
 
 
 def most(values: Sequence[Any]) -> Any | None:
-    """The value that more than half have; None where there is none.
+    """Return the value that more than half have, or None.
 
     Example:
         >>> most([1, 1, 2]), most([1, 2])

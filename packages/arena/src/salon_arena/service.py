@@ -36,6 +36,8 @@ AHEAD: Final = 3
 """Tasks leased beyond the one that is shown, so that their files are there when they are needed."""
 UNDO: Final = "undo"
 _LONGEST_ELAPSED_MS: Final = 7 * 24 * 3600 * 1000
+_SEEDS_OF_A_WORKER: Final = 1_000_003
+"""Servers of one database plan pairs of their own."""
 _NO_UNDO: Final = ("qualification",)
 
 # Statements are made once: to make one takes longer than to run it.
@@ -120,6 +122,8 @@ class WorkService:
         now = self.clock()
         rater = read_rater(connection, rater_id)
         reply = self.task.standing(connection, rater, now)
+        if rater.role == "admin":
+            return {**reply, "state": "admin", "tasks": [], "last": None}
         if rater.suspended_until > now:
             return {**reply, "state": "suspended", "until": rater.suspended_until, "tasks": [], "last": None}
         rows = list(connection.execute(_BUSY, {"rater": rater_id}))
@@ -285,4 +289,5 @@ def vote_service(
     rules = rules or BattleRules()
     counted_from = rules.anchors_first if rules.anchors and database.mode == Mode.PUBLIC.value else 0
     board = LiveBoard(database, anchors_first=counted_from)
-    return WorkService(database, BattleTask(material, board, database.mode, rules, seed), **options)
+    own = seed + database.worker * _SEEDS_OF_A_WORKER
+    return WorkService(database, BattleTask(material, board, database.mode, rules, own), **options)
