@@ -241,9 +241,9 @@ def verify(dataset: Path, judge: str | None) -> None:
 @_JUDGE
 @FORMAT
 def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None, form: str) -> None:
-    """Run a few shards, and show what all of them will take: calls, tokens, money, bytes and hours of each stage.
+    """Run a few shards and show what all of them will take.
 
-    What the sample asks is paid and kept; the run does not ask it again.
+    Shown are calls, tokens, money, bytes and hours of each stage. What the sample asks is paid and kept; the run does not ask it again.
 
     \b
     Example:
@@ -588,9 +588,9 @@ def audit_sample(
     seed: int,
     judge: str | None,
 ) -> None:
-    """Draw the sample and write it for people: a sheet to fill in, a folder for the arena, and tasks for Label Studio.
+    """Draw the sample and write it for people.
 
-    Raters do not see the decision.
+    Written are a sheet to fill in, a folder for the arena, and tasks for Label Studio. Raters do not see the decision.
 
     \b
     Example:
