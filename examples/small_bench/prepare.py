@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from salon_bench.judges.recording import RecordingJudge
+from salon_bench.judges.replay import RecordingJudge
 from salon_bench.runs.plan import Subject, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.suites.contract.registry import suite_named
@@ -30,20 +30,23 @@ from salon_taxonomy.records import Finish
 
 SIDES = {"steady": 112, "hasty": 96}
 """The two generators, and the pixels of a side of their pictures: steady draws all as asked."""
-SCENES = (  # an artifact that hasty may draw, MagicBench's sub-category, PRISM-Bench's track, and what hasty does
-    ("extra-finger", "human_single", "imagination", "as asked"),
-    ("extra-leg", "human_single", "entity", "artifact"),
-    ("missing-arm", "human_single", "affection", "nothing"),
-    ("uneven-face", "human_single", "long_text", "noise"),
-    ("animal-extra-leg", "animal_single", "style", "artifact"),
-    ("animal-no-head", "animal_single", "composition", "as asked"),
-    ("animal-two-heads", "animal_single", "entity", "nothing"),
-    ("animal-missing-leg", "animal_single", "affection", "as asked"),
-    ("object-loose-part", "object_single", "text_rendering", "noise"),
-    ("sunken", "object_compo", "style", "artifact"),
-    ("floating", "object_compo", "composition", "artifact"),
-    ("object-bent-part", "object_single", "imagination", "as asked"),
-)
+SCENES = [  # an artifact that hasty may draw, MagicBench's sub-category, PRISM-Bench's track, and what hasty does
+    row.split()
+    for row in (
+        "extra-finger human_single imagination right",
+        "extra-leg human_single entity artifact",
+        "missing-arm human_single affection nothing",
+        "uneven-face human_single long_text noise",
+        "animal-extra-leg animal_single style artifact",
+        "animal-no-head animal_single composition right",
+        "animal-two-heads animal_single entity nothing",
+        "animal-missing-leg animal_single affection right",
+        "object-loose-part object_single text_rendering noise",
+        "sunken object_compo style artifact",
+        "floating object_compo composition artifact",
+        "object-bent-part object_single imagination right",
+    )
+]
 
 
 @dataclass(frozen=True)

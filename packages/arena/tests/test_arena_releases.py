@@ -26,7 +26,7 @@ from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows
 from salon_bench.suites.magic_bench_377.people import read_list
 from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
 from salon_bench.suites.r3_bench.rows import read_items
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion import MosRatings
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy
@@ -224,7 +224,7 @@ def test_checks_ratings_and_votes_are_mefs_tables_and_a_data_set(
                 assert len(found.scores) == 12 and {score.value for score in found.scores} == {1.0}
             else:
                 assert release(database, "mef-ratings", tmp_path / "ratings").rows == 12 * 3
-                ratings = Ratings.read(tmp_path / "ratings" / "ratings.csv")
+                ratings = MosRatings.read(tmp_path / "ratings" / "ratings.csv")
                 assert ratings.frame.height == 12 * 3 and len(ratings.scales) == 3 and ratings.has_scenarios
             datasets = pytest.importorskip("datasets")
             rows = release(database, "datasets", tmp_path / f"hub-{name}").rows

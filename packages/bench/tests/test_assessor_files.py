@@ -79,7 +79,7 @@ def test_labels_are_read_from_json_text_from_objects_and_from_whole_replies(answ
         assert labels_in(cell).answer == answer
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from(["images", "response", "split", "prompt", "reasoning"]),

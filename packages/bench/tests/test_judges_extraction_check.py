@@ -67,7 +67,8 @@ def test_what_it_does_not_say_is_malformed(reply: str, restated: str, parse: obj
 @for_each("reply", HOSTILE_REPLIES)
 @pytest.mark.parametrize("parse", [parse_magicmirror, parse_prism, parse_r3, parse_yes_no, parse_option_letters])
 def test_no_restatement_of_a_hostile_reply_becomes_an_answer(reply: str, parse: object) -> None:
-    restatements = [HAND, NORMAL, '{"score": 5, "justification": ""}', '{"answer": true}', "yes", "A, B", *HOSTILE_REPLIES]
+    restatements = [HAND, NORMAL, '{"score": 5, "justification": ""}', '{"answer": true}', "yes", "A, B"]
+    restatements += [text for text in HOSTILE_REPLIES if len(text) < 1000]
     assert not any(isinstance(faithful(parse, reply)(restated), Parsed) for restated in restatements)  # type: ignore[arg-type]
 
 

@@ -239,7 +239,7 @@ def test_a_text_without_the_key_stays_as_it_is() -> None:
 KEY = "sk-proj-h7Gk2PxQ9vL4mN8sR3tB6wY1zC5dF0jA"
 
 
-@for_each("size", range(8, 40))
+@for_each("size", [*range(8, 14), 16, 19, 24, 31, 39])
 @for_each("between", [" ", "\n", "-", " and then ", "</b><b>", '", "part": "'])
 def test_a_key_in_chunks_is_hidden(size: int, between: str) -> None:
     secrets = Secrets({}, (KEY,))
@@ -396,13 +396,13 @@ def echo() -> Iterator[str]:
 
 
 def test_whole_runs_write_the_key_nowhere(echo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite = NumberSuite(60, with_pictures=True)
+    suite = NumberSuite(30, with_pictures=True)
     monkeypatch.setattr(registry, "suite_named", lambda name: suite)
     monkeypatch.setattr("salon_bench.runs.view.suite_named", lambda name: suite)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SALON_JUDGE_API_KEY", CANARY)
     Path("pictures").mkdir()
-    for number in range(60):
+    for number in range(30):
         Path("pictures", f"p{number:05}.png").write_bytes(png("blue"))
     Path("judge.toml").write_text(
         f'kind = "vllm"\nmodel = "m"\nbase_url = "{echo}"\n[limits]\nattempts = 2\nfirst_wait_s = 0.0\n'
@@ -420,7 +420,7 @@ def test_whole_runs_write_the_key_nowhere(echo: str, tmp_path: Path, monkeypatch
     salon(*run, "--store", "others", "--judge", f"cache:replies=record:taken.jsonl=vllm:m@{echo}")
     salon("bench", "ls", "--store", "results")
     calls = pl.read_parquet([*Path("results").rglob("judge_calls/**/*.parquet")])
-    assert calls.height >= 60  # one per picture; how many more depends on which of them meets which answer, so on the order
+    assert calls.height >= 30  # one per picture; how many more depends on which of them meets which answer, so on the order
     assert calls["error"].drop_nulls().str.contains("secret").any()
     for run_id in calls["run_id"].unique():
         salon("bench", "report", run_id, "--store", "results", "--output", f"{run_id}.html")

@@ -53,7 +53,7 @@ def leagues(draw: st.DrawFn) -> tuple[int, Rows]:
     return models, [(a, b, draw(winner), draw(weight)) for a, b in pairs]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(leagues())
 def test_the_estimate_maximises_the_likelihood_with_jeffreys_penalty(league: tuple[int, Rows]):
     models, rows = league

@@ -65,7 +65,7 @@ from salon_ranking.scheduling import ScheduleState, next_pairs
 MODELS = ("ada", "bee", "cyd", "dot")
 BASE = "bee"
 DRAWN = {"replicates": 40, "seed": 3}
-few = settings(max_examples=3, derandomize=True, deadline=None)
+few = settings(max_examples=2, derandomize=True, deadline=None)
 seeds = st.integers(0, 10_000)
 
 
@@ -91,7 +91,7 @@ def league(seed: int, battles: int = 150, models: tuple[str, ...] = MODELS, prom
     )
 
 
-def marks(models: tuple[str, ...] = MODELS, prompts: int = 12) -> opinion.Ratings:
+def marks(models: tuple[str, ...] = MODELS, prompts: int = 12) -> opinion.MosRatings:
     """Marks of every model on every prompt in two dimensions."""
     rng = np.random.default_rng(11)
     rows = [
@@ -102,7 +102,7 @@ def marks(models: tuple[str, ...] = MODELS, prompts: int = 12) -> opinion.Rating
     ]
     frame = pl.DataFrame(rows, schema=["model", "prompt_id", "generation_id", "dimension", "value"], orient="row")
     constant = {"scale_min": pl.lit(1), "scale_max": pl.lit(5), "rater_id": pl.lit("ann")}
-    return opinion.Ratings.from_frame(frame.with_row_index("rating_id").with_columns(**constant))
+    return opinion.MosRatings.from_frame(frame.with_row_index("rating_id").with_columns(**constant))
 
 
 Answer = list[object]

@@ -136,7 +136,7 @@ def test_a_value_at_the_edge_is_accepted_by_both_or_by_neither(table: str, colum
         assert accepted_by_schema(table, row) == accepted_by_record(table, row), value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_several_odd_values_at_once_are_accepted_by_both_or_by_neither(data: st.DataObject) -> None:
     table = data.draw(st.sampled_from(list(TABLES)))

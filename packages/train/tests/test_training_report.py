@@ -182,7 +182,7 @@ LINES = st.one_of(ROWS.map(json.dumps), st.text(max_size=12), STRANGE.map(json.d
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(ROWS.map(lambda each: json.dumps(each).encode()) | LINES | st.binary(max_size=6), max_size=12))
 def test_any_log_is_shown_or_refused_by_a_line_number(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
     folder = write(tmp_path_factory.mktemp("any") / "run", b"\n".join(lines))
@@ -198,7 +198,7 @@ def test_any_log_is_shown_or_refused_by_a_line_number(tmp_path_factory: pytest.T
     assert not re.search(r'[ "M,L](nan|-?inf)[ ,"]', page)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(st.integers(0, 2**53), st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=20),
     st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=3),

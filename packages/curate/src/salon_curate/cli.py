@@ -575,23 +575,35 @@ def audit() -> None:
 @click.option("--name", required=True, help="Of the audit.")
 @click.option("--per-stratum", type=click.IntRange(1), default=500, show_default=True, help="Pictures of each stratum.")
 @click.option("--near", metavar="SQL", help="Pictures near a threshold: strata of their own.")
+@click.option("--question", help="What raters answer with yes or no. Default: whether the picture shows its prompt.")
 @SEED
 @_JUDGE
 def audit_sample(
-    dataset: Path, selection: str, name: str, per_stratum: int, near: str | None, seed: int, judge: str | None
+    dataset: Path,
+    selection: str,
+    name: str,
+    per_stratum: int,
+    near: str | None,
+    question: str | None,
+    seed: int,
+    judge: str | None,
 ) -> None:
-    """Draw the sample and write pictures, sheet.csv to fill in, and tasks for Label Studio. Raters do not see the decision.
+    """Draw the sample and write it for people: a sheet to fill in, a folder for the arena, and tasks for Label Studio.
+
+    Raters do not see the decision.
 
     \b
     Example:
       salon curate audit sample birds --selection v1 --name first --per-stratum 500 --near "sharpness BETWEEN 70 AND 90"
+      salon arena serve birds/audits/first/pictures --prompts birds/audits/first/prompts.jsonl --task checks
     """
-    from salon_curate.audits import sample_audit
+    from salon_curate.audits import QUESTION, sample_audit
 
     opened = _opened(dataset)
     found = sample_audit(
-        opened, _pipeline(dataset, judge).stages, selection, name, per_stratum=per_stratum, near=near, seed=seed
-    )
+        opened, _pipeline(dataset, judge).stages, selection, name, per_stratum=per_stratum, near=near,
+        question=question or QUESTION, seed=seed,
+    )  # fmt: skip
     print_table(
         ["stratum", "in the data set", "in the sample"], [[n, as_cell(a), as_cell(b)] for n, (a, b) in found.strata.items()]
     )
@@ -601,15 +613,18 @@ def audit_sample(
 @audit.command("score")
 @_DATASET
 @click.argument("name")
-@click.argument("answers", type=InputPath(dir_okay=False))
+@click.argument("answers", type=InputPath(exists=True))
 @SEED
 @FORMAT
 def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -> None:
-    """Score ANSWERS (CSV: key, rater, accept) about the audit NAME: precision, recall and agreement of the whole data set.
+    """Score ANSWERS about the audit NAME: precision, recall and agreement of the whole data set.
+
+    ANSWERS is a CSV table (key, rater, accept), a JSON export of Label Studio, or the store that an arena exported to.
 
     \b
     Example:
       salon curate audit score birds first answers.csv
+      salon curate audit score birds first results
     """
     from dataclasses import asdict
 
@@ -626,6 +641,8 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -
         rows.append([label.replace("_", " "), as_cell(estimate.value), interval])
     print_table(["of the whole data set", "estimate", "95 % interval (Jeffreys, by stratum)"], rows)
     click.echo(f"{found.rated:,} pictures rated, {found.missing:,} missing; κ of two raters: {as_cell(found.kappa)}")
+    if found.careless:
+        click.echo(f"accepted a blank picture: {', '.join(found.careless)}", err=True)
 
 
 @curate.command()
@@ -704,14 +721,29 @@ def release(
     "--per-category", type=click.IntRange(1), default=40, show_default=True, help="Pictures of each of 8 kinds of prompts."
 )
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@click.option(
+    "--train",
+    is_flag=True,
+    help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
+)
 @SEED
-def demo(folder: Path, per_category: int, workers: int, seed: int) -> None:
+def demo(folder: Path, per_category: int, workers: int, train: bool, seed: int) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
     Example:
       salon curate demo curated
+      salon curate demo circle --train
     """
+    if train:
+        from salon_curate.circle import circle
+
+        results = circle(folder, seeds=range(seed, seed + 3), tell=click.echo)
+        print_table(["seed", "unfiltered", "macro F1", "filtered", "macro F1"],
+                    [[str(each.seed), as_cell(each.pictures["unfiltered"]), as_cell(each.f1_macro["unfiltered"]),
+                      as_cell(each.pictures["filtered"]), as_cell(each.f1_macro["filtered"])] for each in results])  # fmt: skip
+        click.echo(f"page: {folder / 'circle.html'}")
+        return
     from salon_curate.demo import demo as build
 
     found = build(folder, per_category=per_category, seed=seed, workers=workers)

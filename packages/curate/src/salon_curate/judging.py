@@ -46,19 +46,23 @@ _LOST: Final = {CallStatus.TIMEOUT, CallStatus.UNREACHABLE, CallStatus.CANCELLED
 
 
 class Ask(Protocol):
-    """What to ask about one picture, and the columns that the answers make (:mod:`salon_curate.asks`).
+    """What to ask about one picture, and the columns that the answers make (:mod:`salon_curate.asks`)."""
 
-    Attributes:
-        name: of the stage when the pipeline gives none.
-        version: a digest of prompts, parser and options; a change makes new parts.
-        needs: columns of the row that :meth:`examine` reads, beside the picture.
-        writes: the new columns with their polars types.
-    """
+    @property
+    def name(self) -> str:
+        """Return the name of the stage when the pipeline gives none."""
 
-    name: str
-    version: str
-    needs: tuple[str, ...]
-    writes: Mapping[str, Any]
+    @property
+    def version(self) -> str:
+        """Return a digest of prompts, parser and options; a change makes new parts."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Return the columns of the row that :meth:`examine` reads, beside the picture."""
+
+    @property
+    def writes(self) -> Mapping[str, Any]:
+        """Return the new columns with their polars types."""
 
     def examine(self, row: Mapping[str, Any], image: Media) -> Examination:
         """Yield inquiries, receive a verdict for each, return the row's columns."""

@@ -24,6 +24,7 @@ import polars as pl
 from salon_ranking.errors import BattleError, MissingExtraError, OptionError, RankingError, Wrong
 from salon_ranking.table_checks import all_wrong
 from salon_taxonomy.store_address import is_url
+from salon_taxonomy.whole_files import replacing
 
 Source: TypeAlias = Callable[[str | Path, str], pl.LazyFrame | None]
 
@@ -416,19 +417,16 @@ def write_table(
         ".json": table.write_json,
         ".jsonl": table.write_ndjson,
     }
-    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        if texts and path.suffix in texts:
-            unfinished.write_text(texts[path.suffix](), encoding="utf-8")
-        else:
-            writers[path.suffix](unfinished)
-        unfinished.replace(path)
+        with replacing(path) as unfinished:
+            if texts and path.suffix in texts:
+                unfinished.write_text(texts[path.suffix](), encoding="utf-8")
+            else:
+                writers[path.suffix](unfinished)
     except OSError as error:
         raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
     except pl.exceptions.ComputeError as error:  # a column that CSV cannot hold
         raise OptionError(f"cannot be written as {path.suffix[1:].upper()}:", source=path, value=str(error)) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def json_text(content: object) -> str:

@@ -14,8 +14,8 @@ from typing import Final
 import aiohttp
 
 from salon_bench.judges.chat_reply import Completion, NoCompletion, read_error
-from salon_bench.judges.clock import Clock, SystemClock
 from salon_bench.judges.endpoint import Endpoint
+from salon_bench.judges.pacing import Clock, SystemClock
 from salon_bench.judges.retry import Calls
 from salon_bench.judges.secrets import Secrets
 from salon_bench.judges.settings import ChatSettings

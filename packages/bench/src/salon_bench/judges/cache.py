@@ -198,7 +198,7 @@ class ResponseCache:
             raise InputError(f"the cache cannot be read ({error})", source=self._path) from error
 
     def _give_up(self, error: Exception) -> None:
-        """Close the file; set it aside if it is no whole database, so that the next use begins a new one."""
+        """Close the file, and rename it if it is damaged; the next use begins a new one."""
         self.close()
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) and not self._sound():

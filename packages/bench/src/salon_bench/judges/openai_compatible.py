@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Self
 
 from salon_bench.judges.chat_request import ChatRequests
-from salon_bench.judges.clock import Clock, SystemClock
 from salon_bench.judges.endpoint import Endpoint
+from salon_bench.judges.pacing import Clock, SystemClock
 from salon_bench.judges.pictures import PictureParts
 from salon_bench.judges.retry import Calls
 from salon_bench.judges.secrets import Secrets

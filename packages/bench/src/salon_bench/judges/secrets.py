@@ -7,7 +7,7 @@ A server may send a key back in any place and any encoding, and may cut it anywh
 2. :func:`~salon_bench.judges.settings.without_opaque` masks, in every error message of a server, each long run of characters
    that are no words, whether it is a key or not. No list of encodings has to be complete for this rule.
 
-Both rules also hold for the words of an exception that ends a run (:func:`error_text`), whoever raised it.
+Both rules also hold for the words of an exception that ends a run (:func:`error_text`), also of a user's own judge.
 """
 
 import base64
@@ -53,7 +53,7 @@ class Hiding(Protocol):
 
 
 def error_text(error: BaseException, models: Iterable[object]) -> str:
-    """Return the type and words of an exception as one line that may be stored: no secret of the models, no opaque run.
+    """Return an exception as one line without the models' secrets and without opaque runs.
 
     Example:
         >>> error_text(KeyError("hG7kP2xQ9vL4mN8s"), ())

@@ -229,7 +229,7 @@ def _open_cache(settings: WrappedSettings, environment: Mapping[str, str]) -> Ma
 
 
 def _open_recording(settings: WrappedSettings, environment: Mapping[str, str]) -> ManagedJudge:
-    from salon_bench.judges.recording import RecordingJudge
+    from salon_bench.judges.replay import RecordingJudge
 
     return RecordingJudge(open_settings(settings.judge, environment), settings.path, settings.name)
 

@@ -4,7 +4,6 @@ items ──► method (loop.py) with hands (workshop.py) ──► traces ─�
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Run
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason, Scored, Unscored
+from salon_taxonomy.whole_files import write_json_lines
 
 _LONGEST_SUBJECT = 200
 
@@ -207,7 +207,7 @@ def _run_row(items: Sequence[RefineItem], models: RefineModels, method: Method, 
 
 def _write_rounds(path: Path, refined: Refined) -> None:
     """One line for each round of each item, for programs."""
-    lines = []
+    lines: list[dict[str, object]] = []
     for trace in refined.traces:
         for each in trace.rounds:
             said = each.verdict.value if isinstance(each.verdict, Scored) else None
@@ -224,8 +224,5 @@ def _write_rounds(path: Path, refined: Refined) -> None:
                 "final": each.number == trace.final_round,
                 "stopped": str(trace.stopped),
             }
-            lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{ROUNDS}.new")
-    beside.write_text("".join(lines), encoding="utf-8", errors="replace")
-    beside.replace(path)
+            lines.append(line)
+    write_json_lines(path, lines, parents=True)

@@ -214,12 +214,12 @@ def _shelf(
     from salon_ranking.errors import BattleError, OptionError
     from salon_ranking.files import read_table
     from salon_ranking.scheduling.inventory import Shelf
-    from salon_ranking.table_checks import Table
+    from salon_ranking.table_checks import CheckedTable
 
     if generations is not None and prompts is not None:
         raise OptionError("--generations and --prompts exclude each other", hint="Generations name their prompts.")
     if prompts is not None:
-        table = Table(read_table(prompts, "prompts", BattleError), str(prompts), BattleError).with_names(["prompt_id"])
+        table = CheckedTable(read_table(prompts, "prompts", BattleError), str(prompts), BattleError).with_names(["prompt_id"])
         table.refuse_wrong()
         return Shelf.full(models, table.frame["prompt_id"].to_list(), samples)
     if generations is not None:

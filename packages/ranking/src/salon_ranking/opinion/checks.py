@@ -14,7 +14,7 @@ from salon_ranking.errors import OptionError
 from salon_ranking.files import Frame, as_lazy, read_table
 from salon_ranking.opinion.errors import CheckError
 from salon_ranking.options import checked
-from salon_ranking.table_checks import Table
+from salon_ranking.table_checks import CheckedTable
 from salon_ranking.uncertainty.proportions import wilson_interval
 
 _SPELLINGS = {
@@ -57,7 +57,7 @@ class Checks:
             >>> Checks.from_frame(frame).shares()["share"].to_list()
             [0.5, 0.5]
         """
-        table = _renamed(Table(_of_task(as_lazy(frame, source, CheckError).collect(), task, source), source, CheckError))
+        table = _renamed(CheckedTable(_of_task(as_lazy(frame, source, CheckError).collect(), task, source), source, CheckError))
         if table.frame.is_empty():
             raise CheckError("holds no checks" if task is None else "holds no checks of the task", source=source, value=task)
         table = table.with_names(["model", "test_point"])
@@ -135,11 +135,11 @@ def _of_task(frame: pl.DataFrame, task: str | None, source: str) -> pl.DataFrame
         return frame
     if "task" not in frame.columns:
         raise CheckError("missing column", source=source, value="task", found=frame.columns)
-    Table(frame, source, CheckError).one_value_per_row("task")
+    CheckedTable(frame, source, CheckError).one_value_per_row("task")
     return frame.filter(pl.col("task").cast(pl.String) == task)
 
 
-def _renamed(table: Table) -> Table:
+def _renamed(table: CheckedTable) -> CheckedTable:
     """The three columns under their own names, whichever spelling they have."""
     taken = {}
     for name, spellings in _SPELLINGS.items():
@@ -148,10 +148,10 @@ def _renamed(table: Table) -> Table:
             raise CheckError("missing column", source=table.source, value=name, found=table.frame.columns)
         taken[name] = pl.col(found[0])
     reason = [name for name in ("unscored_reason",) if name in table.frame.columns]
-    return Table(table.frame.select(*reason, **taken), table.source, CheckError)
+    return CheckedTable(table.frame.select(*reason, **taken), table.source, CheckError)
 
 
-def _answers(table: Table) -> pl.Series:
+def _answers(table: CheckedTable) -> pl.Series:
     """Every answer as true, false or null."""
     given = table.frame["satisfied"]
     if given.dtype.is_nested() or given.dtype.is_temporal():

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from salon_ranking.errors import OptionError
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import checked
 from salon_ranking.uncertainty.sandwich import degrees_of_freedom
 from salon_ranking.uncertainty.uncertainty import Uncertainty, stretched
@@ -31,7 +31,7 @@ UNITS: tuple[Unit, ...] = ("generation", "rating")
 CELL = ("model", "dimension", "prompt_id")
 
 
-def evaluations(ratings: Ratings, unit: Unit = "generation") -> pl.DataFrame:
+def evaluations(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
     """One row per evaluation: ``model``, ``dimension``, ``prompt_id``, ``value`` (and ``scenario`` where known)."""
     if unit not in UNITS:
         raise OptionError("unknown unit of evaluation", value=unit, allowed=UNITS)
@@ -43,7 +43,7 @@ def evaluations(ratings: Ratings, unit: Unit = "generation") -> pl.DataFrame:
     return by_generation.agg(pl.col("value").mean(), *constant).select(*CELL, *scenario, "value")
 
 
-def cells(ratings: Ratings, unit: Unit = "generation") -> pl.DataFrame:
+def cells(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
     """One row per model, dimension and prompt, sorted: the building blocks of Eq. 3 and 4.
 
     Columns: ``model``, ``dimension``, ``prompt_id``, ``scenario`` (where known), ``mean``, ``k`` (evaluations) and
@@ -63,7 +63,7 @@ def cells(ratings: Ratings, unit: Unit = "generation") -> pl.DataFrame:
 
 @checked
 def mean_opinion_scores(
-    ratings: Ratings, *, confidence: float = 0.95, unit: Unit = "generation", replicates: int = 1000, seed: int = 0
+    ratings: MosRatings, *, confidence: float = 0.95, unit: Unit = "generation", replicates: int = 1000, seed: int = 0
 ) -> pl.DataFrame:
     """Means with their variance and interval, one row per scenario (null: all prompts), dimension and model, best first.
 
@@ -93,7 +93,7 @@ def mean_opinion_scores(
         ...      "dimension": ["beauty"] * 4, "value": [1, 3, 4, 4], "scale_min": [1] * 4, "scale_max": [5] * 4,
         ...      "rater_id": ["ann"] * 4}
         ... )
-        >>> mean_opinion_scores(Ratings.from_frame(frame)).select("mean", "variance").row(0)
+        >>> mean_opinion_scores(MosRatings.from_frame(frame)).select("mean", "variance").row(0)
         (3.0, 0.25)
     """
     if not 0.0 < confidence < 1.0:
@@ -148,7 +148,7 @@ _COLUMNS = (
 _RESAMPLED = ("over_standard_error", "over_ci_low", "over_ci_high")
 
 
-def _level(ratings: Ratings, blocks: pl.DataFrame, *, by_scenario: bool) -> pl.DataFrame:
+def _level(ratings: MosRatings, blocks: pl.DataFrame, *, by_scenario: bool) -> pl.DataFrame:
     """The rows over all prompts, or those of every scenario."""
     scenario = pl.col("scenario") if by_scenario else pl.lit(None, dtype=pl.String)
     keys = ["scenario", "dimension", "model"]

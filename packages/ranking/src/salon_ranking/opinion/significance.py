@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from salon_ranking.errors import OptionError
 from salon_ranking.extras import analysis
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import Unit, cells
 from salon_ranking.options import checked
 from salon_ranking.uncertainty.multiple_testing import holm
@@ -47,7 +47,7 @@ COMPARISONS = {
 
 @checked
 def paired_comparisons(
-    ratings: Ratings, *, test: Test = "t", alpha: float = 0.01, by_scenario: bool = False, unit: Unit = "generation"
+    ratings: MosRatings, *, test: Test = "t", alpha: float = 0.01, by_scenario: bool = False, unit: Unit = "generation"
 ) -> pl.DataFrame:
     """Compare every two models in every dimension over the prompts that both were rated on.
 

@@ -26,7 +26,7 @@ from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.opinion.design import Level, Marks, Terms, standardized_marks
 from salon_ranking.opinion.errors import WeightsError
 from salon_ranking.opinion.logistic import Integers, LogisticFit, fit_logistic, win_probability
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import takes_battles
 from salon_ranking.uncertainty.sandwich import degrees_of_freedom
 from salon_ranking.uncertainty.student import two_sided_quantile
@@ -117,7 +117,7 @@ class Weights:
 @takes_battles
 def dimension_weights(
     battles: Battles,
-    ratings: Ratings,
+    ratings: MosRatings,
     *,
     persona: str | None = None,
     by_scenario: bool = False,
@@ -187,7 +187,7 @@ def dimension_weights(
 
 def _votes(
     battles: Battles,
-    ratings: Ratings,
+    ratings: MosRatings,
     marks: Marks,
     persona: str | None,
     by_scenario: bool,

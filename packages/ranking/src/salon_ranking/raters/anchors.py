@@ -6,7 +6,7 @@ even the upper end of the Wilson interval of the share lies below ``anchor_share
 
 import polars as pl
 
-from salon_ranking.raters.check import Check, Outcome, Row
+from salon_ranking.raters.check import Outcome, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes
 from salon_ranking.uncertainty.proportions import wilson_interval
@@ -49,7 +49,7 @@ def _explain(row: Row, policy: RaterPolicy) -> str:
     return f"{met} ({share:.0%}, at most {high:.0%}; wanted {policy.anchor_share:.0%})"
 
 
-CHECK = Check(
+CHECK = RaterCheck(
     NAME,
     missed_anchors,
     {"anchors": pl.Int64(), "anchors_met": pl.Int64(), "anchors_low": pl.Float64(), "anchors_high": pl.Float64()},

@@ -28,7 +28,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class RaterCheck:
     """One kind of check: its reason, the function, what it adds to the table, and its words."""
 
     reason: RaterReason

@@ -15,7 +15,7 @@ from salon_ranking.files import Frame, json_text
 from salon_ranking.numbers import counted
 from salon_ranking.raters import anchors, consensus, repetition, side, speed
 from salon_ranking.raters.anchors import answered_anchors
-from salon_ranking.raters.check import Check
+from salon_ranking.raters.check import RaterCheck
 from salon_ranking.raters.flags import FINDINGS, Flags
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.qualification import qualification_check
@@ -139,7 +139,7 @@ def _base(votes: Votes) -> pl.DataFrame:
     return rows.with_columns(pl.when(pl.col("modes") != "").then("modes").alias("modes")).sort("rater_id")
 
 
-def _findings(table: pl.DataFrame, checks: Sequence[Check], policy: RaterPolicy) -> pl.DataFrame:
+def _findings(table: pl.DataFrame, checks: Sequence[RaterCheck], policy: RaterPolicy) -> pl.DataFrame:
     rows = []
     for check in checks:
         for row in table.filter(pl.col(check.reason)).iter_rows(named=True):

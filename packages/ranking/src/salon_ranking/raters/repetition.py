@@ -8,7 +8,7 @@ import math
 
 import polars as pl
 
-from salon_ranking.raters.check import Check, Outcome, Row
+from salon_ranking.raters.check import Outcome, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import Votes, option
 
@@ -59,4 +59,4 @@ def _explain(row: Row, policy: RaterPolicy) -> str:
     return f"{times} (limit {row[f'{NAME}_threshold']:.0f})"
 
 
-CHECK = Check(NAME, repeated_option, {"run_option": pl.String()}, _explain)
+CHECK = RaterCheck(NAME, repeated_option, {"run_option": pl.String()}, _explain)

@@ -9,7 +9,7 @@ stand out most.
 
 import polars as pl
 
-from salon_ranking.raters.check import Check, Outcome, Row
+from salon_ranking.raters.check import Outcome, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import Votes
 
@@ -71,7 +71,7 @@ def _explain(row: Row, policy: RaterPolicy) -> str:
     return f"{times}: {row[f'{NAME}_value']:.1f} σ below (limit {policy.speed_sigmas:g})"
 
 
-CHECK = Check(
+CHECK = RaterCheck(
     NAME,
     too_fast,
     {

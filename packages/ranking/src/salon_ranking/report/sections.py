@@ -191,7 +191,7 @@ def listing_status(board: Leaderboard) -> list[Section]:
 
 
 def beside(boards: Sequence[Leaderboard], further: Sequence[Further]) -> list[Section]:
-    """Acceptability and goodness of fit, each under a heading of its own, with the group's name when there are several."""
+    """Return acceptability, goodness of fit and prediction under headings of their own, by group where there are several."""
     sections = []
     for board, found in zip(boards, further, strict=True):
         of = "" if board.group is None else f": {board.group}"
@@ -199,6 +199,8 @@ def beside(boards: Sequence[Leaderboard], further: Sequence[Further]) -> list[Se
             sections.append(Section(f"Acceptability{of}", _acceptability(found.acceptability, board.confidence)))
         if found.diagnosis is not None:
             sections.append(Section(f"Goodness of fit{of}", _fitness(found.diagnosis)))
+        if found.held_out is not None:
+            sections.append(Section(f"Prediction{of}", (found.held_out.sentence,)))
     return sections
 
 

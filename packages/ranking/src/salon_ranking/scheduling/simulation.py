@@ -89,7 +89,7 @@ class Checkpoint:
     """The interval of the model that came last; NaN when all came together."""
 
 
-class Arena:
+class SimulatedLeague:
     """A simulated arena: truth, votes so far, and the fit to them."""
 
     def __init__(self, truth: Floats, voting: Voting, prior_ties: float, seed: int) -> None:

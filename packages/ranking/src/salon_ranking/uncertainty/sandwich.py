@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking.errors import UnratableError
-from salon_ranking.models.likelihood import Floats, Likelihood, Scores, cluster_groups
+from salon_ranking.models.likelihood import Floats, Likelihood, ScoreSums, cluster_groups
 from salon_ranking.uncertainty.two_way import TwoWay
 
 _WORST_CONDITION = 1e13
@@ -31,7 +31,7 @@ _APART = 1e-7
 """Units of log-odds that equals may be apart by rounding."""
 
 
-def inverse_curvature(scores: Scores, prior: Floats, models: int) -> Floats:
+def inverse_curvature(scores: ScoreSums, prior: Floats, models: int) -> Floats:
     """Return H⁻¹, shape (n + k, n + k).
 
     Without a prior it is a pseudo-inverse, as strengths are known up to a constant.
@@ -91,7 +91,7 @@ def accelerations(likelihood: Likelihood, values: Floats, base: int) -> Floats:
     return np.where(known, cubes / np.where(known, 6.0 * np.abs(squares) ** 1.5, 1.0), 0.0)
 
 
-def _bread(likelihood: Likelihood, values: Floats) -> tuple[Floats, Scores, Floats]:
+def _bread(likelihood: Likelihood, values: Floats) -> tuple[Floats, ScoreSums, Floats]:
     """Return H⁻¹, the scores at the estimate, and Λ."""
     scores, prior = likelihood.at(values), prior_of(likelihood, values)
     return inverse_curvature(scores, prior, likelihood.cells.models), scores, prior

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from salon_train.data.conversion import grpo_dataset, sft_dataset
     from salon_train.data.counts import Counts, count, published_counts
     from salon_train.data.lengths import TokenLengths, count_tokens, token_lengths
-    from salon_train.data.messages import answered, asked
     from salon_train.data.pictures import Look
-    from salon_train.data.question import Wording, question_of
+    from salon_train.data.question import Wording, answered, asked, question_of
     from salon_train.data.reading import (
         Fault,
         ReadExamples,
@@ -58,9 +57,8 @@ _BY_MODULE = {
     "conversion": ["grpo_dataset", "sft_dataset"],
     "counts": ["Counts", "count", "published_counts"],
     "lengths": ["TokenLengths", "count_tokens", "token_lengths"],
-    "messages": ["answered", "asked"],
     "pictures": ["Look"],
-    "question": ["Wording", "question_of"],
+    "question": ["Wording", "answered", "asked", "question_of"],
     "reading": ["Fault", "ReadExamples", "SplitExample", "UnusableRow", "buckets_of", "example_rows", "read_examples"],
 }
 

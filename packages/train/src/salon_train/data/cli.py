@@ -157,14 +157,14 @@ def convert(
     salon train data convert cot.jsonl --for sft --only-reasoned --output sft-data/
     salon train data convert train.jsonl --for grpo --wording short --longest-side 512 --output grpo-data/
     """
-    from salon_train.data.conversion import grpo_dataset, sft_dataset
+    from salon_train.data.conversion import folder_beside, grpo_dataset, sft_dataset
 
     if output.exists():
         raise InputError("is there already", source=output, hint="Name another folder, or remove this one.")
     if most_tokens is not None and processor is None:
         raise click.UsageError("--most-tokens needs --processor, whose tokens are counted.")
     found = _read(**reading)
-    with _workshop(output) as folder, _bars():
+    with folder_beside(output) as folder, _bars():
         options: dict[str, Any] = {"wording": wording, "longest_side": longest_side, "folder": folder / "rows"}
         if stage == "sft":
             made = sft_dataset(found.examples, reasoning=reasoning, only_reasoned=only_reasoned, **options)
@@ -195,19 +195,6 @@ def _read(files: Sequence[Path], pictures: Path | None, split: str | None, look:
 
     with _progress() as watch:
         return read_examples(files, pictures, split=split, look=Look(look), most_unusable=most, watch=watch)
-
-
-@contextmanager
-def _workshop(output: Path) -> Iterator[Path]:
-    """A folder beside the output, gone afterwards: what is at the output's place is whole or not there."""
-    from tempfile import TemporaryDirectory
-
-    try:
-        output.absolute().parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}-") as folder:
-            yield Path(folder)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", source=output) from error
 
 
 @contextmanager

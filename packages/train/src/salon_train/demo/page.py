@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from salon_train.demo.experiment import Arm, Measured
 from salon_train.demo.recipe import Recipe
-from salon_train.demo.summary import LABELS, PAPER, Direction, Estimate, directions, end, rise
+from salon_train.demo.summary import LABELS, PAPER, Direction, directions, end, rise
+from salon_train.over_seeds import Estimate
 
 if TYPE_CHECKING:
     from salon_ranking.report.page import Figure, Section, Table

@@ -63,8 +63,6 @@ The divergence from the cold start costs something: without that, and at twice t
 into forgot to see: their thoughts named wrong shapes in more than four pictures of five.
 """
 _SEEING: Final = "What is there?"
-_STUDENT: Final = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
-"""The 97.5 % point of Student's t, by the number of seeds."""
 
 
 class Arm(StrEnum):
@@ -146,14 +144,6 @@ class ArmResult:
     cpu_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class MeanOverSeeds:
-    """A number with its 95 % interval over seeds (Student's t); no interval from one seed."""
-
-    mean: float
-    half_width: float | None
-
-
 def run_study(
     folder: Path,
     *,
@@ -193,22 +183,6 @@ def run_study(
                     told(f"seed {seed}, {arm}: S_ref {evaluation.s_ref:.3f}, S_rect {evaluation.s_rect:.3f}")
             results.append(known[arm, seed])
     return results
-
-
-def over_seeds(values: Sequence[float]) -> MeanOverSeeds:
-    """Mean and half the width of the 95 % interval.
-
-    Example:
-        >>> found = over_seeds([0.5, 0.6, 0.7])
-        >>> print(f"{found.mean:.2f} ± {found.half_width:.2f}")
-        0.60 ± 0.25
-    """
-    number = len(values)
-    mean = sum(values) / number
-    if number < 2:
-        return MeanOverSeeds(mean, None)
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (number - 1))
-    return MeanOverSeeds(mean, _STUDENT.get(number, 2.0) * spread / math.sqrt(number))
 
 
 def paired(results: Sequence[ArmResult], arm: Arm, other: Arm) -> dict[int, tuple[float, float]]:
