@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from salon_store.errors import DamagedTableError, StoreError, UnconfirmedError
-from salon_store.files import flush, flush_directory
+from salon_store.files import flush_directory
 from salon_store.run_names import number_of, owner_of
 from salon_store.schemas import TableSchema
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import flush
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema

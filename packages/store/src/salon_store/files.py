@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from salon_taxonomy.whole_files import flush
+
 TEMPORARY = ".tmp"
 """The suffix of files that are still being written; nothing reads them."""
 
@@ -31,15 +33,6 @@ def publish(temporary: Path, path: Path, *, read_only: bool = False) -> None:
         os.close(descriptor)
     temporary.replace(path)
     flush_directory(path.parent)
-
-
-def flush(path: Path) -> None:
-    """Flush a file's bytes to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def publish_text(path: Path, text: str) -> None:

@@ -18,10 +18,11 @@ from urllib.parse import unquote
 import polars as pl
 
 from salon_store.errors import DamagedTableError
-from salon_store.files import flush, flush_directory
+from salon_store.files import flush_directory
 from salon_store.places import Directory, Place
 from salon_store.run_names import content_of, data_file_name
 from salon_taxonomy.digest import file_sha256
+from salon_taxonomy.whole_files import flush
 
 if TYPE_CHECKING:
     from salon_store.delta import DataFile
