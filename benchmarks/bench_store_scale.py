@@ -133,6 +133,7 @@ def scattered(path: Path, commits: int) -> None:
     """Make a store with so many commits of ten battles. The log is written by hand, as Salon writes it, to save an hour."""
     store = ResultStore.open(path)
     table = store._tables["battles"]
+    version = 0
     for commit in range(1, commits + 1):
         file, facts = table.write(checked(battles(10, str(commit)), SCHEMAS["battles"]), "r", commit)
         add = {"path": file.name, "partitionValues": {}, "size": file.bytes, "modificationTime": file.modified}
@@ -140,10 +141,13 @@ def scattered(path: Path, commits: int) -> None:
             {"commitInfo": {"timestamp": file.modified, "operation": "WRITE", "salon": "append", "salonRun": "r"}},
             {"add": add | {"dataChange": True, "stats": facts}},
         ]
-        log = path / "battles" / "_delta_log" / f"{commit:020}.json"
+        version += 1
+        log = path / "battles" / "_delta_log" / f"{version:020}.json"
         log.write_text("\n".join(map(json.dumps, lines)) + "\n")
-        if commit == commits // 100 * 100:
+        if commit % 100 == 0:  # what an append does then
             table.log.snapshot().table.create_checkpoint()
+            table.tidy()
+            version = table.log.version()
 
 
 def scale(folder: Path) -> None:

@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from salon_bench.runs.status import RunState, run_status
+from salon_bench.runs.status import RunState, run_status, run_statuses
+from salon_bench.runs.view import RunView
 from salon_bench.testing.mock_server import Asked, Latency, MockServer, Script, serving
 from salon_store import ResultStore
 from salon_store.places import place_of
@@ -156,3 +157,37 @@ def test_a_run_in_a_bucket_is_killed_resumed_reported_and_asked(url: str, tmp_pa
     assert answered("bench", "leaderboard", "prism", "--store", url)
     assert place_of(url).layout.root.is_relative_to(tmp_path / "home")
     assert not list(place_of(url).layout.journals.glob("*.jsonl"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["directory", "bucket"])
+def test_three_shards_of_which_one_is_killed_are_one_run_for_every_reader(url: str, tmp_path: Path, place: str) -> None:
+    store = url if place == "bucket" else str(tmp_path / "results")
+    files = bench_files(tmp_path, 21)
+    with serving(Script(rule=score, latency=Latency.fixed(40))) as server:
+        words = ["bench", "run", "prism", *files, *judge_file(tmp_path, server), "--store", store]
+        others = [salon(*words, "--shard", f"{number}/3") for number in (1, 2)]
+        killed_after(8, server, [*words, "--shard", "3/3"])
+        for process in others:
+            out, err = process.communicate(timeout=250)
+            assert process.returncode == 0, (out, err)
+        begun = {each.run_id: each for each in run_statuses(store)}
+        (whole,) = (each for each in begun.values() if each.parts)
+        assert (whole.state, len(whole.parts)) != (RunState.FINISHED, 3)
+        answered(*words, "--shard", "3/3", "--resume")
+        assert server.stats.paid <= 42 + 4
+        answered(*words)  # the same without shards, for comparison
+    assert run_status(store, whole.run_id).state == RunState.FINISHED
+    listed = json.loads(answered("bench", "runs", "--store", store, "--format", "json"))
+    (alone,) = (each["run_id"] for each in listed if not each["parts"] and not each["part_of"])
+    rows = [RunView(store, each).scores.drop("run_id") for each in (whole.run_id, alone)]
+    assert rows[0].equals(rows[1])
+    assert rows[0].height == 42
+    board = json.loads(answered("bench", "leaderboard", "prism", "--store", store, "--format", "json"))
+    assert [note for note in board[0]["notes"] if "1 older result" in note]
+    compared = json.loads(answered("bench", "compare", whole.run_id, alone, "--store", store, "--format", "json"))
+    assert (compared["prompts"], compared["changed"]) == (21, 0)
+    answered("bench", "report", whole.run_id, "--store", store, "--output", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text()
+    assert whole.run_id in page
+    assert page.count("data:image/") >= 21

@@ -13,9 +13,8 @@ from salon_bench.suites.artifact_bench.accuracy import (
     total,
 )
 from salon_bench.suites.artifact_bench.diagnosis import Diagnosis, confusion, diagnoses, label_counts
-from salon_bench.suites.artifact_bench.human_baseline import HUMAN_BASELINE, HUMAN_TOTAL
 from salon_bench.suites.artifact_bench.rows import Level, Task
-from salon_bench.suites.artifact_bench.summary import INVALID, summarize
+from salon_bench.suites.artifact_bench.summary import HUMAN_BASELINE, HUMAN_TOTAL, INVALID, summarize
 from salon_published import load, table
 from salon_published.counts import share_counts
 from salon_taxonomy.records import Score

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from for_each import for_each
 from salon_bench.suites.magicbench import CountingRules, Fidelity
-from salon_bench.suites.magicbench.replies import parse_assessment, parse_subject
+from salon_bench.suites.magicbench.fidelity import parse_assessment, parse_subject
 from salon_taxonomy.answers import Parsed, Unparsed, render_magicmirror
 from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers, spoiled
 from salon_taxonomy.verdict import Reason

@@ -308,8 +308,8 @@ def test_the_baselines_run_offline_with_a_generator_that_slips(tmp_path, monkeyp
     after = {}
     for method in ("resubmit", "best-of-n"):
         deaf = CliRunner().invoke(main, [*words, "--method", method, "--editor", "draw"])
-        assert (deaf.exit_code, "draw:anew" in deaf.output) == (2, True)
-        told = [*words, "--method", method, "--editor", "draw:anew,slips=0.3", "--output", method]
+        assert (deaf.exit_code, "draw:prompt" in deaf.output) == (2, True)
+        told = [*words, "--method", method, "--editor", "draw:prompt,slips=0.3", "--output", method]
         document = json.loads(CliRunner().invoke(main, told).stdout)
         assert (document["items"], document["open"], document["reasons"]) == (16, 0, {})
         assert document["edits"] == 16 * (2 if method == "resubmit" else 4)

@@ -80,7 +80,7 @@ WRONG_ROWS = [
     ("model_a", None, "no model name"),
     ("model_b", "", "empty model name ''"),
     ("model_b", "z", None),
-    ("battle_id", "b2", "the same id twice: 'b2'\nIt stands in row 3 already."),
+    ("battle_id", "b2", "the same id twice: 'b2'\nIt is in row 3 already."),
     ("weight", -1.0, "a weight that cannot be used:"),
     ("weight", math.nan, "weight"),
 ]

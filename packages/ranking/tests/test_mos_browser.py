@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from salon_ranking import Battles
-from salon_ranking.opinion import Checks, Ratings, dimension_weights, summarise
+from salon_ranking.opinion import Checks, MosRatings, dimension_weights, summarise
 from salon_ranking.report.mos_page import checks_page, mos_page, weights_page
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the dependency group `test` has Playwright")
@@ -37,7 +37,7 @@ def results() -> dict[str, tuple[object, int]]:
         scale_max=pl.lit(5),
         scenario=pl.format("scenario {}", pl.col("prompt_id") % 2),
     )
-    ratings = Ratings.from_frame(frame.with_row_index("rating_id"))
+    ratings = MosRatings.from_frame(frame.with_row_index("rating_id"))
     pairs = [(p, a, b) for p in range(40) for a in MODELS for b in MODELS if a != b]
     votes = pl.DataFrame(pairs, schema=["prompt_id", "model_a", "model_b"], orient="row").with_columns(
         winner=pl.Series(rng.choice(["model_a", "model_b", "tie"], len(pairs))), mode=pl.lit("public")

@@ -45,8 +45,8 @@ from salon_ranking import (
     groups_of,
     listing,
     match_effects,
-    mos,
     online_elo,
+    opinion,
     rank,
     rank_by,
     raters,
@@ -91,7 +91,7 @@ def league(seed: int, battles: int = 150, models: tuple[str, ...] = MODELS, prom
     )
 
 
-def marks(models: tuple[str, ...] = MODELS, prompts: int = 12) -> mos.Ratings:
+def marks(models: tuple[str, ...] = MODELS, prompts: int = 12) -> opinion.MosRatings:
     """Marks of every model on every prompt in two dimensions."""
     rng = np.random.default_rng(11)
     rows = [
@@ -102,7 +102,7 @@ def marks(models: tuple[str, ...] = MODELS, prompts: int = 12) -> mos.Ratings:
     ]
     frame = pl.DataFrame(rows, schema=["model", "prompt_id", "generation_id", "dimension", "value"], orient="row")
     constant = {"scale_min": pl.lit(1), "scale_max": pl.lit(5), "rater_id": pl.lit("ann")}
-    return mos.Ratings.from_frame(frame.with_row_index("rating_id").with_columns(**constant))
+    return opinion.MosRatings.from_frame(frame.with_row_index("rating_id").with_columns(**constant))
 
 
 Answer = list[object]
@@ -586,7 +586,7 @@ COVERED = {
 WITHOUT_WEIGHTS = {"online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify"}
 """They take votes and refuse weights, or know none."""
 ROOMS: tuple[ModuleType, ...] = (
-    *(salon_ranking, mos, scheduling, raters, agreement),
+    *(salon_ranking, opinion, scheduling, raters, agreement),
     *(import_module(f"salon_ranking.diagnostics.{name}") for name in ("convergence", "head_to_head")),
 )
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.raters import RaterPolicy, RaterReason, RaterReport, Votes, check_raters, exclude_flagged
 from salon_ranking.raters.rater_report import to_csv, to_json
-from salon_ranking.raters.simulation import Arena
+from salon_ranking.raters.simulation import SimulatedRaters
 from salon_taxonomy.cli import main
 from salon_taxonomy.records import Winner
 
@@ -41,7 +41,7 @@ def line(report: RaterReport, rater: str) -> dict:
 
 @pytest.fixture(scope="module")
 def arena() -> pl.DataFrame:
-    return Arena(models=6, attentive=20, careless=3, votes=150, prompts=10).battles()
+    return SimulatedRaters(models=6, attentive=20, careless=3, votes=150, prompts=10).battles()
 
 
 @pytest.fixture(scope="module")

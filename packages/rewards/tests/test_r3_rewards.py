@@ -145,7 +145,7 @@ def test_without_a_truth_wrong_verdicts_are_not_told_from_right_ones():
 )
 def test_both_stages_by_hand(text, truth, paper, released):
     assert paid(HierarchicalReward(Painter(), sure), [text], truth) == [pytest.approx(paper)]
-    assert paid(HierarchicalReward(Painter(), sure, "released"), [text], truth) == [pytest.approx(released)]
+    assert paid(HierarchicalReward(Painter(), sure, fidelity="released"), [text], truth) == [pytest.approx(released)]
 
 
 def test_stage_weights_may_be_ones_own():
@@ -205,7 +205,7 @@ def test_certainty_may_be_a_coroutine_and_is_asked_once_for_a_whole_batch():
 
 @given(probability=st.floats(0, 1), fidelity=st.sampled_from(["paper", "released"]), truth=st.booleans(), matches=st.booleans())
 def test_the_reward_keeps_its_bounds_and_a_wrong_verdict_never_pays_more(probability, fidelity, truth, matches):
-    reward = HierarchicalReward(Painter(), lambda prompts, pictures: [probability] * len(pictures), fidelity)
+    reward = HierarchicalReward(Painter(), lambda prompts, pictures: [probability] * len(pictures), fidelity=fidelity)
     (right,) = paid(reward, [reply(truth)], truth)
     (other,) = paid(reward, [reply(matches)], truth)
     assert 0 <= other <= right <= 1 + 1e-12

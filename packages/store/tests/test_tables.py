@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_store import DamagedFileError, DamagedTableError, DuplicateKeyError, ResultStore, StoreError
+from salon_store import DamagedFileError, DamagedTableError, DuplicateKeyError, ResultStore, StoreError, tables
 from salon_store.delta import DeltaLog
 from salon_store.run_names import content_of, data_file_name, file_stem, may_hold, owner_of
 from salon_store.schemas import SCHEMAS
@@ -553,3 +553,41 @@ def test_a_journal_that_was_committed_and_not_removed_is_folded_once_by_its_tran
     assert (folded.rows_written, folded.rows_skipped) == (0, 1)
     assert store.history("prompts")[0].version == version
     assert not journal.path.exists()
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_many_small_commits_leave_few_files_with_the_same_rows_and_names(
+    store: ResultStore, battles: Battles, monkeypatch: pytest.MonkeyPatch, runs: int
+) -> None:
+    monkeypatch.setattr(tables, "_TIDY_EVERY", 5)
+    monkeypatch.setattr(tables, "_MANY", 4)
+    for number in range(40):
+        store.append("battles", battles(2, f"{number}-"), run_id=f"run {number % runs}")
+        reader = ResultStore.open(store.path, read_only=True)
+        assert reader.read("battles").collect().height == 2 * (number + 1)
+        with pytest.raises(DuplicateKeyError):
+            store.append("battles", battles(1, f"{number // 2}-"), run_id="again")
+    info = {each.table: each for each in store.tables()}["battles"]
+    assert info.rows == 80
+    assert info.files <= 2 * (4 + 5)
+    snapshot = store._tables["battles"].log.snapshot()
+    assert {owner_of(file.name) for file in snapshot.files} == {"run 'run 0'" if runs == 1 else "several runs"}
+    fresh = ResultStore.open(store.path)
+    with pytest.raises(DuplicateKeyError):
+        fresh.append("battles", battles(1, "17-"), run_id="again")
+    assert store.verify().sound
+    assert store.read("battles", at=7).collect().height == 12  # of these seven, one is a merge
+
+
+def test_a_merge_that_fails_fails_no_append(store: ResultStore, battles: Battles, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_TIDY_EVERY", 3)
+    monkeypatch.setattr(tables, "_MANY", 2)
+
+    def full(*_: object) -> None:
+        raise StoreError("no room")
+
+    monkeypatch.setattr(tables.Table, "_merged", full)
+    for number in range(7):
+        assert store.append("battles", battles(1, f"{number}-"), run_id="r").rows_written == 1
+    monkeypatch.undo()
+    assert store.verify().sound

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from for_each import for_each
 from salon_bench.editors import open_editor
 from salon_synthetic import (
-    AnewEditor,
     Category,
     DrawEditor,
     Item,
+    PromptDrawEditor,
     Scene,
     drawn,
     execute,
@@ -227,7 +227,7 @@ def test_more_slips_show_less_of_the_prompt():
 
 
 def test_a_prompt_is_drawn_anew_and_an_instruction_carried_out():
-    editor = AnewEditor(slips=0)
+    editor = PromptDrawEditor(slips=0)
     asked = "A red star to the left of a blue circle."
     made = [asyncio.run(editor.edit(Media.from_bytes(b"no scene"), asked, seed=seed)).image.data for seed in (0, 0, 1)]
     assert made[0] == made[1] != made[2]
@@ -238,12 +238,12 @@ def test_a_prompt_is_drawn_anew_and_an_instruction_carried_out():
 
 @for_each("asked", [*HOSTILE_REPLIES, "Eleven red stars.", "A cheerful mood."])
 def test_what_is_neither_prompt_nor_instruction_is_refused(asked):
-    edit = asyncio.run(AnewEditor().edit(Media.from_bytes(b"no scene"), asked))
+    edit = asyncio.run(PromptDrawEditor().edit(Media.from_bytes(b"no scene"), asked))
     assert (edit.status, edit.image) == (CallStatus.REJECTED, None)
 
 
 @pytest.mark.parametrize(
-    "text", ["draw:anew,slips=2", "draw:anew,slips=x", "draw:anew,", "draw:anew,size=3", "draw:anew,slips=nan"]
+    "text", ["draw:prompt,slips=2", "draw:prompt,slips=x", "draw:prompt,", "draw:prompt,size=3", "draw:prompt,slips=nan"]
 )
 def test_a_chance_that_is_none_is_refused(text):
     with pytest.raises(InputError, match=r"slips|unknown word"):
@@ -251,8 +251,8 @@ def test_a_chance_that_is_none_is_refused(text):
 
 
 def test_editors_with_other_slips_are_other_editors():
-    assert len({open_editor(text, {}).version for text in ("draw", "draw:anew", "draw:anew,slips=0.5")}) == 3
-    assert open_editor("draw:anew,slips=0.5", {}).name == "draw:anew,slips=0.5"
+    assert len({open_editor(text, {}).version for text in ("draw", "draw:prompt", "draw:prompt,slips=0.5")}) == 3
+    assert open_editor("draw:prompt,slips=0.5", {}).name == "draw:prompt,slips=0.5"
 
 
 @pytest.mark.parametrize("text", ["", "paint:", "draw:fast", "replay:", "diffusers:", "llama.cpp:x"])

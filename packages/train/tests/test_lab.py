@@ -28,7 +28,8 @@ from salon_train.demo.page import ablation_rows, study_page
 from salon_train.demo.pictures import draw_pictures, evenly_wrong, missed
 from salon_train.demo.recipe import Recipe
 from salon_train.demo.study import run_study
-from salon_train.demo.summary import LABELS, PAPER, Estimate, difference, directions, rise
+from salon_train.demo.summary import LABELS, PAPER, difference, directions, rise
+from salon_train.over_seeds import Estimate
 
 TINY = Recipe(pictures=24, reasoned=16, held_out=8)
 
@@ -106,7 +107,7 @@ def test_among_the_even_pictures_no_subject_tells_whether_something_is_wrong() -
 def test_intervals_are_students_and_one_seed_has_none() -> None:
     three = Estimate.of([0.2, 0.3, 0.4])
     assert three.mean == pytest.approx(0.3)
-    assert three.high - three.low == pytest.approx(2 * 4.303 * 0.1 / math.sqrt(3))
+    assert three.high - three.low == pytest.approx(2 * 4.302653 * 0.1 / math.sqrt(3))
     assert math.isnan(Estimate.of([0.2]).low)
     assert str(Estimate.of([])) == "–"
 

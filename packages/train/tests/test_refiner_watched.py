@@ -221,12 +221,12 @@ def test_a_run_that_is_interrupted_or_given_up_says_so_in_log_and_store(
 
     file = written_refiner("impatient", more='[store]\nfolder = "impatient-store"')
     with pytest.raises(KeyboardInterrupt):
-        train_refiner(read_refiner_configuration(file), {}, watcher=Impatient())
+        train_refiner(read_refiner_configuration(file), watcher=Impatient())
     rows = read_log(refiner_ground / "impatient/refine/log.jsonl")
     assert (rows[-1]["what"], rows[-1]["reason"], rows[-1]["step"]) == ("stopped", "interrupted", 1)
     changes = {"degeneration.invalid_answers": 1, "refine.most_tokens": 1}
     with pytest.raises(DegeneratedError):
-        train_refiner(read_refiner_configuration(file, changes=changes), {}, again=True)
+        train_refiner(read_refiner_configuration(file, changes=changes), again=True)
     store = ResultStore.open(refiner_ground / "impatient-store", read_only=True)
     runs = store.sql(
         'SELECT array_agg(kind ORDER BY "at"), any_value(detail ORDER BY "at" DESC) FROM run_events '

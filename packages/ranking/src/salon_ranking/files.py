@@ -24,6 +24,7 @@ import polars as pl
 from salon_ranking.errors import BattleError, MissingExtraError, OptionError, RankingError, Wrong
 from salon_ranking.table_checks import all_wrong
 from salon_taxonomy.store_address import is_url
+from salon_taxonomy.whole_files import replacing
 
 Source: TypeAlias = Callable[[str | Path, str], pl.LazyFrame | None]
 
@@ -113,7 +114,7 @@ def scan(path: str | Path, table: str = "battles", error: type[RankingError] = B
 
 
 def read_table(path: str | Path, table: str, error: type[RankingError]) -> pl.DataFrame:
-    """Return the rows of a file, a folder or pattern of files of one kind, or the table named ``table`` of a result store.
+    """Return the rows of a file, of a folder or pattern of files, or of a result store's table ``table``.
 
     Raises:
         error: nothing is there, the ending is unknown, the file cannot be read, or no package knows the directory.
@@ -299,7 +300,7 @@ def _scan_database(path: Path, name: str | None, table: str, error: type[Ranking
 
 @contextmanager
 def reading(source: str, error: type[RankingError] = BattleError) -> Iterator[None]:
-    """Raise ``error`` with the source, and the row where it can be found, for what polars or the system cannot read."""
+    """Raise ``error`` with source and, where known, row for what polars or the system cannot read."""
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeDecodeError) as problem:
@@ -316,7 +317,7 @@ _ENCODING_HINT = "Save the file as UTF-8, or convert it: iconv -f latin1 -t utf-
 
 
 def _broken_rows(path: Path) -> list[Wrong]:
-    """What is wrong with the rows of one text file that polars could not read; nothing where that cannot be said."""
+    """Return the mistakes in the rows of one text file that polars could not read, if any are found."""
     kind = _ending(path)
     if not path.is_file() or kind not in (".csv", ".tsv", ".jsonl", ".ndjson"):
         return []
@@ -399,7 +400,7 @@ def write_table(
     endings: Collection[str] = TABLE_ENDINGS,
     texts: Mapping[str, Callable[[], str]] | None = None,
 ) -> None:
-    """Write a frame to a file of the kind of its ending; an existing file is replaced whole or not at all.
+    """Write a frame to a file; its ending says the kind, and an existing file is replaced whole.
 
     Args:
         endings: those that are allowed.
@@ -416,19 +417,16 @@ def write_table(
         ".json": table.write_json,
         ".jsonl": table.write_ndjson,
     }
-    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        if texts and path.suffix in texts:
-            unfinished.write_text(texts[path.suffix](), encoding="utf-8")
-        else:
-            writers[path.suffix](unfinished)
-        unfinished.replace(path)
+        with replacing(path) as unfinished:
+            if texts and path.suffix in texts:
+                unfinished.write_text(texts[path.suffix](), encoding="utf-8")
+            else:
+                writers[path.suffix](unfinished)
     except OSError as error:
         raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
     except pl.exceptions.ComputeError as error:  # a column that CSV cannot hold
         raise OptionError(f"cannot be written as {path.suffix[1:].upper()}:", source=path, value=str(error)) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def json_text(content: object) -> str:

@@ -14,14 +14,14 @@ TRUTH = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no":
 
 
 def truth_of(column: str, dtype: pl.DataType) -> pl.Expr:
-    """Return the truth values of a column of truth values, numbers or text; null where there is none."""
+    """Return the truth values of a column of truth values, numbers or text; null for other values."""
     if dtype == pl.Boolean:
         return pl.col(column)
     text = pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
     return text.replace_strict(TRUTH, default=None, return_dtype=pl.Boolean)
 
 
-class Check(NamedTuple):
+class RowCheck(NamedTuple):
     """One kind of mistake that rows may have: where ``wrong`` is true; null is not.
 
     ``shown`` is the column whose value an error shows; by default ``column``.
@@ -35,7 +35,7 @@ class Check(NamedTuple):
     shown: str | None = None
 
 
-def wrong_rows(frame: pl.LazyFrame, checks: Sequence[Check]) -> list[Wrong]:
+def wrong_rows(frame: pl.LazyFrame, checks: Sequence[RowCheck]) -> list[Wrong]:
     """Return every kind of mistake that rows have, each with its first row and their number.
 
     Args:
@@ -43,7 +43,7 @@ def wrong_rows(frame: pl.LazyFrame, checks: Sequence[Check]) -> list[Wrong]:
 
     Example:
         >>> rows = pl.LazyFrame({"__row": [1, 2, 3], "model": ["x", "", ""]})
-        >>> wrong_rows(rows, [Check("model", "is blank:", pl.col("model") == "")])
+        >>> wrong_rows(rows, [RowCheck("model", "is blank:", pl.col("model") == "")])
         [Wrong(problem='is blank:', row=2, rows=2, column='model', value='', allowed=None, hint=None)]
     """
     numbers = [
@@ -65,7 +65,7 @@ def wrong_rows(frame: pl.LazyFrame, checks: Sequence[Check]) -> list[Wrong]:
 
 
 def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
-    """Return one error for all kinds of mistakes: the first row's in full, each other kind with its first row, all counted.
+    """Return one error for all kinds of mistakes, each with its first row and its number of rows.
 
     Example:
         >>> found = [Wrong("no winner", 4, 2, "winner"), Wrong("no model name", 3, 1, "model_a")]
@@ -96,7 +96,7 @@ def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
 
 
 @dataclass(frozen=True)
-class Table:
+class CheckedTable:
     """A frame, what errors call it, and which error they are; ``found`` collects the kinds of wrong rows."""
 
     frame: pl.DataFrame
@@ -127,15 +127,15 @@ class Table:
     ) -> None:
         """Note the rows where ``wrong`` is true (null is not); the offending value is that of ``column``."""
         frame = self.frame.with_columns(__wrong=wrong).with_row_index("__row", offset=1)
-        self.found.extend(wrong_rows(frame.lazy(), [Check(column, problem, pl.col("__wrong"), allowed, hint)]))
+        self.found.extend(wrong_rows(frame.lazy(), [RowCheck(column, problem, pl.col("__wrong"), allowed, hint)]))
 
     def refuse_wrong(self) -> None:
         """Raise one error for all kinds of wrong rows that were noted."""
         if self.found:
             raise all_wrong(self.found, self.source, self.error)
 
-    def with_names(self, columns: Sequence[str]) -> "Table":
-        """The same with ``columns`` as text; rows where one is null or blank are noted.
+    def with_names(self, columns: Sequence[str]) -> "CheckedTable":
+        """Return the table with ``columns`` as text; note rows where one is null or blank.
 
         Integers are accepted as names; other types (lists, floats, times) are not.
         """
@@ -151,8 +151,8 @@ class Table:
             table.note(pl.col(name).str.strip_chars() == "", "is blank:", name)
         return table
 
-    def with_numbers(self, columns: Sequence[str], *, nullable: bool = False) -> "Table":
-        """The same with ``columns`` as finite floats, null where there is none; noted, but for blanks if ``nullable``."""
+    def with_numbers(self, columns: Sequence[str], *, nullable: bool = False) -> "CheckedTable":
+        """Return the table with ``columns`` as finite floats; note other values, and blanks unless ``nullable``."""
         self.require(columns)
         for name in columns:
             dtype = self.frame.schema[name]

@@ -29,7 +29,8 @@ At: TypeAlias = "int | datetime | None"
 """A version of a table, or the moment at which it was the newest; None: the newest now."""
 LOG = "_delta_log"
 _ADDED = "salon.added"
-_CHECKPOINT_EVERY = 100  # commits
+_CHECKPOINT_EVERY = 25  # commits: opening reads those that follow it one by one, 0.3 ms each
+_KEPT_CHECKPOINTS = 100  # of older checkpoints in a directory, those of every hundredth version stay, for time travel
 _LONGEST_STATISTIC = 64  # characters
 _CONFIGURATION = {
     # The whole log is kept: it is the history of the results.
@@ -289,6 +290,13 @@ class DeltaLog:
                 for path in self._log.glob(f"{snapshot.version:020}.checkpoint*"):
                     flush(path)
                 flush_directory(self._log)
+                self._remove_checkpoints(snapshot.version - 2 * _KEPT_CHECKPOINTS)
+
+    def _remove_checkpoints(self, before: int) -> None:
+        """Remove the checkpoints of a hundred versions that newer ones have replaced; the commits themselves stay."""
+        for version in range(max(1, before - _KEPT_CHECKPOINTS), before):
+            if self._log is not None and version % _CHECKPOINT_EVERY == 0 and version % _KEPT_CHECKPOINTS:
+                (self._log / f"{version:020}.checkpoint.parquet").unlink(missing_ok=True)
 
     def flush(self, version: int) -> None:
         """Flush a commit to the disk.

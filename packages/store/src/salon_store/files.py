@@ -62,12 +62,16 @@ def flush_directory(directory: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the exclusive lock on ``path`` (made if missing); waits for it as long as it takes."""
+def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the exclusive lock on ``path`` (made if missing), or yield False where another has it and ``wait`` is false."""
     path.parent.mkdir(exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
     finally:
         os.close(descriptor)

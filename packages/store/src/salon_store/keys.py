@@ -79,8 +79,9 @@ class KeyIndex:
     def _update(self, files: Sequence[DataFile], rows: Rows) -> None:
         known = set(self._names)
         wanted = {file.name for file in files}
-        if not known <= wanted:  # merged or removed by another
-            self._hashes, self._names, self._ends, known = self._hashes.clear(), [], [], set()
+        if not known <= wanted:  # merged or removed
+            self._drop(known - wanted)
+            known &= wanted
         new = [file for file in files if file.name not in known]
         if not new:
             return
@@ -93,6 +94,23 @@ class KeyIndex:
         for file in new:
             self._extend(file.name, found[file.name], rechunk=False)
         self._hashes = self._hashes.rechunk()
+
+    def _drop(self, names: set[str]) -> None:
+        """Forget files that no longer count, here and in the cache."""
+        self._unsaved = {name: hashes for name, hashes in self._unsaved.items() if name not in names}
+        starts = [0, *self._ends]
+        kept = [place for place, name in enumerate(self._names) if name not in names]
+        parts = {self._names[place]: self._hashes.slice(starts[place], self._ends[place] - starts[place]) for place in kept}
+        self._hashes, self._names, self._ends = self._hashes.clear(), [], []
+        for name, hashes in parts.items():
+            self._extend(name, hashes, rechunk=False)
+        try:
+            with closing(self._connected()) as database, database:
+                database.executemany(
+                    "DELETE FROM keys WHERE name = ? AND file = ?", [(self._schema.name, name) for name in names]
+                )
+        except (sqlite3.Error, OSError) as error:
+            self._discard(error)
 
     def _extend(self, name: str, hashes: pl.Series, *, rechunk: bool = True) -> None:
         self._hashes = self._hashes.append(hashes.alias("key"))

@@ -109,6 +109,13 @@ class Place(Protocol):
     def content(self, table: str, name: str) -> str | None:
         """The SHA-256 of a data file's bytes as they are now; None when it is gone."""
 
+    def check(self, table: str, files: "Sequence[DataFile]") -> None:
+        """Check data files against the log; those of a bucket by name and size, without reading them.
+
+        Raises:
+            DamagedFileError: for the first that is missing, foreign, or not as it was written.
+        """
+
     def local(self, table: str, files: "Sequence[DataFile]") -> list[Path]:
         """Check data files against the log and return where they can be read on this machine.
 
@@ -226,6 +233,10 @@ class Directory:
             return file_sha256(self.layout.table(table) / name)
         except FileNotFoundError:
             return None
+
+    def check(self, table: str, files: "Sequence[DataFile]") -> None:
+        """Compare as :meth:`local` does."""
+        self.local(table, files)
 
     def local(self, table: str, files: "Sequence[DataFile]") -> list[Path]:
         """Compare size and time of modification with the log, and the content where the time differs (a copied store)."""
@@ -384,8 +395,8 @@ class Bucket:
             return None
         return found.hexdigest()
 
-    def local(self, table: str, files: "Sequence[DataFile]") -> list[Path]:
-        """Compare the listing with the log, and download what is not on this machine yet."""
+    def check(self, table: str, files: "Sequence[DataFile]") -> None:
+        """Compare the listing with the log."""
         listed = self.listing(table) if files else {}
         for file in files:
             url = f"{self.table_url(table)}/{file.name}"
@@ -395,6 +406,10 @@ class Bucket:
                 raise DamagedFileError(url, file.owner, "it is missing, with its rows", self.address)
             if listed[file.name].bytes != file.bytes:
                 raise DamagedFileError(url, file.owner, f"{listed[file.name].bytes:,} of {file.bytes:,} bytes", self.address)
+
+    def local(self, table: str, files: "Sequence[DataFile]") -> list[Path]:
+        """Check, and download what is not on this machine yet."""
+        self.check(table, files)
         with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE) as pool:
             return list(pool.map(lambda file: self._downloaded(table, file), files))
 

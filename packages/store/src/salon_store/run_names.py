@@ -65,6 +65,17 @@ def number_of(name: str) -> int:
     return int(match["number"]) if match else -1
 
 
+def run_of(name: str) -> str | None:
+    """Return the run that a data file's name begins with, None for rows of several runs.
+
+    Example:
+        >>> run_of(data_file_name("night run", 7, "0" * 64)), run_of(data_file_name(None, 8, "0" * 64))
+        ('night run', None)
+    """
+    match = _DATA_FILE.fullmatch(name)
+    return None if match is None or match["run"] is None else unquote(match["run"].replace("_", "%"))
+
+
 def owner_of(name: str) -> str:
     """Return the run that a data file's rows belong to, in words.
 
@@ -77,7 +88,7 @@ def owner_of(name: str) -> str:
     match = _DATA_FILE.fullmatch(name)
     if match is None:
         return "an unknown run"
-    return "several runs" if match["run"] is None else f"run {unquote(match['run'].replace('_', '%'))!r}"
+    return "several runs" if match["run"] is None else f"run {run_of(name)!r}"
 
 
 def may_hold(name: str, run_id: str) -> bool:

@@ -1,11 +1,11 @@
 """One result table in its place: reading, appending, merging small files, removing files that are out of use."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 from uuid import uuid4
 
 import polars as pl
@@ -15,15 +15,20 @@ from salon_store.errors import DamagedFileError, StoreError, UnconfirmedError
 from salon_store.files import locked
 from salon_store.keys import KeyIndex
 from salon_store.places import ALTERED, Place
-from salon_store.run_names import content_of, data_file_name, number_of
+from salon_store.run_names import content_of, data_file_name, number_of, run_of
 from salon_store.schemas import TableSchema
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 
+T = TypeVar("T")
 OnDuplicate: TypeAlias = Literal["refuse", "skip"]
 TARGET_BYTES = 256 << 20
 RETENTION = timedelta(days=7)
 SHORTEST_RETENTION = timedelta(hours=1)
+_TIDY_EVERY = 100
+"""Commits between two looks whether there are many files of one size."""
+_MANY = 50
+"""So many of one size are merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +78,14 @@ class Table:
         Raises:
             DamagedTableError: when the log cannot be read, or a file is missing, foreign, or not as it was written.
         """
+        return self._sound(self._place.local, at)
+
+    def _sound(self, look: Callable[[str, Sequence[DataFile]], T], at: At = None) -> tuple[Snapshot, T]:
+        """Return a version and what ``look`` finds of its files."""
         snapshot = self.log.snapshot(at)
         while True:
             try:
-                return snapshot, self._place.local(self.name, snapshot.files)
+                return snapshot, look(self.name, snapshot.files)
             except DamagedFileError:
                 latest = self.log.snapshot(at)
                 if latest.version == snapshot.version:
@@ -95,7 +104,7 @@ class Table:
 
     def info(self) -> TableInfo:
         """Return how large the newest version is."""
-        files = self.whole()[0].files
+        files = self._sound(self._place.check)[0].files
         return TableInfo(self.name, sum(file.rows for file in files), len(files), sum(file.bytes for file in files))
 
     def append(
@@ -129,7 +138,7 @@ class Table:
         try:
             with locked(self._place.layout.lock(self.name)):
                 while True:
-                    snapshot, _ = self.whole()
+                    snapshot, _ = self._sound(self._place.check)
                     if written is not None and any(file.name == written[0].name for file in snapshot.files):
                         break  # the commit had succeeded, only its answer was lost
                     if transaction is not None and snapshot.has_transaction(transaction):
@@ -154,6 +163,9 @@ class Table:
                 self._keys.add(committed, new)
         finally:
             self._discard(written)
+        if (snapshot.version + 1) % _TIDY_EVERY == 0:
+            with suppress(StoreError, OSError):  # the rows are in the table; what could not be merged is merged later
+                self.tidy()
         return Appended(self.name, run_id, new.height, frame.height - new.height, committed.name)
 
     def merge(self, target_bytes: int = TARGET_BYTES) -> Compacted:
@@ -164,6 +176,24 @@ class Table:
             if self._merged(group, snapshot):
                 merged, written = merged + len(group), written + 1
         return Compacted(self.name, merged, written)
+
+    def tidy(self) -> None:
+        """Merge files of one size where there are fifty, so that a reader of many small commits opens few files.
+
+        Sizes are powers of 32 of rows: files of ten rows become one of a thousand, fifty of these the next. A row is written
+        again every fiftyfold, not with every merge. Another process that is merging is not waited for.
+        """
+        with locked(self._place.layout.lock("compaction"), wait=False) as held:
+            if not held:
+                return
+            snapshot = self.log.snapshot()
+            sizes: dict[int, list[DataFile]] = {}
+            for file in snapshot.files:
+                sizes.setdefault(file.rows.bit_length() // 5, []).append(file)
+            for files in sizes.values():
+                if len(files) >= _MANY:
+                    for group in _groups(files, TARGET_BYTES, by_run=False):
+                        self._merged(group, snapshot)
 
     def remove(self, names: Sequence[str], operation: str) -> None:
         """Commit that files no longer count. Their rows are gone."""
@@ -209,8 +239,9 @@ class Table:
         for file, path in zip(group, paths, strict=True):
             if file_sha256(path) != content_of(file.name):
                 raise DamagedFileError(path, file.owner, ALTERED, self._place.address)
+        runs = {run_of(file.name) for file in group}
         written: tuple[DataFile, str] | None = self.write(
-            scanned(paths, self.schema), None, min(number_of(file.name) for file in group)
+            scanned(paths, self.schema), runs.pop() if len(runs) == 1 else None, min(number_of(file.name) for file in group)
         )
         try:
             while True:

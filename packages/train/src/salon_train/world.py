@@ -1,16 +1,16 @@
 """``salon train world``: pictures with exact truth, drawn or damaged. Parse, one library call, print."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.options import FORMAT, several
 from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import OutputPath
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from salon_synthetic.artifacts.difficulty import Difficulty
     from salon_synthetic.artifacts.writing import Source, Watch
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _KNOBS: Final = ("smallness", "pose", "clutter", "palette", "camera", "light", "subtlety")
 _SEED = click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same pictures.")
 _SIZE = click.option("--size", type=click.IntRange(16, 1024), default=64, show_default=True, help="Pixels of a side.")
@@ -40,10 +39,7 @@ _BALANCE = click.option(
 _SHARE = click.option("--artifact-share", type=click.FloatRange(0, 1), help="Share of pictures with artifacts.")
 
 
-def _drawing(command: _Command) -> _Command:
-    for option in (_SHARE, _BALANCE, _KNOB, _LEVEL, _SIZE, _SEED):
-        command = option(command)
-    return command
+_drawing = several(_SEED, _SIZE, _LEVEL, _KNOB, _BALANCE, _SHARE)
 
 
 @click.group()

@@ -1,8 +1,9 @@
 """Leaderboards of a suite: the suite's own numbers for all its finished runs, one board for every judge and version.
 
-Runs under different judge versions are never in one board. Where a subject was judged several times under one version, its
-latest run counts. These numbers are no ratings, so they are not rows of the store's table ``leaderboards`` (which is about
-battles: matches, win rates); they can be computed again from ``scores`` at any time.
+Runs under different judge versions are never in one board. The shards of a run count as one, once all of them are finished.
+Where a subject was judged several times under one version, its latest run counts. These numbers are no ratings, so they are not
+rows of the store's table ``leaderboards`` (which is about battles: matches, win rates); they can be computed again from
+``scores`` at any time.
 """
 
 from collections.abc import Sequence
@@ -113,7 +114,7 @@ def leaderboards(
     """
     every = run_statuses(store)
     runs = [each for each in every if each.suite == suite.name]
-    done = [each for each in runs if each.state in (RunState.FINISHED, RunState.IMPORTED)]
+    done = [each for each in runs if each.state in (RunState.FINISHED, RunState.IMPORTED) and each.part_of is None]
     if not done:
         raise InputError(
             "no run of the suite is finished",

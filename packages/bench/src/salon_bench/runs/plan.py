@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from salon_bench.judges.routing import ELSE
 from salon_bench.runs.case_runner import AskPolicy
@@ -26,6 +26,8 @@ from salon_taxonomy.records import Run
 _UNSAFE = re.compile(r"[^a-z0-9._-]+")
 _LONGEST_NAME = 30
 _HEX = 8
+SHARDS: Final = "shards"
+"""Behind their number, a word of the id of a run that is made of shards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class RunPlan:
         limit: how many prompts; None takes all.
         draw: which of several independent draws of the judge's replies this is, from 0.
         shard: which of how many shares of the prompts, from 1; None takes all of them.
+        all_prompts: digest of the prompts of all shards: those with one digest make one run; empty without shards.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor_settings: of the model that restates such replies; None does without.
         extractor_alone: that model's own version.
@@ -77,25 +80,36 @@ class RunPlan:
     inputs: str = ""
     left_out: tuple[str, ...] = ()
     shard: tuple[int, int] | None = None
+    all_prompts: str = ""
 
     @property
     def run_id(self) -> str:
         """``<suite>-<subject>-<judge>-<8 hex digits>``; the digits are of everything that could change a row."""
+        share = [f"{self.shard[0]}of{self.shard[1]}"] if self.shard else []
+        return self._id(self.inputs, list(self.shard or ()), share)
+
+    @property
+    def whole_id(self) -> str | None:
+        """The id of the run that all shards of one suite make together; None for a run without shards."""
+        if self.shard is None:
+            return None
+        return self._id(self.all_prompts, [self.shard[1]], [f"{self.shard[1]}{SHARDS}"])
+
+    def _id(self, inputs: str, shard: list[int], words: list[str]) -> str:
         whole: dict[str, Digestible] = {
             "suite": [self.suite, self.suite_version],
             "subjects": [subject.name for subject in self.subjects],
             "judge": [self.judge, self.judge_version],
-            "inputs": self.inputs,
+            "inputs": inputs,
             "seed": self.seed if self.limit is not None else None,
             "limit": self.limit,
         }
         if self.draw:
             whole["draw"] = [self.draw, self.seed]
-        if self.shard:
-            whole["shard"] = list(self.shard)
+        if shard:
+            whole["shard"] = shard
         names = [self.suite, "+".join(_slug(subject.name) for subject in self.subjects)[:_LONGEST_NAME], self.judge]
-        share = [f"{self.shard[0]}of{self.shard[1]}"] if self.shard else []
-        return "-".join([*map(_slug, names[:1]), names[1], _slug(names[2]), *share, digest("run", whole, length=_HEX)])
+        return "-".join([*map(_slug, names[:1]), names[1], _slug(names[2]), *words, digest("run", whole, length=_HEX)])
 
     @property
     def decoding_seed(self) -> int | None:
@@ -123,6 +137,8 @@ class RunPlan:
         content = {name: getattr(self, name) for name in self.__slots__ if name not in ("subjects", "prompts")}
         content["subjects"] = [[subject.name, str(subject.generations)] for subject in self.subjects]
         content["prompts"] = None if self.prompts is None else str(self.prompts)
+        if self.shard:
+            content["whole_id"] = self.whole_id  # by which the status of runs finds shards that belong together
         return json.dumps(content, sort_keys=True, ensure_ascii=False)
 
     @classmethod
@@ -134,6 +150,7 @@ class RunPlan:
         """
         try:
             content = json.loads(text or "")
+            content.pop("whole_id", None)
             content["subjects"] = tuple(Subject(name, Path(path)) for name, path in content["subjects"])
             content["prompts"] = None if content["prompts"] is None else Path(content["prompts"])
             content["left_out"] = tuple(content.get("left_out", ()))
@@ -232,6 +249,7 @@ def planned(
         extractor_alone=None if extractor is None else extractor.version,
         inputs=digest("inputs", {"prompts": [_facts(item) for item in kept], "files": _listing(generations, ids)}),
         left_out=usable.remarks() if isinstance(usable, Rows) else (),
+        all_prompts="" if shard is None else digest("prompts", [_facts(item) for item in whole]),
     )
     return Planned(plan, suite, kept, generations)
 

@@ -1,12 +1,14 @@
 """How the runs of a store stand: which are finished, which were left, which are being worked on now."""
 
+import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from salon_bench.runs.checkpoint import may_have_parts
 from salon_store.journal import LockedFile, journal_path, read_journal
@@ -19,6 +21,7 @@ from salon_taxonomy.store_address import StoreAddress
 if TYPE_CHECKING:
     import polars as pl
 
+_Number = TypeVar("_Number", int, float)
 _SEGMENT = re.compile(r"~[0-9]+$")
 """The end of the name of a journal that holds replies and rows, not what is noted of the run (``ledger.py``)."""
 
@@ -41,7 +44,8 @@ class RunStatus:
     """One run of a store. Cases are those of its latest event, calls and cost the sums over all its starts.
 
     ``finished``: by its latest event, also while a process works on it. ``waiting``: questions with a reply in a journal that
-    is not folded yet; of a run that is running or was killed, they are in none of the other numbers.
+    is not folded yet; of a run that is running or was killed, they are in none of the other numbers. ``parts``: the shards that
+    make this run together, by place; ``part_of``: the run that this shard is part of.
     """
 
     run_id: str
@@ -60,10 +64,12 @@ class RunStatus:
     settings: str | None
     finished: bool
     waiting: int = 0
+    parts: tuple[str, ...] = ()
+    part_of: str | None = None
 
 
 def run_statuses(store: StoreAddress) -> list[RunStatus]:
-    """Return all runs of a store, oldest first, including those in unfolded journals.
+    """Return all runs of a store, oldest first, including those in unfolded journals; runs in shards follow at the end.
 
     Raises:
         SalonError: for a directory that is no store.
@@ -92,7 +98,54 @@ def run_statuses(store: StoreAddress) -> list[RunStatus]:
     found = [
         _status(store, row) for row in joined.sort("started_at", "run_id", nulls_last=False).collect().iter_rows(named=True)
     ]
-    return [replace(each, waiting=replies[file_stem(each.run_id)]) for each in found]
+    return _with_shards([replace(each, waiting=replies[file_stem(each.run_id)]) for each in found])
+
+
+def _with_shards(found: list[RunStatus]) -> list[RunStatus]:
+    """Runs and shards, and the runs that shards make together."""
+    groups: dict[str, dict[int, RunStatus]] = {}
+    counts: dict[str, int] = {}
+    for number, each in enumerate(found):
+        if each.settings is not None and '"whole_id": "' in each.settings:
+            plan = json.loads(each.settings)
+            whole_id, (place, count) = plan["whole_id"], plan["shard"]
+            found[number] = replace(each, part_of=whole_id)
+            groups.setdefault(whole_id, {})[place] = found[number]
+            counts[whole_id] = count
+    return found + [_together(name, counts[name], shards) for name, shards in groups.items()]
+
+
+def _together(run_id: str, count: int, shards: dict[int, RunStatus]) -> RunStatus:
+    """The run that shards make together: finished when every shard is, its numbers their sums."""
+    members = [shards[place] for place in sorted(shards)]
+    states = {each.state for each in members}
+    finished = len(members) == count and all(each.finished for each in members)
+    missing = [str(place) for place in range(1, count + 1) if place not in shards]
+    state = RunState.FINISHED if finished else RunState.UNFINISHED
+    begun, last = ([at for each in members if (at := getattr(each, name)) is not None] for name in ("started_at", "last_at"))
+    return replace(
+        members[0],
+        run_id=run_id,
+        state=RunState.RUNNING if RunState.RUNNING in states else state,
+        cases_done=_sum(each.cases_done for each in members),
+        cases_total=None if missing else _sum(each.cases_total for each in members),
+        calls=_sum(each.calls for each in members),
+        cost_usd=_sum(each.cost_usd for each in members),
+        started_at=min(begun, default=None),
+        last_at=max(last, default=None),
+        detail=f"shards that are not begun: {', '.join(missing)} of {count}" if missing else None,
+        settings=None,
+        finished=finished,
+        waiting=sum(each.waiting for each in members),
+        parts=tuple(each.run_id for each in members),
+        part_of=None,
+    )
+
+
+def _sum(values: Iterable[_Number | None]) -> _Number | None:
+    """The sum of what is known, None when nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known[1:], start=known[0]) if known else None
 
 
 def _replies(path: Path) -> int:

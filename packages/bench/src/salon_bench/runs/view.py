@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_bench.runs.plan import Planned, RunPlan, planned
+from salon_bench.runs.plan import SHARDS, Planned, RunPlan, planned
 from salon_bench.runs.status import RunState, RunStatus, run_status
 from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Suite, Summary
@@ -41,7 +41,7 @@ class SubjectSummary:
 
 
 class RunView:
-    """One run of a store; every table is read when it is first used.
+    """One run of a store, or all shards of one; every table is read when it is first used.
 
     Args:
         store: the results' directory.
@@ -70,6 +70,9 @@ class RunView:
         Raises:
             InputError: the rows of the run were imported, or are a panel's.
         """
+        if self.status.parts:
+            hint = "Name one of its shards."
+            raise InputError("this run is made of shards", value=self.run_id, allowed=self.status.parts, hint=hint)
         if self.status.state == RunState.IMPORTED:
             raise InputError("the rows of this run were imported, so it cannot be started again", value=self.run_id)
         return RunPlan.from_settings(self.run_id, self.status.settings)
@@ -119,9 +122,10 @@ class RunView:
     def generation_folders(self) -> list[Path]:
         """The folders or tables that the run judged; empty for an imported run."""
         try:
-            return [subject.generations for subject in self.plan.subjects]
+            plans = [RunView(self.store, each).plan for each in self._ids] if self.status.parts else [self.plan]
         except InputError:
             return []
+        return list(dict.fromkeys(subject.generations for plan in plans for subject in plan.subjects))
 
     @property
     def subjects(self) -> list[str]:
@@ -137,7 +141,9 @@ class RunView:
         """Return its rows of a table; scores and assessments in a fixed order."""
         import polars as pl
 
-        rows: pl.DataFrame = self.read(table).filter(pl.col("run_id") == self.run_id).collect()
+        rows: pl.DataFrame = self.read(table).filter(pl.col("run_id").is_in(self._ids)).collect()
+        if self._ids != [self.run_id]:
+            rows = rows.with_columns(run_id=pl.lit(self.run_id))
         return rows.sort(_ORDERS[table], maintain_order=True) if table in _ORDERS else rows
 
     def of(self, subject: str) -> "pl.DataFrame":
@@ -192,6 +198,11 @@ class RunView:
             extractor=extractor,
             extractor_settings=plan.extractor_settings,
         )
+
+    @cached_property
+    def _ids(self) -> list[str]:
+        """The runs whose rows these are: its shards, or itself (then its status need not be read)."""
+        return list(self.status.parts) or [self.run_id] if SHARDS in self.run_id else [self.run_id]
 
     @cached_property
     def _opened(self) -> Any:

@@ -96,26 +96,17 @@ class Battles:
             >>> Battles.from_frame(frame).models
             ('x', 'y')
         """
-        if not (ids is None or isinstance(ids, str)):
-            raise OptionError("ids must be the name of a column, not", value=ids)
-        if not (weight is None or isinstance(weight, bool | str)):
-            raise OptionError("weight must be the name of a column, True or False, not", value=weight)
-        if not (names is None or names == "merge" or isinstance(names, Mapping)):
-            raise OptionError("names must be a mapping or", value="merge")
-        if anchors not in get_args(Anchors):
-            raise OptionError("unknown handling of anchors", value=anchors, allowed=get_args(Anchors))
+        _check_options(weight, ids, anchors, names)
         lazy = as_lazy(frame, source) if votes is None else format_of(votes).read(as_lazy(frame, source), source)
         clusters = cluster_columns(cluster_by)
         with reading(source):
             schema = lazy.collect_schema()
             column = "weight" if weight is True and "weight" in schema else weight if isinstance(weight, str) else None
             remarks = ["the column weight is not used"] if weight is False and "weight" in schema else []
-            everything, left_out = None, 0
-            if anchors == "leave_out" and ANCHOR in schema:
-                left_out = _count_anchors(lazy, schema[ANCHOR], source)
+            left_out = _count_anchors(lazy, schema[ANCHOR], source) if anchors == "leave_out" and ANCHOR in schema else 0
+            everything = lazy if left_out else None
             if left_out:
-                everything, anchor = lazy, truth_of(ANCHOR, schema[ANCHOR]).fill_null(False)
-                lazy = numbered(lazy).filter(~anchor)
+                lazy = numbered(lazy).filter(~truth_of(ANCHOR, schema[ANCHOR]).fill_null(False))
                 remarks.append(f"{counted(left_out, 'anchor battle')} left out")
         lazy = lazy if names is None or isinstance(names, str) else renamed(lazy, names)
         try:
@@ -153,7 +144,7 @@ class Battles:
         names: Mapping[str, str] | Literal["merge"] | None = None,
         votes: VoteFormat | str | None = None,
     ) -> "Battles":
-        """Read a file, a folder or pattern of files, a DuckDB table, standard input or the ``battles`` of a result store.
+        """Read a file, folder, pattern of files, DuckDB table, standard input, or the ``battles`` of a result store.
 
         :func:`salon_ranking.files.scan` lists the kinds of files, :meth:`from_frame` explains the options. Of CSV, JSON Lines
         and Parquet files only the needed columns are read, in batches: memory does not grow with the number of battles, but
@@ -298,7 +289,7 @@ class Battles:
         return alone.group_by("model").agg(pl.col("matches").sum()).sort("model").collect()
 
     def with_unrated(self, table: pl.DataFrame) -> pl.DataFrame:
-        """A ranked table with the models of :attr:`unrated` beneath, on the last rank and without a rating."""
+        """Return a ranked table with the models of :attr:`unrated` beneath, on the last rank and without a rating."""
         if not self.unrated.height:
             return table
         nothing = {name: pl.lit(0, dtype=table.schema[name]) for name in _COUNTS if name in table.columns}
@@ -313,6 +304,22 @@ class Battles:
             return ()
         said = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else "")
         return (f"not rated, as all of their battles were judged both-bad: {said}",)
+
+
+def _check_options(weight: object, ids: object, anchors: object, names: object) -> None:
+    """Check the options of :meth:`Battles.from_frame` that are columns or words.
+
+    Raises:
+        OptionError: names the first wrong option.
+    """
+    if not (ids is None or isinstance(ids, str)):
+        raise OptionError("ids must be the name of a column, not", value=ids)
+    if not (weight is None or isinstance(weight, bool | str)):
+        raise OptionError("weight must be the name of a column, True or False, not", value=weight)
+    if not (names is None or names == "merge" or isinstance(names, Mapping)):
+        raise OptionError("names must be a mapping or", value="merge")
+    if anchors not in get_args(Anchors):
+        raise OptionError("unknown handling of anchors", value=anchors, allowed=get_args(Anchors))
 
 
 def _counts(name: str, table: ArrayLike | None, models: int, source: str) -> NDArray[np.int64]:
@@ -341,7 +348,7 @@ def _counts(name: str, table: ArrayLike | None, models: int, source: str) -> NDA
 
 
 def planned_by(battles: Battles) -> dict[str, int]:
-    """Battles whose pair was chosen by earlier votes, by rule and streams; the rule ``uniform`` looks at no votes.
+    """Count battles whose pair was chosen by earlier votes, by rule and streams; the rule ``uniform`` uses no votes.
 
     Raises:
         BattleError: ``plan_rule`` or ``plan_stream`` cannot be read.
@@ -370,7 +377,7 @@ def planned_by(battles: Battles) -> dict[str, int]:
 
 
 def cluster_columns(cluster_by: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The columns to cluster by: none, one or two.
+    """Return the columns to cluster by: none, one or two.
 
     Raises:
         OptionError: more than two, or the same one twice.
@@ -385,7 +392,7 @@ def cluster_columns(cluster_by: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _and_repeated(error: BattleError, frame: pl.LazyFrame, ids: str | None, source: str) -> BattleError:
-    """The error for wrong rows, with the first repetition of an id where there is one."""
+    """Return the error for wrong rows, with the first repetition of an id where there is one."""
     if not error.wrong:
         return error
     try:
@@ -396,7 +403,7 @@ def _and_repeated(error: BattleError, frame: pl.LazyFrame, ids: str | None, sour
 
 
 def _count_anchors(frame: pl.LazyFrame, dtype: pl.DataType, source: str) -> int:
-    """The number of anchors.
+    """Return the number of anchors.
 
     Raises:
         BattleError: a value of ``is_anchor`` is neither true nor false.

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from salon_ranking import _core
 from salon_ranking.errors import BattleError
 from salon_ranking.files import reading
-from salon_ranking.table_checks import Check, all_wrong, wrong_rows
-from salon_taxonomy.records import Winner
+from salon_ranking.table_checks import RowCheck, all_wrong, wrong_rows
+from salon_taxonomy.enums import Winner
 
 _BATCH_ROWS = 1 << 18
 _OUTCOMES = {Winner.MODEL_A: 0, Winner.MODEL_B: 1, Winner.BOTH_GOOD: 2, Winner.BOTH_BAD: 2, Winner.TIE: 2}
@@ -286,7 +286,7 @@ def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleEr
         usable = weight.is_between(LEAST_WEIGHT, MOST_WEIGHT) | (weight == 0)
         checks.append((columns.weight, _BAD_WEIGHT, ~(weight.is_finite() & usable), None))
     checks += [(name, "no value to cluster by", pl.col(name).is_null(), None) for name in columns.cluster]
-    found = wrong_rows(rows, [Check(*check, hint=_HINTS.get(check[1])) for check in checks])
+    found = wrong_rows(rows, [RowCheck(*check, hint=_HINTS.get(check[1])) for check in checks])
     if not found:
         return BattleError("changed while it was read", source=source)
     return all_wrong(found, source, BattleError)

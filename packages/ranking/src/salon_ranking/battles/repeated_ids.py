@@ -1,7 +1,7 @@
-"""The same battle twice: ids that stand in more than one row are found before a vote counts twice.
+"""Find ids that are in more than one row, before a vote counts twice.
 
 Ids are compared by 64-bit hashes, eight bytes a battle, a share of the hashes at a time where there are many; a pair that
-agrees is looked up again, so that a chance agreement of hashes refuses nobody.
+agrees is looked up again, so that no battle is refused for a chance agreement of hashes.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def refuse_repeated(
     weight: str | None = None,
     most: int = _MOST_HASHES,
 ) -> None:
-    """Raise where an id stands in two rows; a null id is none, and is no other row's.
+    """Raise an error for an id in two rows; nulls are not compared.
 
     Args:
         column: the column of ids; ``battle_id`` may be absent, another may not. None: nothing is looked at.
@@ -50,7 +50,7 @@ def refuse_repeated(
         Traceback (most recent call last):
         ...
         salon_ranking.errors.BattleError: votes.csv, row 3, column 'battle_id': the same id twice: 'b1'
-        It stands in row 1 already. Take one of them out, or count both (ids=None; salon rank --repeated-ids count).
+        It is in row 1 already. Take one of them out, or count both (ids=None; salon rank --repeated-ids count).
     """
     with reading(source):
         schema = frame.collect_schema()
@@ -74,12 +74,12 @@ def refuse_repeated(
     if second.height:
         row, value = second.row(0)
         first = again.filter(pl.col(column) == value)[_ROW][0]
-        hint = f"It stands in row {first:,} already. {_HINT}"
+        hint = f"It is in row {first:,} already. {_HINT}"
         raise all_wrong([Wrong("the same id twice:", row, second.height, column, value, None, hint)], source, BattleError)
 
 
 def _hashes(ids: pl.LazyFrame, column: str, share: int, shares: int) -> NDArray[np.uint64]:
-    """The hashes of all ids whose hash falls into one share, ascending."""
+    """Return the hashes of all ids whose hash falls into one share, ascending."""
     hashes = ids.filter(pl.col(column).is_not_null()).select(pl.col(column).hash().alias(_HASH))
     if shares > 1:
         hashes = hashes.filter(pl.col(_HASH) % shares == share)
@@ -94,5 +94,5 @@ def _batches(hashes: pl.LazyFrame) -> Iterator[NDArray[np.uint64]]:
 
 
 def _repeated(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The values that stand more than once among ascending ones."""
+    """Return the values that occur more than once among ascending ones."""
     return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])

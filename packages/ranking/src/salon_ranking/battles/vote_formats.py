@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import reading
-from salon_taxonomy.records import Winner
+from salon_taxonomy.enums import Winner
 
 _OUR_WORDS = {winner.value for winner in Winner}
 
@@ -34,7 +34,7 @@ class VoteFormat:
 
         Raises:
             BattleError: a column is missing, or our name of one is taken by another.
-            OptionError: a word stands for no winner.
+            OptionError: a word is none of our winners.
         """
         for word in (*self.winners.values(), *self.flags.values()):
             if word not in _OUR_WORDS:

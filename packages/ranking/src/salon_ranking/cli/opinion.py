@@ -79,11 +79,11 @@ def mos(
       salon mos ratings.parquet --test wilcoxon --by-scenario --format json
     """
     from salon_ranking.files import PAGE_ENDINGS, check_path
-    from salon_ranking.opinion.ratings import Ratings
+    from salon_ranking.opinion.ratings import MosRatings
     from salon_ranking.opinion.summary import summarise
 
     check_path(output, PAGE_ENDINGS)
-    found = Ratings.read(ratings, prompts=prompts)
+    found = MosRatings.read(ratings, prompts=prompts)
     summary = summarise(
         found,
         test=test,  # type: ignore[arg-type]
@@ -155,7 +155,7 @@ def weights(
     """
     from salon_ranking.battles import Battles
     from salon_ranking.files import PAGE_ENDINGS, check_path
-    from salon_ranking.opinion.ratings import Ratings
+    from salon_ranking.opinion.ratings import MosRatings
     from salon_ranking.opinion.weights import dimension_weights
 
     check_path(output, PAGE_ENDINGS)
@@ -163,7 +163,7 @@ def weights(
     has_mode = "mode" in cast.frame.collect_schema()
     found = dimension_weights(
         cast,
-        Ratings.read(ratings, prompts=prompts),
+        MosRatings.read(ratings, prompts=prompts),
         persona=persona or ("mode" if has_mode else None),
         by_scenario=by_scenario,
         interactions=interactions,

@@ -13,6 +13,7 @@ from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich import progress as bars
     from rich.console import Console, RenderableType
     from rich.table import Table
 
@@ -123,24 +124,33 @@ def progress() -> "Iterator[Stage]":
     """Yield what makes progress callbacks; their bar on standard error appears when the work takes more than a second."""
     from time import monotonic
 
-    from rich import progress as bars
-    from rich.console import Console
-
     began = monotonic()
-    bar = bars.Progress(console=Console(stderr=True), transient=True)
+    shown: list[bars.Progress] = []
 
     def stage(name: str) -> "Progress":
-        task = bar.add_task(name, visible=False)
+        tasks: list[bars.TaskID] = []
 
         def advance(done: int, total: int) -> None:
             if monotonic() - began > _QUIET_SECONDS:
-                bar.start()
-                bar.update(task, completed=done, total=total, visible=True)
+                if not shown:
+                    shown.append(_bar())
+                if not tasks:
+                    tasks.append(shown[0].add_task(name))
+                shown[0].update(tasks[0], completed=done, total=total)
 
         return advance
 
     try:
         yield stage
     finally:
-        if bar.live.is_started:  # one that was never shown would still end with an empty line
+        for bar in shown:
             bar.stop()
+
+
+def _bar() -> "bars.Progress":
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    bar.start()
+    return bar

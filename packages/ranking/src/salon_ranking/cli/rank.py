@@ -72,6 +72,12 @@ from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
     type=InputPath(tables=True),
     help="Compare with these votes: both ratings and ranks, and the difference of each model with its interval.",
 )
+@click.option(
+    "--held-out",
+    metavar="INPUT",
+    type=InputPath(tables=True),
+    help="Also report how well the ratings predict these votes, which INPUT must not have: log-loss per battle.",
+)
 @click.option("--side-by-side", is_flag=True, help="With --by: all groups in one table, with the changes of rank.")
 @click.option("--threads", type=int, help="Default: all processors. The result does not depend on it.")
 @click.option(
@@ -118,6 +124,7 @@ def rank(choice: Mapping[str, Any], **options: Any) -> None:
       salon rank votes.parquet --interval sandwich --cluster prompt_id --cluster rater_id --ranks
       salon rank votes.parquet --by mode --side-by-side
       salon rank june.csv --against may.csv --cluster prompt_id
+      salon rank june.csv --held-out july.csv --ties davidson
       salon rank votes.parquet --explain my-model-v2 --contributions prompts.csv
       salon rank votes.csv --ties davidson --both-bad own
       salon rank votes.parquet --ties davidson --interval percentile --cluster prompt_id --bootstrap 200

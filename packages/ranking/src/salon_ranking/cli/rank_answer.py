@@ -198,6 +198,9 @@ def rank_boards(request: Request, ballot: Ballot, stage: Stage) -> Answer:
         from salon_ranking.leaderboard.listing import with_listing
 
         boards = (with_listing(boards[0], rated),)
+    unseen = None if request.held_out is None else read_ballot(replace(request, battles=request.held_out)).battles
+    if unseen is not None:
+        unseen, _ = settle_both_bad(unseen, request.choice.both_bad, confidence=request.confidence)
     further = further_of(
         boards,
         rated,
@@ -205,6 +208,7 @@ def rank_boards(request: Request, ballot: Ballot, stage: Stage) -> Answer:
         by=request.by,
         acceptable=acceptable is not None,
         diagnose=request.choice.diagnose,
+        held_out=unseen,
     )
     return Answer(
         boards=boards,

@@ -98,14 +98,16 @@ def _show_boards(answer: Answer, *, quiet: bool) -> None:
 
 
 def _show_further(board: Leaderboard, further: Further, terminal: "Console") -> None:
-    """Print the analyses beside a board: acceptability, and goodness of fit."""
-    if board.group is not None and (further.acceptability is not None or further.diagnosis is not None):
+    """Print the analyses beside a board: acceptability, goodness of fit, held-out log-loss."""
+    if board.group is not None and further.document():
         terminal.print(f"\n{plain(board.group)}")
     if further.acceptability is not None:
         _show_tables({}, {"acceptability": further.acceptability}, terminal)
     if further.diagnosis is not None:
         _show_tables(further.diagnosis.numbers, further.diagnosis.tables, terminal)
         terminal.print(plain(further.diagnosis.note))
+    if further.held_out is not None:
+        terminal.print(plain(further.held_out.sentence))
 
 
 def _show_tables(numbers: Mapping[str, float | None], tables: Mapping[str, pl.DataFrame], terminal: "Console") -> None:
@@ -168,7 +170,7 @@ def write_boards(
     further: Sequence[Further] = (),
     raters: "RaterReport | Path | None" = None,
 ) -> None:
-    """Write boards to a file of the kind of its ending; an existing file is replaced whole or not at all.
+    """Write boards to a file; its ending says the kind, and an existing file is replaced whole.
 
     Args:
         battles: all battles behind the boards; a page shows win rates and convergence with them.

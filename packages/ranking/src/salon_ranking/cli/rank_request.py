@@ -108,6 +108,7 @@ class Request:
     contributions: Path | None
     prompt: str
     side_by_side: bool
+    held_out: Path | None
     against: Path | None
     threads: int | None
     output: Path | None
@@ -194,6 +195,7 @@ def _board_options(request: Request) -> dict[str, object]:
     """Return the options that need a leaderboard."""
     return {
         "--by": request.by,
+        "--held-out": request.held_out,
         "--components": request.components == "separate",
         "--records": request.records,
         "--store": request.store,

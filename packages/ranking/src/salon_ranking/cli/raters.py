@@ -1,4 +1,4 @@
-"""``salon raters``: who answers without looking, and why that is said of them."""
+"""``salon raters``: find raters who answer without looking, with the reason."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,12 +50,6 @@ _AUDIT_ENDINGS = (".csv",)
 @spelling_options
 def raters(
     battles: Path,
-    consensus: str | None,
-    anchor_share: float | None,
-    speed_sigmas: float | None,
-    speed_scale: str | None,
-    run_length: int | None,
-    side_alpha: float | None,
     reference: Path | None,
     everybody: bool,
     audit: Path | None,
@@ -65,6 +59,7 @@ def raters(
     store: StoreAddress | None,
     format_: str,
     votes: Mapping[str, Any],
+    **policy_options: Any,
 ) -> None:
     """Look at raters: missed anchors, too fast, one option again and again, one-sided, against everybody else.
 
@@ -93,17 +88,10 @@ def raters(
     check_path(output, PAGE_ENDINGS)
     check_path(audit, _AUDIT_ENDINGS, "sample")
     sink = None if store is None else open_sink(store)
-    named = {
-        "consensus": consensus,
-        "anchor_share": anchor_share,
-        "speed_sigmas": speed_sigmas,
-        "speed_scale": speed_scale,
-        "side_alpha": side_alpha,
-    }
-    options = {name: value for name, value in named.items() if value is not None}
-    if run_length is not None:
-        options["run_length"] = run_length or None  # type: ignore[assignment]
-    policy = RaterPolicy(**options)  # type: ignore[arg-type]
+    given = {name: value for name, value in policy_options.items() if value is not None}
+    if "run_length" in given:
+        given["run_length"] = given["run_length"] or None  # 0: by probability
+    policy = RaterPolicy(**given)
     cast = Votes.read(battles, **votes)
     known = None if reference is None else votes["votes"].read(scan(reference), str(reference))
     report = check_raters(cast, policy, reference=known)

@@ -45,7 +45,7 @@ _ENDINGS = (".csv", ".parquet", ".json", ".jsonl")
     "--models",
     metavar="NAME[,NAME…]",
     multiple=True,
-    help="Whom to plan for; may be repeated. Default: everyone with generations, else everyone in INPUT.",
+    help="Models to plan for; may be repeated. Default: all with generations, else all in INPUT.",
 )
 @click.option(
     "--generations",
@@ -109,7 +109,7 @@ def next_pairs(
 @click.option("--rule", "rules", type=click.Choice(_RULES), multiple=True, help="May be repeated. Default: all.")
 @click.option("--width", type=float, default=20.0, show_default=True, help="Wanted width of the intervals, in Elo points.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="Wanted power to tell neighbours apart.")
-@click.option("--gap", type=float, default=10.0, show_default=True, help="Neighbours nearer than this need not be told apart.")
+@click.option("--gap", type=float, default=10.0, show_default=True, help="Neighbours nearer than this need not be separated.")
 @CONFIDENCE
 @click.option("--leagues", type=int, default=5, show_default=True, help="Simulated leagues per rule.")
 @click.option("--most", type=int, default=50_000, show_default=True, help="Give up after so many matches per model.")
@@ -142,7 +142,7 @@ def plan(
     """Simulate schedules: how many matches until the leaderboard can be trusted, by rule.
 
     Ratings are assumed: a normal spread, or those fitted to INPUT (battles as for salon rank). Three goals of a new arena:
-    the median interval and every interval are narrow enough, and all neighbours are told apart; and one of a settled arena:
+    the median interval and every interval are narrow enough, and all neighbours are separated; and one of a settled arena:
     the interval of a newcomer is narrow enough.
 
     \b
@@ -214,12 +214,12 @@ def _shelf(
     from salon_ranking.errors import BattleError, OptionError
     from salon_ranking.files import read_table
     from salon_ranking.scheduling.inventory import Shelf
-    from salon_ranking.table_checks import Table
+    from salon_ranking.table_checks import CheckedTable
 
     if generations is not None and prompts is not None:
         raise OptionError("--generations and --prompts exclude each other", hint="Generations name their prompts.")
     if prompts is not None:
-        table = Table(read_table(prompts, "prompts", BattleError), str(prompts), BattleError).with_names(["prompt_id"])
+        table = CheckedTable(read_table(prompts, "prompts", BattleError), str(prompts), BattleError).with_names(["prompt_id"])
         table.refuse_wrong()
         return Shelf.full(models, table.frame["prompt_id"].to_list(), samples)
     if generations is not None:

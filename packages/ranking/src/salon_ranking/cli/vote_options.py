@@ -115,9 +115,9 @@ def _names(path: Path) -> dict[str, str]:
     """The model by each name, from a table."""
     from salon_ranking.errors import BattleError
     from salon_ranking.files import read_table
-    from salon_ranking.table_checks import Table
+    from salon_ranking.table_checks import CheckedTable
 
-    table = Table(read_table(path, "names", BattleError), str(path), BattleError).with_names(["name", "model"])
+    table = CheckedTable(read_table(path, "names", BattleError), str(path), BattleError).with_names(["name", "model"])
     table.note(~table.frame["name"].is_first_distinct(), "the same name twice:", "name")
     table.refuse_wrong()
     return dict(table.frame.select("name", "model").iter_rows())

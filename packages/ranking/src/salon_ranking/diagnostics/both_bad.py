@@ -19,7 +19,7 @@ from salon_ranking.files import reading
 from salon_ranking.models.league import check_battles
 from salon_ranking.options import takes_battles
 from salon_ranking.uncertainty.proportions import wilson_interval
-from salon_taxonomy.records import Winner
+from salon_taxonomy.enums import Winner
 
 BothBad: TypeAlias = Literal["tie", "drop", "own"]
 

@@ -43,7 +43,7 @@ def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | 
     if row["component"] is None:
         return (f"{model} has no rating: all of its battles were judged both-bad and left out.",)
     if row["rating"] is None:
-        return (f"{model} has no rating: it won all or lost all of its battles, or met nobody who can be compared with it.",)
+        return (f"{model} has no rating: it won all or lost all of its battles, or met no model that can be compared with it.",)
     sentences = [
         f"{model} is rated {numbers.rating(row['rating'])} (rank {row['rank']} of {rivals.height}), "
         f"{100 * board.confidence:.4g} % interval {numbers.interval(row['ci_low'], row['ci_high'])} by {board.ci_method}.",

@@ -1,6 +1,6 @@
 """Absolute marks and what they are worth in battles: mean opinion scores, dimension weights, test points.
 
-    ratings = Ratings.read("ratings.parquet")              # who gave which mark to which picture
+    ratings = MosRatings.read("ratings.parquet")              # who gave which mark to which picture
     summary = summarise(ratings)                           # scores, comparisons, stability, raters
     weights = dimension_weights(Battles.read("votes.parquet"), ratings, persona="mode")
     shares = Checks.read("checks.csv").shares()        # yes/no checks per capability
@@ -20,7 +20,7 @@ from salon_ranking.opinion.errors import (
     WeightsError,
 )
 from salon_ranking.opinion.logistic import LogisticFit, fit_logistic
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import mean_opinion_scores
 from salon_ranking.opinion.significance import paired_comparisons
 from salon_ranking.opinion.stability import self_comparison
@@ -35,9 +35,9 @@ __all__ = [
     "CollinearityError",
     "LogisticFit",
     "Marks",
+    "MosRatings",
     "MosSummary",
     "RatingError",
-    "Ratings",
     "SeparationError",
     "Terms",
     "TooFewBattlesError",

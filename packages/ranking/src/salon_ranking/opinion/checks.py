@@ -14,7 +14,7 @@ from salon_ranking.errors import OptionError
 from salon_ranking.files import Frame, as_lazy, read_table
 from salon_ranking.opinion.errors import CheckError
 from salon_ranking.options import checked
-from salon_ranking.table_checks import Table
+from salon_ranking.table_checks import CheckedTable
 from salon_ranking.uncertainty.proportions import wilson_interval
 
 _SPELLINGS = {
@@ -31,8 +31,8 @@ class Checks:
 
     Attributes:
         source: what errors and headers call it: a path, or ``"checks"``.
-        frame: ``model``, ``test_point`` (text) and ``satisfied`` (true, false; null: no answer could be had).
-        unscored: how often each reason stood in the way of an answer.
+        frame: ``model``, ``test_point`` (text) and ``satisfied`` (true, false; null: no answer).
+        unscored: how often each reason prevented an answer.
     """
 
     source: str
@@ -44,7 +44,7 @@ class Checks:
         """Check the rows of a frame with ``model``, ``test_point`` and ``satisfied``: true, false, 1 or 0.
 
         The columns of a store's ``scores`` will do, too: ``subject_model``, ``dimension``, ``value``. A null answer is refused
-        unless the column ``unscored_reason`` says why there is none; such rows are counted, never a failure.
+        unless the column ``unscored_reason`` gives the reason; such rows are counted, never as a failure.
 
         Args:
             task: keep only the rows whose column ``task`` has this value.
@@ -57,7 +57,7 @@ class Checks:
             >>> Checks.from_frame(frame).shares()["share"].to_list()
             [0.5, 0.5]
         """
-        table = _renamed(Table(_of_task(as_lazy(frame, source, CheckError).collect(), task, source), source, CheckError))
+        table = _renamed(CheckedTable(_of_task(as_lazy(frame, source, CheckError).collect(), task, source), source, CheckError))
         if table.frame.is_empty():
             raise CheckError("holds no checks" if task is None else "holds no checks of the task", source=source, value=task)
         table = table.with_names(["model", "test_point"])
@@ -95,7 +95,7 @@ class Checks:
         Returns:
             Columns ``model``, ``test_point`` (null: all checks pooled, so that frequent test points count more), ``satisfied``,
             ``checks``, ``unscored``, ``share``, ``ci_low``, ``ci_high`` (null where no check was answered). Test points
-            stand in the order of their first appearance, models by their pooled share, best first.
+            are in the order of their first appearance, models by their pooled share, best first.
 
         Raises:
             OptionError: ``confidence`` is not between 0 and 1.
@@ -135,11 +135,11 @@ def _of_task(frame: pl.DataFrame, task: str | None, source: str) -> pl.DataFrame
         return frame
     if "task" not in frame.columns:
         raise CheckError("missing column", source=source, value="task", found=frame.columns)
-    Table(frame, source, CheckError).one_value_per_row("task")
+    CheckedTable(frame, source, CheckError).one_value_per_row("task")
     return frame.filter(pl.col("task").cast(pl.String) == task)
 
 
-def _renamed(table: Table) -> Table:
+def _renamed(table: CheckedTable) -> CheckedTable:
     """The three columns under their own names, whichever spelling they have."""
     taken = {}
     for name, spellings in _SPELLINGS.items():
@@ -148,10 +148,10 @@ def _renamed(table: Table) -> Table:
             raise CheckError("missing column", source=table.source, value=name, found=table.frame.columns)
         taken[name] = pl.col(found[0])
     reason = [name for name in ("unscored_reason",) if name in table.frame.columns]
-    return Table(table.frame.select(*reason, **taken), table.source, CheckError)
+    return CheckedTable(table.frame.select(*reason, **taken), table.source, CheckError)
 
 
-def _answers(table: Table) -> pl.Series:
+def _answers(table: CheckedTable) -> pl.Series:
     """Every answer as true, false or null."""
     given = table.frame["satisfied"]
     if given.dtype.is_nested() or given.dtype.is_temporal():

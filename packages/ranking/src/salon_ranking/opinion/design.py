@@ -24,7 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking.opinion.errors import CollinearityError
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import shaped
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Marks:
     incomplete: int
 
 
-def standardized_marks(ratings: Ratings, level: Level = "prompt") -> Marks:
+def standardized_marks(ratings: MosRatings, level: Level = "prompt") -> Marks:
     """The marks of every picture with marks in all dimensions.
 
     At the level of prompts, a mark is the mean over generations of the mean over raters.

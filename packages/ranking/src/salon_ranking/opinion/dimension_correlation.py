@@ -5,7 +5,7 @@ from itertools import combinations
 import polars as pl
 
 from salon_ranking.errors import OptionError
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import checked
 
 WANTED_BELOW = 0.3
@@ -13,7 +13,7 @@ WANTED_BELOW = 0.3
 
 
 @checked
-def dimension_correlations(ratings: Ratings, *, limit: float = WANTED_BELOW) -> pl.DataFrame:
+def dimension_correlations(ratings: MosRatings, *, limit: float = WANTED_BELOW) -> pl.DataFrame:
     """Pearson's r of every rater's marks in every two dimensions, over the generations that have both.
 
     A rater's repeated marks of one generation are averaged first. Correlation comes from the pictures too: good models are

@@ -11,7 +11,7 @@ import polars as pl
 from salon_ranking.files import Frame, as_lazy, read_table
 from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.opinion.errors import RatingError
-from salon_ranking.table_checks import Table, absent_values
+from salon_ranking.table_checks import CheckedTable, absent_values
 from salon_taxonomy.store_address import is_url
 
 _NAMES = ("rating_id", "prompt_id", "generation_id", "model", "dimension", "rater_id")
@@ -19,7 +19,7 @@ _SCALE = ("scale_min", "scale_max")
 
 
 @dataclass(frozen=True, eq=False)
-class Ratings:
+class MosRatings:
     """A checked set of ratings. Build with :meth:`from_frame` or :meth:`read`.
 
     Attributes:
@@ -27,7 +27,7 @@ class Ratings:
         frame: columns ``prompt_id``, ``generation_id``, ``model``, ``dimension``, ``rater_id`` (text), ``value`` (float,
             null: the rater or judge gave none), ``scenario`` (text; only where scenarios are known).
         scales: the lowest and highest mark of each dimension, in the order in which dimensions first appear.
-        unscored: how often each reason stood in the way of a mark.
+        unscored: how often each reason prevented a mark.
     """
 
     source: str
@@ -36,12 +36,12 @@ class Ratings:
     unscored: dict[str, int]
 
     @classmethod
-    def from_frame(cls, frame: Frame, *, prompts: Frame | None = None, source: str = "ratings") -> "Ratings":
+    def from_frame(cls, frame: Frame, *, prompts: Frame | None = None, source: str = "ratings") -> "MosRatings":
         """Check the rows of a frame with the columns of ``records.Rating`` (``answered_at`` is not read).
 
-        A column ``scenario`` may stand beside them; ``prompts`` (columns ``prompt_id`` and ``scenario``), when given, takes
+        A column ``scenario`` is optional; ``prompts`` (columns ``prompt_id`` and ``scenario``), when given, takes
         its place. A prompt without a scenario belongs to ``(not given)``. A null ``value`` is refused unless the
-        column ``unscored_reason`` says why there is none; such rows are counted, never scored.
+        column ``unscored_reason`` gives the reason; such rows are counted, never scored.
 
         Raises:
             RatingError: a missing column, a wrong type, or rows (the first of each kind is named and all are counted) with: no
@@ -53,10 +53,10 @@ class Ratings:
             ...     {"rating_id": [1, 2], "prompt_id": ["p", "p"], "generation_id": ["g1", "g2"], "model": ["x", "y"],
             ...      "dimension": ["beauty"] * 2, "value": [4, 2], "scale_min": 1, "scale_max": 5, "rater_id": ["ann"] * 2}
             ... )
-            >>> Ratings.from_frame(frame).scales
+            >>> MosRatings.from_frame(frame).scales
             {'beauty': (1.0, 5.0)}
         """
-        table = Table(as_lazy(frame, source, RatingError).collect(), source, RatingError)
+        table = CheckedTable(as_lazy(frame, source, RatingError).collect(), source, RatingError)
         table.require([*_NAMES, "value", *_SCALE])
         table = table.with_names(_NAMES)
         unscored = "unscored_reason" in table.frame.columns
@@ -69,7 +69,7 @@ class Ratings:
         return cls(source, _with_scenario(table, prompts), _scales(table), _reasons(table.frame) if unscored else {})
 
     @classmethod
-    def read(cls, path: str | Path, *, prompts: str | Path | None = None) -> "Ratings":
+    def read(cls, path: str | Path, *, prompts: str | Path | None = None) -> "MosRatings":
         """Read a CSV, JSON Lines or Parquet file, or the tables ``ratings`` and ``prompts`` of a result store (a directory).
 
         Args:
@@ -100,7 +100,7 @@ class Ratings:
         return self.frame.filter(pl.col("value").is_not_null())
 
 
-def _check(table: Table, absent: pl.Series | None) -> None:
+def _check(table: CheckedTable, absent: pl.Series | None) -> None:
     """Note the rows that do not fit together; ``absent`` is where no mark was given, None where one must be."""
     if table.frame.is_empty():
         raise RatingError("holds no ratings", source=table.source)
@@ -123,7 +123,7 @@ def _check(table: Table, absent: pl.Series | None) -> None:
         table.note(moved & named["generation_id"], "is not that of the same generation before:", column)
 
 
-def _scales(table: Table) -> dict[str, tuple[float, float]]:
+def _scales(table: CheckedTable) -> dict[str, tuple[float, float]]:
     first = table.frame.unique("dimension", keep="first", maintain_order=True)
     return {name: (low, high) for name, low, high in first.select("dimension", *_SCALE).iter_rows()}
 
@@ -134,11 +134,11 @@ def _reasons(frame: pl.DataFrame) -> dict[str, int]:
     return dict(ordered.iter_rows())
 
 
-def _with_scenario(table: Table, prompts: Frame | None) -> pl.DataFrame:
+def _with_scenario(table: CheckedTable, prompts: Frame | None) -> pl.DataFrame:
     """The columns that are kept, with the scenario of each row's prompt where it is known."""
     frame = table.frame
     if prompts is not None:
-        known = Table(as_lazy(prompts, "prompts", RatingError).collect(), f"prompts of {table.source}", RatingError)
+        known = CheckedTable(as_lazy(prompts, "prompts", RatingError).collect(), f"prompts of {table.source}", RatingError)
         known.require(["prompt_id", "scenario"])
         if not known.frame.is_empty():
             known = known.with_names(["prompt_id"])
@@ -154,7 +154,7 @@ def _with_scenario(table: Table, prompts: Frame | None) -> pl.DataFrame:
     return frame.select(kept)
 
 
-def _one_scenario(table: Table) -> None:
+def _one_scenario(table: CheckedTable) -> None:
     table.one_value_per_row("scenario")
     changed = pl.col("scenario").ne_missing(pl.col("scenario").first().over("prompt_id"))
     table.note(changed & pl.col("prompt_id").is_not_null(), "is not that of the same prompt before:", "scenario")

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from salon_ranking.errors import OptionError
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import checked
 from salon_ranking.uncertainty.sandwich import degrees_of_freedom
 from salon_ranking.uncertainty.uncertainty import Uncertainty, stretched
@@ -31,7 +31,7 @@ UNITS: tuple[Unit, ...] = ("generation", "rating")
 CELL = ("model", "dimension", "prompt_id")
 
 
-def evaluations(ratings: Ratings, unit: Unit = "generation") -> pl.DataFrame:
+def evaluations(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
     """One row per evaluation: ``model``, ``dimension``, ``prompt_id``, ``value`` (and ``scenario`` where known)."""
     if unit not in UNITS:
         raise OptionError("unknown unit of evaluation", value=unit, allowed=UNITS)
@@ -43,7 +43,7 @@ def evaluations(ratings: Ratings, unit: Unit = "generation") -> pl.DataFrame:
     return by_generation.agg(pl.col("value").mean(), *constant).select(*CELL, *scenario, "value")
 
 
-def cells(ratings: Ratings, unit: Unit = "generation") -> pl.DataFrame:
+def cells(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
     """One row per model, dimension and prompt, sorted: the building blocks of Eq. 3 and 4.
 
     Columns: ``model``, ``dimension``, ``prompt_id``, ``scenario`` (where known), ``mean``, ``k`` (evaluations) and
@@ -63,7 +63,7 @@ def cells(ratings: Ratings, unit: Unit = "generation") -> pl.DataFrame:
 
 @checked
 def mean_opinion_scores(
-    ratings: Ratings, *, confidence: float = 0.95, unit: Unit = "generation", replicates: int = 1000, seed: int = 0
+    ratings: MosRatings, *, confidence: float = 0.95, unit: Unit = "generation", replicates: int = 1000, seed: int = 0
 ) -> pl.DataFrame:
     """Means with their variance and interval, one row per scenario (null: all prompts), dimension and model, best first.
 
@@ -77,7 +77,7 @@ def mean_opinion_scores(
         seed: of the bootstrap, from 0 to 2⁶³-1; the order and the names of prompts and models do not matter.
 
     Returns:
-        Columns ``scenario``, ``dimension``, ``model``, ``mean``, ``variance``, ``std_error``, ``ci_low``, ``ci_high``,
+        Columns ``scenario``, ``dimension``, ``model``, ``mean``, ``variance``, ``standard_error``, ``ci_low``, ``ci_high``,
         ``prompts`` (n), ``missing_prompts`` (prompts of the row's scenario that have ratings of others, but none of this
         model in this dimension), ``k_min``, ``k_max`` (evaluations per prompt), ``evaluations``, ``ratings``,
         ``unscored`` (ratings without a mark), ``raters``, ``pooled_prompts``, ``ci_method`` (``within prompts``, Eq. 4;
@@ -93,7 +93,7 @@ def mean_opinion_scores(
         ...      "dimension": ["beauty"] * 4, "value": [1, 3, 4, 4], "scale_min": [1] * 4, "scale_max": [5] * 4,
         ...      "rater_id": ["ann"] * 4}
         ... )
-        >>> mean_opinion_scores(Ratings.from_frame(frame)).select("mean", "variance").row(0)
+        >>> mean_opinion_scores(MosRatings.from_frame(frame)).select("mean", "variance").row(0)
         (3.0, 0.25)
     """
     if not 0.0 < confidence < 1.0:
@@ -110,12 +110,12 @@ def mean_opinion_scores(
     table = table.hstack(pl.DataFrame(resampled, schema=dict.fromkeys(_RESAMPLED, pl.Float64), orient="row"))
     error = pl.col("variance").sqrt()
     ends = {"ci_low": pl.col("mean") - error * z, "ci_high": pl.col("mean") + error * z}
-    method = pl.when(error.is_not_null()).then(pl.lit("within prompts")).when(pl.col("over_std_error").is_not_null())
+    method = pl.when(error.is_not_null()).then(pl.lit("within prompts")).when(pl.col("over_standard_error").is_not_null())
     order = pl.col("dimension").replace_strict({name: number for number, name in enumerate(ratings.dimensions)})
     return (
-        table.with_columns(ci_method=method.then(pl.lit("over prompts")), std_error=error, **ends)
-        .with_columns(pl.coalesce(name, f"over_{name}") for name in ("std_error", "ci_low", "ci_high"))
-        .with_columns(variance=pl.col("std_error") ** 2)
+        table.with_columns(ci_method=method.then(pl.lit("over prompts")), standard_error=error, **ends)
+        .with_columns(pl.coalesce(name, f"over_{name}") for name in ("standard_error", "ci_low", "ci_high"))
+        .with_columns(variance=pl.col("standard_error") ** 2)
         .sort(
             [pl.col("scenario"), order, pl.col("mean"), pl.col("model")],
             descending=[False, False, True, False],
@@ -131,7 +131,7 @@ _COLUMNS = (
     "model",
     "mean",
     "variance",
-    "std_error",
+    "standard_error",
     "ci_low",
     "ci_high",
     "prompts",
@@ -145,10 +145,10 @@ _COLUMNS = (
     "pooled_prompts",
     "ci_method",
 )
-_RESAMPLED = ("over_std_error", "over_ci_low", "over_ci_high")
+_RESAMPLED = ("over_standard_error", "over_ci_low", "over_ci_high")
 
 
-def _level(ratings: Ratings, blocks: pl.DataFrame, *, by_scenario: bool) -> pl.DataFrame:
+def _level(ratings: MosRatings, blocks: pl.DataFrame, *, by_scenario: bool) -> pl.DataFrame:
     """The rows over all prompts, or those of every scenario."""
     scenario = pl.col("scenario") if by_scenario else pl.lit(None, dtype=pl.String)
     keys = ["scenario", "dimension", "model"]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from salon_ranking.errors import OptionError
 from salon_ranking.extras import analysis
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import Unit, cells
 from salon_ranking.options import checked
 from salon_ranking.uncertainty.multiple_testing import holm
@@ -36,7 +36,7 @@ COMPARISONS = {
     "model_b": pl.String,
     "prompts": pl.Int64,
     "difference": pl.Float64,
-    "std_error": pl.Float64,
+    "standard_error": pl.Float64,
     "statistic": pl.Float64,
     "p": pl.Float64,
     "p_holm": pl.Float64,
@@ -47,11 +47,11 @@ COMPARISONS = {
 
 @checked
 def paired_comparisons(
-    ratings: Ratings, *, test: Test = "t", alpha: float = 0.01, by_scenario: bool = False, unit: Unit = "generation"
+    ratings: MosRatings, *, test: Test = "t", alpha: float = 0.01, by_scenario: bool = False, unit: Unit = "generation"
 ) -> pl.DataFrame:
     """Compare every two models in every dimension over the prompts that both were rated on.
 
-    Holm's correction is taken over all pairs of models of one dimension (and scenario). Where a test cannot be had, its
+    Holm's correction is taken over all pairs of models of one dimension (and scenario). Where a test cannot be made, its
     statistic and p are null, it counts in no correction, and ``significant`` is null: fewer than two common prompts;
     differences that are all equal but not zero (``t``); no prompt with two evaluations (``within-prompts``).
 
@@ -61,7 +61,7 @@ def paired_comparisons(
 
     Returns:
         Columns ``scenario`` (null: all prompts), ``dimension``, ``model_a`` (the one with the higher mean over the common
-        prompts), ``model_b``, ``prompts``, ``difference`` (marks, at least 0), ``std_error`` (null for ``wilcoxon``),
+        prompts), ``model_b``, ``prompts``, ``difference`` (marks, at least 0), ``standard_error`` (null for ``wilcoxon``),
         ``statistic`` (t, the normal z of the signed ranks, or z), ``p`` (two-sided), ``p_holm``, ``significant``.
 
     Raises:
@@ -110,13 +110,13 @@ class _Grid:
 
 @dataclass(frozen=True)
 class _Pair:
-    """One comparison; NaN where there is none."""
+    """One comparison; NaN where the test cannot be made."""
 
     model_a: str
     model_b: str
     prompts: int
     difference: float
-    std_error: float
+    standard_error: float
     statistic: float
     p: float
 
@@ -140,7 +140,7 @@ def _pairs(grid: _Grid, test: Test) -> Iterator[_Pair]:
 class _Tested(NamedTuple):
     """What a test says; NaN where there is nothing to say."""
 
-    std_error: float
+    standard_error: float
     statistic: float
     p: float
 
@@ -175,7 +175,7 @@ def _signed_ranks(gaps: Floats) -> _Tested:
 
 
 def _frame(scenario: str | None, dimension: str, rows: list[_Pair], corrected: Floats, alpha: float) -> pl.DataFrame:
-    names = ("model_a", "model_b", "prompts", "difference", "std_error", "statistic", "p")
+    names = ("model_a", "model_b", "prompts", "difference", "standard_error", "statistic", "p")
     data = {name: [getattr(row, name) for row in rows] for name in names}
     frame = pl.DataFrame(
         {"scenario": [scenario] * len(rows), "dimension": [dimension] * len(rows), **data, "p_holm": corrected},

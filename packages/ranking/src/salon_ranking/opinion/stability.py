@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from salon_ranking.errors import OptionError
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import Unit, cells
 from salon_ranking.options import checked
 
@@ -27,7 +27,7 @@ NOTABLE_GAP = 0.1
 
 @checked
 def self_comparison(
-    ratings: Ratings, *, threshold: float = NOTABLE_GAP, most: int | None = None, unit: Unit = "generation"
+    ratings: MosRatings, *, threshold: float = NOTABLE_GAP, most: int | None = None, unit: Unit = "generation"
 ) -> pl.DataFrame:
     """How far two scores of one model, each the mean of m samples per prompt, lie apart by chance.
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from salon_ranking.errors import OptionError
 from salon_ranking.opinion.dimension_correlation import WANTED_BELOW, dimension_correlations
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import Unit, mean_opinion_scores
 from salon_ranking.opinion.significance import COMPARISONS, TESTS, Test, paired_comparisons
 from salon_ranking.opinion.stability import NOTABLE_GAP, self_comparison
@@ -74,7 +74,7 @@ class MosSummary:
 
 @checked
 def summarise(
-    ratings: Ratings,
+    ratings: MosRatings,
     *,
     test: Test | Literal["none"] = "t",
     alpha: float = 0.01,
@@ -100,7 +100,7 @@ def summarise(
         ...      "dimension": ["beauty"] * 4, "value": [1, 3, 4, 4], "scale_min": [1] * 4, "scale_max": [5] * 4,
         ...      "rater_id": ["ann"] * 4}
         ... )
-        >>> print(summarise(Ratings.from_frame(frame)).header.split(";")[0])
+        >>> print(summarise(MosRatings.from_frame(frame)).header.split(";")[0])
         ratings: 4 scored, 0 unscored
     """
     if test != "none" and test not in TESTS:
@@ -127,7 +127,7 @@ def summarise(
     )
 
 
-def _compared(ratings: Ratings, test: Test | Literal["none"], alpha: float, by_scenario: bool, unit: Unit) -> pl.DataFrame:
+def _compared(ratings: MosRatings, test: Test | Literal["none"], alpha: float, by_scenario: bool, unit: Unit) -> pl.DataFrame:
     if test == "none":
         return pl.DataFrame(schema=COMPARISONS)
     found = paired_comparisons(ratings, test=test, alpha=alpha, unit=unit)

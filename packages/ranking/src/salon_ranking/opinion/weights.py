@@ -1,7 +1,7 @@
-"""What voters weigh: how far a better mark in one dimension raises the chance to win a battle (MEF paper, section 6.4).
+"""Estimate how far a better mark in one dimension raises the chance to win a battle (MEF, section 6.4).
 
 A logistic regression of single votes on standardized differences of marks; see ``design.py`` for the columns. Its result
-is told as the paper tells it (Tables 9 and 10): of two pictures that are equal in every dimension, let one stand one standard
+is reported as in the paper (Tables 9 and 10): of two pictures that are equal in every dimension, let one stand one standard
 deviation higher in dimension d. Its win rate rises above 50 % by
 
     rise_d = mean over battles of Λ(β_d + Σ_j γ_dj·x_j + δ_d·x_d) - ½,       Λ(t) = 1 / (1 + e^-t)
@@ -26,7 +26,7 @@ from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.opinion.design import Level, Marks, Terms, standardized_marks
 from salon_ranking.opinion.errors import WeightsError
 from salon_ranking.opinion.logistic import Integers, LogisticFit, fit_logistic, win_probability
-from salon_ranking.opinion.ratings import Ratings
+from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import takes_battles
 from salon_ranking.uncertainty.sandwich import degrees_of_freedom
 from salon_ranking.uncertainty.student import two_sided_quantile
@@ -51,7 +51,7 @@ COEFFICIENTS = {
     "scenario": pl.String,
     "term": pl.String,
     "estimate": pl.Float64,
-    "std_error": pl.Float64,
+    "standard_error": pl.Float64,
     "ci_low": pl.Float64,
     "ci_high": pl.Float64,
 }
@@ -60,12 +60,12 @@ _UNFITTED = {"persona": pl.String, "scenario": pl.String, "battles": pl.Int64, "
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weights of the dimensions and how they were made. In all tables a null persona or scenario stands for all of them.
+    """Weights of the dimensions and how they were made. In all tables a null persona or scenario means all of them.
 
     Attributes:
         table: ``persona``, ``scenario``, ``dimension``, ``rise`` (share of battles above ½: 0.377 is +37.7 %), ``ci_low``,
             ``ci_high``, ``battles`` (used), ``ties`` (among them), ``prompts``.
-        coefficients: ``persona``, ``scenario``, ``term``, ``estimate`` (logits per standard deviation), ``std_error``,
+        coefficients: ``persona``, ``scenario``, ``term``, ``estimate`` (logits per standard deviation), ``standard_error``,
             ``ci_low``, ``ci_high``.
         standards: ``dimension``, ``mean``, ``deviation``: what one standard deviation is, in marks.
         unfitted: groups without weights: ``persona``, ``scenario``, ``battles``, ``reason``.
@@ -117,7 +117,7 @@ class Weights:
 @takes_battles
 def dimension_weights(
     battles: Battles,
-    ratings: Ratings,
+    ratings: MosRatings,
     *,
     persona: str | None = None,
     by_scenario: bool = False,
@@ -140,7 +140,7 @@ def dimension_weights(
     Raises:
         BattleError: a column is missing.
         TooFewBattlesError, CollinearityError, SeparationError: see :func:`fit_logistic` and :func:`standardized_marks`.
-        OptionError: ``confidence``, ``ties`` or ``level`` are none, or ``by_scenario`` without scenarios.
+        OptionError: ``confidence``, ``ties`` or ``level`` is not allowed, or ``by_scenario`` without scenarios.
     """
     if not 0.0 < confidence < 1.0:
         raise OptionError("must lie between 0 and 1:", key="confidence", value=confidence)
@@ -187,14 +187,14 @@ def dimension_weights(
 
 def _votes(
     battles: Battles,
-    ratings: Ratings,
+    ratings: MosRatings,
     marks: Marks,
     persona: str | None,
     by_scenario: bool,
     cluster: str | None,
     level: Level,
 ) -> pl.DataFrame:
-    """One row per battle, with the row numbers ``a`` and ``b`` of its pictures' marks (null: none) and the outcome ``y``."""
+    """Return one row per battle: row numbers ``a``, ``b`` of its pictures' marks (null: none) and outcome ``y``."""
     schema = battles.frame.collect_schema()
     needed = ["prompt_id"] if level == "prompt" else ["generation_a", "generation_b"]
     for column in (*needed, persona, cluster):
@@ -281,7 +281,7 @@ def _fit(votes: pl.DataFrame, marks: Marks, terms: Terms, confidence: float) -> 
         {
             "term": terms.names,
             "estimate": found.estimate,
-            "std_error": error,
+            "standard_error": error,
             "ci_low": found.estimate - reach * error,
             "ci_high": found.estimate + reach * error,
         }

@@ -15,7 +15,7 @@ from salon_ranking.files import Frame, json_text
 from salon_ranking.numbers import counted
 from salon_ranking.raters import anchors, consensus, repetition, side, speed
 from salon_ranking.raters.anchors import answered_anchors
-from salon_ranking.raters.check import Check
+from salon_ranking.raters.check import RaterCheck
 from salon_ranking.raters.flags import FINDINGS, Flags
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.qualification import qualification_check
@@ -63,7 +63,7 @@ class RaterReport:
         return Flags(self.findings, self.source, json.dumps(asdict(self.policy), sort_keys=True), skipped)
 
     def records(self) -> pl.DataFrame:
-        """Rows for the result store's ``rater_flags``: one per flag; none when nobody is flagged."""
+        """Return rows for the result store's ``rater_flags``, one per flag."""
         return self.flags.records(self.table)
 
     @property
@@ -92,7 +92,7 @@ def check_raters(
     Args:
         battles: columns of the record ``Battle``; ``rater_id``, ``model_a``, ``model_b`` and ``winner`` must be there. A check
             whose columns are missing is not made, and says so in ``not_checked``.
-        reference: answers that experts must know; see :func:`qualify`. None: nobody is examined.
+        reference: answers that experts must know; see :func:`qualify`. None: no rater is examined.
 
     Raises:
         BattleError: as :meth:`Votes.from_frame`, and :func:`qualify` for the reference.
@@ -139,7 +139,7 @@ def _base(votes: Votes) -> pl.DataFrame:
     return rows.with_columns(pl.when(pl.col("modes") != "").then("modes").alias("modes")).sort("rater_id")
 
 
-def _findings(table: pl.DataFrame, checks: Sequence[Check], policy: RaterPolicy) -> pl.DataFrame:
+def _findings(table: pl.DataFrame, checks: Sequence[RaterCheck], policy: RaterPolicy) -> pl.DataFrame:
     rows = []
     for check in checks:
         for row in table.filter(pl.col(check.reason)).iter_rows(named=True):

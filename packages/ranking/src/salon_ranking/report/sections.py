@@ -191,7 +191,7 @@ def listing_status(board: Leaderboard) -> list[Section]:
 
 
 def beside(boards: Sequence[Leaderboard], further: Sequence[Further]) -> list[Section]:
-    """Acceptability and goodness of fit, each under a heading of its own, with the group's name when there are several."""
+    """Return acceptability, goodness of fit and prediction under headings of their own, by group where there are several."""
     sections = []
     for board, found in zip(boards, further, strict=True):
         of = "" if board.group is None else f": {board.group}"
@@ -199,6 +199,8 @@ def beside(boards: Sequence[Leaderboard], further: Sequence[Further]) -> list[Se
             sections.append(Section(f"Acceptability{of}", _acceptability(found.acceptability, board.confidence)))
         if found.diagnosis is not None:
             sections.append(Section(f"Goodness of fit{of}", _fitness(found.diagnosis)))
+        if found.held_out is not None:
+            sections.append(Section(f"Prediction{of}", (found.held_out.sentence,)))
     return sections
 
 
@@ -227,7 +229,7 @@ def _fitness(found: Diagnosis) -> tuple[Block, ...]:
 
 
 def rater_quality(raters: RaterReport | Path | None, excluded: ExcludedRaters | None = None) -> list[Section]:
-    """Who cast the votes: a report with its reasons, or a table of raters from a file; and whose votes are not in the board.
+    """Return the raters of the votes, from a report or a file, with those left out of the board.
 
     Raises:
         BattleError: the file cannot be read, or has no column ``rater_id``.
@@ -270,7 +272,7 @@ def _rater_file(path: Path) -> tuple[Block, ...]:
 
 
 def _as_numbers(column: pl.Series) -> pl.Series:
-    """A column of text that holds nothing but numbers, as numbers; any other as it is (a CSV file is all text)."""
+    """Return a column of text that contains only numbers as numbers; any other as it is."""
     if column.dtype != pl.String:
         return column
     found = column.cast(pl.Float64, strict=False)

@@ -4,17 +4,16 @@ The folder loads through ``AutoModelForImageTextToText`` and ``AutoProcessor``, 
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from salon_taxonomy.errors import InputError
 from salon_train.assessor.evaluation import result_of
 from salon_train.configuration.schema import Configuration
+from salon_train.data.conversion import folder_beside
 from salon_train.models.loading import load_model
 from salon_train.run.callbacks import quiet
 from salon_train.run.folder import RunFolder
@@ -53,7 +52,8 @@ def export(configuration: Configuration, which: str, folder: Path) -> Exported:
         loaded = load_model(configuration.model, start=start, learning=False)
         merged = hasattr(loaded.model, "merge_and_unload")
         model = loaded.model.merge_and_unload() if merged else loaded.model
-        with _workshop(folder) as part:
+        with folder_beside(folder) as room:
+            part = room / "whole"
             model.save_pretrained(part)
             loaded.processor.save_pretrained(part)
             (part / "README.md").write_text(card(configuration, which, _measured(configuration, which)), encoding="utf-8")
@@ -61,17 +61,6 @@ def export(configuration: Configuration, which: str, folder: Path) -> Exported:
                 folder.rmdir()
             part.replace(folder)
     return Exported(folder, sum(parameter.numel() for parameter in model.parameters()), merged)
-
-
-@contextmanager
-def _workshop(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside the wanted one, so that the result is whole or absent."""
-    try:
-        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.absolute().parent, prefix=f".{folder.name}-") as room:
-            yield Path(room) / "whole"
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", source=folder) from error
 
 
 def card(configuration: Configuration, which: str, measured: Mapping[str, Any]) -> str:

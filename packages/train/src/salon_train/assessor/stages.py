@@ -1,13 +1,12 @@
 """The stages of an assessor's training run: a cold start by imitation (``sft``) and GRPO (``grpo``).
 
-configuration ──► examples ──► trainer ──► the frame of every stage (``frame.py``) ──► FOLDER/<stage>/model
+configuration ──► examples ──► trainer ──► ``run_stage`` ──► FOLDER/<stage>/model
 """
 
-from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import InputError
@@ -17,11 +16,10 @@ from salon_train.assessor.evaluation import Assessed, asked_about
 from salon_train.assessor.rewards import open_rewards
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.run.completion_parsing import read_assessment
-from salon_train.run.events import NO_WATCHER, TrainingWatcher
 from salon_train.run.folder import RunFolder
 from salon_train.run.held_out import measure_of
 from salon_train.run.recorders import look_on, watch_of
-from salon_train.run.stage import Measure, Setting, Trained, run_stage
+from salon_train.run.stage import Measure, Setting, StageCall, Trained, run_stage
 from salon_train.sampling.prompt_order import prompt_plan
 
 if TYPE_CHECKING:
@@ -31,20 +29,12 @@ METRIC: Final = "f1_macro"
 """Of an assessor's evaluation, what the monitors hold against its reward."""
 
 
-def train_sft(
-    configuration: Configuration,
-    *,
-    watcher: TrainingWatcher = NO_WATCHER,
-    environment: Mapping[str, str] | None = None,
-    again: bool = False,
-) -> Trained:
-    """The cold start: learn answers by imitation.
+def train_sft(configuration: Configuration, **call: Unpack[StageCall]) -> Trained:
+    """Learn answers by imitation (SFT, the cold start).
 
     Args:
         configuration: of the run.
-        watcher: told what happens, beside the log file; of several processes the first one's is.
-        environment: how many processes train together (``WORLD_SIZE``, ``RANK``); a command line passes ``os.environ``.
-        again: remove what the stage has done before, and begin again.
+        call: see :class:`~salon_train.run.stage.StageCall`.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -57,30 +47,19 @@ def train_sft(
     return run_stage(
         configuration,
         "sft",
-        watcher,
         rows=lambda: data_rows.stage_rows(configuration, "sft"),
         make=lambda setting: _sft_trainer(setting, configuration, section),
         measure=partial(_measure, configuration),
-        environment=environment,
-        again=again,
+        **call,
     )
 
 
-def train_grpo(
-    configuration: Configuration,
-    *,
-    watcher: TrainingWatcher = NO_WATCHER,
-    environment: Mapping[str, str] | None = None,
-    again: bool = False,
-) -> Trained:
-    """GRPO: learn from rewards.
+def train_grpo(configuration: Configuration, **call: Unpack[StageCall]) -> Trained:
+    """Learn from rewards (GRPO).
 
     Args:
         configuration: of the run.
-        watcher: told what happens, beside the log file; of several processes the first one's is.
-        environment: where judges find their secrets, and how many processes train together; a command line passes
-            ``os.environ``.
-        again: remove what the stage has done before, and begin again.
+        call: see :class:`~salon_train.run.stage.StageCall`.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -93,13 +72,11 @@ def train_grpo(
     return run_stage(
         configuration,
         "grpo",
-        watcher,
         rows=lambda: data_rows.stage_rows(configuration, "grpo"),
         make=lambda setting: _grpo_trainer(setting, configuration, section),
         start=lambda: start_of(configuration),
         measure=partial(_measure, configuration),
-        environment=environment,
-        again=again,
+        **call,
     )
 
 

@@ -70,8 +70,7 @@ def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool,
 def _texts(configuration: "Configuration") -> list[str]:
     """Every different question and answer of the configured examples, in order."""
     from salon_train.assessor.rows import rows_of
-    from salon_train.data.messages import answered, asked
-    from salon_train.data.question import Wording
+    from salon_train.data.question import Wording, answered, asked
 
     data = configuration.data
     texts: dict[str, None] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, Decorator
+from salon_taxonomy.cli.options import FORMAT, Decorator, several
 from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
@@ -27,7 +27,7 @@ _PIPED_WIDTH = 140
 
 def _reads(look: str, look_help: str = "How closely at the pictures.") -> Decorator:
     """Return a decorator that adds the files and how they are read, for :func:`_read`, and --strict."""
-    options = [
+    return several(
         click.argument("files", type=InputPath(dir_okay=False), nargs=-1, required=True, metavar="FILE..."),
         click.option("--pictures", type=InputPath(file_okay=False), help=_PICTURES_HELP),
         click.option(
@@ -43,14 +43,7 @@ def _reads(look: str, look_help: str = "How closely at the pictures.") -> Decora
             help="With more, reading stops with an error.",
         ),
         click.option("--strict", is_flag=True, help=_STRICT_HELP),
-    ]
-
-    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorated
+    )
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -68,7 +61,7 @@ def data() -> None:
 @_reads("opens", "How closely: pictures need not exist, exist, or open whole.")
 @FORMAT
 @click.pass_context
-def check(context: click.Context, strict: bool, form: str, **reading: Any) -> None:
+def check(context: click.Context, /, strict: bool, form: str, **reading: Any) -> None:
     """Check every row of FILE... and its picture; say which cannot be used, and why.
 
     A row needs a picture (column images) and labels (column response: JSON, or a whole reply with its box). The same picture
@@ -97,7 +90,7 @@ def check(context: click.Context, strict: bool, form: str, **reading: Any) -> No
 @click.option("--ratio", default="4:1:1:1:1", show_default=True, help="Of normal and the four main L2 labels in training.")
 @FORMAT
 @click.pass_context
-def statistics(context: click.Context, ratio: str, strict: bool, form: str, **reading: Any) -> None:
+def statistics(context: click.Context, /, ratio: str, strict: bool, form: str, **reading: Any) -> None:
     """Count buckets and labels of FILE..., beside what the paper published (Table 5).
 
     drawn is the share that multi-bucket sampling draws from a bucket, passes how often each of its pictures comes up while as
@@ -142,6 +135,7 @@ def statistics(context: click.Context, ratio: str, strict: bool, form: str, **re
 @click.pass_context
 def convert(
     context: click.Context,
+    /,
     stage: str,
     output: Path,
     wording: str,
@@ -163,14 +157,14 @@ def convert(
     salon train data convert cot.jsonl --for sft --only-reasoned --output sft-data/
     salon train data convert train.jsonl --for grpo --wording short --longest-side 512 --output grpo-data/
     """
-    from salon_train.data.conversion import grpo_dataset, sft_dataset
+    from salon_train.data.conversion import folder_beside, grpo_dataset, sft_dataset
 
     if output.exists():
         raise InputError("is there already", source=output, hint="Name another folder, or remove this one.")
     if most_tokens is not None and processor is None:
         raise click.UsageError("--most-tokens needs --processor, whose tokens are counted.")
     found = _read(**reading)
-    with _workshop(output) as folder, _bars():
+    with folder_beside(output) as folder, _bars():
         options: dict[str, Any] = {"wording": wording, "longest_side": longest_side, "folder": folder / "rows"}
         if stage == "sft":
             made = sft_dataset(found.examples, reasoning=reasoning, only_reasoned=only_reasoned, **options)
@@ -201,19 +195,6 @@ def _read(files: Sequence[Path], pictures: Path | None, split: str | None, look:
 
     with _progress() as watch:
         return read_examples(files, pictures, split=split, look=Look(look), most_unusable=most, watch=watch)
-
-
-@contextmanager
-def _workshop(output: Path) -> Iterator[Path]:
-    """A folder beside the output, gone afterwards: what is at the output's place is whole or not there."""
-    from tempfile import TemporaryDirectory
-
-    try:
-        output.absolute().parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}-") as folder:
-            yield Path(folder)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", source=output) from error
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, Decorator
+from salon_taxonomy.cli.options import FORMAT, Decorator, several
 from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import IncompleteError, InputError, SalonError
 from salon_taxonomy.file_options import InputPath
@@ -30,20 +30,13 @@ def set_option(example: str = "grpo.steps=10") -> Decorator:
 
 def stage_options(example: str = "grpo.steps=10") -> Decorator:
     """Return a decorator that adds what every stage's command takes: the file, --set, --again, --dry-run, --format."""
-    options = [
+    return several(
         FILE,
         set_option(example),
         click.option("--again", is_flag=True, help="Remove what the stage has done before, and begin again."),
         click.option("--dry-run", is_flag=True, help="Check everything, print the plan, and train nothing."),
         FORMAT,
-    ]
-
-    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorated
+    )
 
 
 def train_and_show(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from salon_bench.runs.view import RunView
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
@@ -89,15 +90,12 @@ def read_scores(store: StoreAddress, run_ids: Sequence[str]) -> "pl.DataFrame":
     """
     import polars as pl
 
-    from salon_store import ResultStore
-
-    rows = ResultStore.open(store, create=False, read_only=True).read("scores")
-    found = rows.filter(pl.col("run_id").is_in(list(run_ids))).collect()
-    absent = sorted(set(run_ids) - set(found["run_id"]))
-    if absent:
-        allowed = rows.select(pl.col("run_id").unique()).collect()["run_id"].sort().to_list()
-        raise InputError("this run has no scores", source=store, value=absent[0], allowed=allowed)
-    return found
+    views = [RunView(store, each) for each in dict.fromkeys(run_ids)]
+    for view in views:
+        if not view.scores.height:
+            allowed = view.read("scores").select(pl.col("run_id").unique()).collect()["run_id"].sort().to_list()
+            raise InputError("this run has no scores", source=store, value=view.run_id, allowed=allowed)
+    return pl.concat([view.scores for view in views])
 
 
 def _table(rows: "pl.DataFrame", dimension: str, judge: str, missing: Missing) -> ScoreTable:

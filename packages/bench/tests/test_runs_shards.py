@@ -1,0 +1,101 @@
+"""The shards of a run are one run for everything that reads runs, once all of them are finished."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from salon_bench.analysis.compare import compare
+from salon_bench.analysis.export import exported
+from salon_bench.analysis.leaderboard import leaderboards
+from salon_bench.analysis.reliability.score_table import read_scores
+from salon_bench.runs.plan import Planned, Subject, planned
+from salon_bench.runs.status import RunState, run_status, run_statuses
+from salon_bench.runs.suite_runner import execute
+from salon_bench.runs.view import RunView
+from salon_bench.suites.contract.registry import suite_named
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Question, Reply
+
+TRACKS = ("imagination", "entity", "text_rendering", "style", "affection", "composition", "long_text")
+
+
+class Length:
+    """A judge whose score is made of the question."""
+
+    name, version = "length", "1"
+
+    async def ask(self, question: Question) -> Reply:
+        """Answer."""
+        text = "".join(part for part in question.parts if isinstance(part, str))
+        return Reply(json.dumps({"justification": "by its letters", "score": 1 + sum(text.encode()) % 10}))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Prompts and pictures of one subject."""
+    rows = [{"prompt_id": f"{track}-{n}", "track": track, "prompt": f"Picture {n}."} for track in TRACKS for n in range(2)]
+    (tmp_path / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "ours").mkdir()
+    for row in rows:
+        Image.new("RGB", (8, 8)).save(tmp_path / "ours" / f"{row['prompt_id']}.png")
+    return tmp_path
+
+
+def plan(files: Path, shard: tuple[int, int] | None) -> Planned:
+    subject = Subject("ours", files / "ours")
+    return planned(suite_named("prism"), [subject], Length(), prompts=files / "prompts.jsonl", shard=shard)
+
+
+def judged(files: Path, shard: tuple[int, int] | None) -> str:
+    made = plan(files, shard)
+    asyncio.run(execute(made, Length(), files / "results"))
+    return made.plan.run_id
+
+
+def test_shards_are_read_as_one_run_by_everything_once_all_are_finished(files: Path) -> None:
+    store = files / "results"
+    shards = [judged(files, (place, 3)) for place in (3, 1)]
+    whole_id = plan(files, (2, 3)).plan.whole_id
+    assert whole_id is not None
+    begun = run_status(store, whole_id)
+    assert (begun.state, begun.cases_done, begun.detail) == (RunState.UNFINISHED, 9, "shards that are not begun: 2 of 3")
+    with pytest.raises(InputError, match="no run of the suite is finished"):
+        leaderboards(store, suite_named("prism"))
+    shards.append(judged(files, (2, 3)))
+    whole = run_status(store, whole_id)
+    assert (whole.state, whole.cases_done, whole.cases_total) == (RunState.FINISHED, 14, 14)
+    assert whole.parts == tuple(sorted(shards))
+    assert {each.part_of for each in run_statuses(store) if each.run_id in shards} == {whole_id}
+    ((entry,),) = (board.entries for board in leaderboards(store, suite_named("prism")))
+    assert (entry.run_id, entry.numbers.scored) == (whole_id, 28)
+
+    alone = judged(files, None)
+    views = [RunView(store, each) for each in (whole_id, alone)]
+    for table in ("scores", "assessments"):
+        one, other = (view.rows(table).drop("run_id", "assessment_id", strict=False) for view in views)
+        assert one.equals(other)
+    tables = [view.summaries()[0].summary.table for view in views]
+    assert tables[0].equals(tables[1])
+    assert views[0].prompts == views[1].prompts
+    assert views[0].generation_folders == [files / "ours"]
+    found = compare(store, whole_id, alone, replicates=10)
+    assert (found.prompts, found.changed) == (14, 0)
+    assert exported(store, [whole_id])["prompt"].null_count() == 0
+    assert read_scores(store, [whole_id]).height == 28
+    with pytest.raises(InputError, match="made of shards"):
+        _ = views[0].plan
+
+
+def test_shards_of_other_prompts_or_another_count_are_other_runs(files: Path) -> None:
+    def ids() -> set[str | None]:
+        return {plan(files, (place, 3)).plan.whole_id for place in (1, 2, 3)}
+
+    before = ids()
+    assert len(before) == 1
+    assert plan(files, (1, 2)).plan.whole_id not in before
+    text = (files / "prompts.jsonl").read_text()
+    (files / "prompts.jsonl").write_text(text.replace("Picture 1.", "Another picture."))
+    assert not ids() & before
