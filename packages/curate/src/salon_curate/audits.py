@@ -156,7 +156,8 @@ def sample_audit(
             chosen += [(int(row), stratum) for row in taken]
     chosen.sort(key=lambda pair: order[pair[0]])
     prompts = table(dataset, stages, ["prompt"]).collect()["prompt"]
-    sheet, arena = [], []
+    sheet: list[dict[str, Any]] = []
+    arena: list[dict[str, Any]] = []
     for number, (row, _) in enumerate(chosen):
         name_of = f"{name}-{number:05d}"
         ending = _write_picture(dataset, row, folder / PICTURES / name_of)
