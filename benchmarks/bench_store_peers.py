@@ -140,7 +140,8 @@ def removed(folder: Path, count: Callable[[], int], before: set[Path]) -> str:
 
 def main(names: list[str]) -> None:
     print(
-        "| | append: wall | processor | count: wall | processor | one data file removed |\n| --- | --- | --- | --- | --- | --- |"
+        "| | append: wall | processor | count: wall | processor | newest data file removed |\n"
+        "| --- | --- | --- | --- | --- | --- |"
     )
     for name in names:
         with TemporaryDirectory() as text:
