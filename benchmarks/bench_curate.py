@@ -1,16 +1,14 @@
-"""Curation: throughput of `look`, overhead and workers, start-up, 6 million rows, near-duplicates, faults at scale.
+"""Curation: throughput of `look`, overhead and workers, start-up, 6 million rows, near-duplicates.
 
     uv run --all-packages --group benchmark pytest benchmarks/bench_curate.py -o python_files='bench_*.py' -m '' -n 0 -s
 
-Bars are on 2 idle cores; each row prints what it measured. SALON_CURATE_PICTURES sets the size of the fault run (200000).
+Bars are on 2 idle cores; each row prints what it measured. Faults at scale are a study of the tests:
+
+    SALON_CURATE_PICTURES=200000 uv run pytest -m study -n 0 -s packages/curate/tests/test_curate_faults.py
 """
 
-import contextlib
 import json
-import os
-import random
 import resource
-import signal
 import subprocess
 import sys
 import time
@@ -27,7 +25,7 @@ from salon_curate.dataset import DataSet, Picture
 from salon_curate.engine import embedded, inline
 from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
-from salon_curate.running import run, status
+from salon_curate.running import run
 from salon_curate.selection import diff, select, sweep
 from salon_curate.stages import Stage, Task, expected_parts
 from salon_ranking.near_duplicates import near_duplicates
@@ -174,61 +172,3 @@ def test_near_duplicates_of_six_million_hashes():
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     told("near-duplicates within 3 bits, 6 M hashes, 30,000 planted pairs all found", f"{seconds:.1f} s", "≤ 60 s")
     told("largest resident size of this process", f"{peak:.2f} GB", "≤ 2 GB")
-
-
-@pytest.mark.timeout(3600)
-def test_a_hundred_kills_leave_the_same_bytes(tmp_path):
-    """Kills the driver or a worker at a random moment, `SALON_CURATE_KILLS` times (100), then compares with a calm run."""
-    count, kills = int(os.environ.get("SALON_CURATE_PICTURES", "2000")), int(os.environ.get("SALON_CURATE_KILLS", "20"))
-    calm, disturbed = made(tmp_path / "a", count, 50), made(tmp_path / "b", count, 50)
-    text = (
-        '[[stage]]\nuse = "look"\n[[stage]]\nuse = "duplicates"\n[[stage]]\nask = "quality"\njudge = "pixels:"\nre_asks = 0\n'
-    )
-    for dataset in (calm, disturbed):
-        (dataset.folder / PIPELINE).write_text(text)
-    command = [str(Path(sys.executable).with_name("salon")), "curate", "run", "--quiet", "--workers", "2"]
-    subprocess.run([*command, str(calm.folder)], check=True, capture_output=True)
-    random.seed(1)
-    orphans = 0
-    for _ in range(kills):
-        process = subprocess.Popen([*command, str(disturbed.folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(random.uniform(0.3, 3))
-        crew = _workers(process.pid)
-        victim = random.choice([process.pid, *crew])
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(victim, signal.SIGKILL)
-        if victim == process.pid:
-            process.wait()
-            time.sleep(2)
-            orphans += sum(_alive(pid) for pid in crew)
-        else:
-            process.kill() if random.random() < 0.5 else None
-            process.wait()
-    subprocess.run([*command, str(disturbed.folder)], check=True, capture_output=True)
-    same = all(
-        (disturbed.folder / path.relative_to(calm.folder)).read_bytes() == path.read_bytes()
-        for path in sorted((calm.folder / "columns").rglob("*.parquet"))
-    )
-    told(f"{count:,} pictures, {kills} kills: same bytes", same, "True")
-    told("orphans after 2 s", orphans, "0")
-    assert same and orphans == 0
-    assert all(each.complete for each in status(disturbed, [look]))
-
-
-def _workers(driver: int) -> list[int]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if b"salon_curate.worker" in words and str(driver).encode() in words:
-            found.append(int(path.parent.name))
-    return found
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return "\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False

@@ -16,7 +16,7 @@ from pathlib import Path
 import av
 
 from salon_bench.media import VideoPolicy, prepare_video, sample_video
-from salon_bench.media.drawn_videos import write_clip
+from salon_synthetic.videos import write_clip
 
 
 def bare(path: Path) -> int:

@@ -13,6 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from for_each import for_each
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath, refuse_overwriting
@@ -69,7 +70,7 @@ def manual() -> str:
     return "\n".join(parts)
 
 
-@pytest.mark.parametrize(("words", "command"), ALL, ids=lambda value: " ".join(value) if isinstance(value, tuple) else "")
+@for_each(("words", "command"), ALL)
 def test_every_command_and_option_has_help(words: tuple[str, ...], command: click.Command) -> None:
     assert (command.help or "").strip(), words
     for parameter in command.params:
@@ -77,7 +78,7 @@ def test_every_command_and_option_has_help(words: tuple[str, ...], command: clic
             assert (parameter.help or "").strip(), (*words, parameter.name)
 
 
-@pytest.mark.parametrize("words", [words for words, _ in ALL], ids=" ".join)
+@for_each("words", [words for words, _ in ALL])
 def test_every_command_answers_help_and_refuses_an_unknown_option(words: tuple[str, ...]) -> None:
     runner = CliRunner()
     shown = runner.invoke(main, [*words[1:], "--help"])
@@ -152,9 +153,7 @@ def test_every_path_of_every_command_is_declared_as_input_or_output() -> None:
     assert len(PAIRS) > 40
 
 
-@pytest.mark.parametrize(
-    ("words", "output", "other"), PAIRS, ids=lambda part: getattr(part, "name", None) or "-".join(part[1:])
-)
+@for_each(("words", "output", "other"), PAIRS)
 def test_no_command_overwrites_its_input_or_its_other_output(
     words: tuple[str, ...], output: click.Parameter, other: click.Parameter, tmp_path: Path
 ) -> None:
@@ -199,9 +198,7 @@ FOLDERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("words", "output", "other"), FOLDERS, ids=lambda part: getattr(part, "name", None) or "-".join(part[1:])
-)
+@for_each(("words", "output", "other"), FOLDERS)
 def test_no_command_writes_a_new_table_into_a_folder_that_it_reads(
     words: tuple[str, ...], output: click.Parameter, other: click.Parameter, tmp_path: Path
 ) -> None:

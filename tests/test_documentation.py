@@ -148,6 +148,7 @@ def write_outputs(page: Path) -> list[str]:
     return left
 
 
+@pytest.mark.real_store
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_example_of_a_page_runs_and_prints_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -65,14 +65,14 @@ def raters(folder: Path) -> str:
 
 
 def mos(folder: Path) -> str:
-    from salon_ranking.mos import Checks, Ratings, dimension_weights, summarise
-    from salon_ranking.mos.output import html
+    from salon_ranking.opinion import Checks, MosRatings, dimension_weights, summarise
+    from salon_ranking.report.mos_page import checks_page, mos_page, weights_page
 
     rng = np.random.default_rng(1)
     dimensions = ("beauty", HOSTILE)
     rows = [(m, p, d, float(rng.integers(1, 6))) for m, p, d in product(MODELS, range(12), dimensions)]
     frame = pl.DataFrame(rows, schema=["model", "prompt_id", "dimension", "value"], orient="row").with_row_index("rating_id")
-    ratings = Ratings.from_frame(
+    ratings = MosRatings.from_frame(
         frame.with_columns(
             generation_id=pl.format("{}/{}", "model", "prompt_id"), rater_id=pl.lit("ann"), scale_min=1, scale_max=5
         )
@@ -84,9 +84,9 @@ def mos(folder: Path) -> str:
     weights = dimension_weights(
         Battles.from_frame(votes().with_columns(pl.col("prompt_id").cast(pl.Int64) % 12)), ratings, persona="mode"
     )
-    (folder / "weights.html").write_text(html(weights, title=HOSTILE), encoding="utf-8")
-    (folder / "test-points.html").write_text(html(Checks.from_frame(answers), title=HOSTILE), encoding="utf-8")
-    return html(summarise(ratings), title=HOSTILE)
+    (folder / "weights.html").write_text(weights_page(weights, title=HOSTILE), encoding="utf-8")
+    (folder / "test-points.html").write_text(checks_page(Checks.from_frame(answers), title=HOSTILE), encoding="utf-8")
+    return mos_page(summarise(ratings), title=HOSTILE)
 
 
 def plan(folder: Path) -> str:

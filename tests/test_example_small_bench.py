@@ -72,7 +72,7 @@ def test_magicbenchs_scores_are_what_the_drawn_mistakes_make_them(work: Path) ->
     assert {
         metric: scores["steady", metric]["value"] for metric in ("overall", "human", "animal", "object", "interaction")
     } == dict.fromkeys(("overall", "human", "animal", "object", "interaction"), 100.0)
-    # 12 pictures: 2 each are as asked, on another ground, without subject, broken, merged, and noise
+    # 12 pictures: 4 as asked, 4 with an artifact (2 of them an interaction), 2 without subject, 2 noise
     overall = scores["hasty", "overall"]
     assert (overall["value"], overall["scored"], overall["unscored"]) == (pytest.approx(40.0), 10, 2)
     assert scores["hasty", "interaction"]["value"] == pytest.approx(80.0)
@@ -84,7 +84,7 @@ def test_the_page_holds_every_picture_and_reply(work: Path) -> None:
     assert "I see only noise and would rather not say." in page
     assert "unscored: <bdi>malformed</bdi>" in page
     assert "Wilson&#39;s score intervals" in page
-    assert (work / "compared.html").read_text(encoding="utf-8").count("<article") == 8
+    assert (work / "compared.html").read_text(encoding="utf-8").count("<article") == 6  # of 10 scored pairs 4 are equal
 
 
 def test_the_same_commands_elsewhere_record_the_same_replies(work: Path, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 ALLOWED = {
     "salon_taxonomy": set(),
@@ -25,21 +27,57 @@ VOTES = "salon_ranking/files.py"
 """Reads votes from a table of a user's own DuckDB database; the user has duckdb then; it is imported within a function."""
 
 
-def imported(path: Path) -> Iterator[tuple[str, int]]:
-    """Top-level names of everything a file imports, at any depth of nesting, with the line."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name.split(".")[0], node.lineno
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield node.module.split(".")[0], node.lineno
+MISSING = re.compile("missing column|column is missing|lacks? the column|has no column")
+
+
+class Fact(NamedTuple):
+    """What one place of a file does: ``import`` (the top-level name), ``import_module``, ``print``, ``environ``, ``allowed``.
+
+    ``for_types`` is true of what runs for type checkers alone.
+    """
+
+    does: str
+    name: str
+    line: int
+    for_types: bool
+
+
+@cache
+def facts(path: Path) -> tuple[Fact, ...]:
+    """The facts of a file, at any depth of nesting; every file is parsed once for all tests."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    typed = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
+    skipped = {id(inner) for node in typed for statement in node.body for inner in ast.walk(statement)}
+    return tuple(
+        Fact(does, name, node.lineno, id(node) in skipped)  # type: ignore[attr-defined]
+        for node in ast.walk(tree)
+        for does, name in _done_by(node)
+    )
+
+
+def _done_by(node: ast.AST) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Import):
+        yield from (("import", alias.name.split(".")[0]) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        yield "import", node.module.split(".")[0]
+    elif isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}:
+        yield "environ", node.attr
+    elif isinstance(node, ast.Call):
+        first = str(node.args[0].value) if node.args and isinstance(node.args[0], ast.Constant) else ""
+        if isinstance(node.func, ast.Name) and node.func.id == "print":
+            yield "print", "print"
+        if first and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
+            yield "import_module", first.split(".")[0]
+        if MISSING.search(first) and any(option.arg == "allowed" for option in node.keywords):
+            yield "allowed", first
 
 
 def every_import(packages: dict[str, Path]) -> Iterator[tuple[str, str, str]]:
     for package, source in packages.items():
         for path in sorted(source.rglob("*.py")):
-            for name, line in imported(path):
-                yield package, name, f"{path.relative_to(source.parent)}:{line} imports {name}"
+            for fact in facts(path):
+                if fact.does == "import":
+                    yield package, fact.name, f"{path.relative_to(source.parent)}:{fact.line} imports {fact.name}"
 
 
 def test_every_package_has_its_place_in_the_plan(packages: dict[str, Path]) -> None:
@@ -65,21 +103,19 @@ def test_sql_engines_are_imported_by_the_store_alone(packages: dict[str, Path]) 
     assert [where for where in wrong if not where.startswith(f"{VOTES}:")] == []
 
 
-OPENS_JUDGES = "judges/specification.py"
-"""``open_judge`` finds secrets in the environment where a caller gives it none: ``make_reward(…, judge="openai:…")``."""
+USES_ENVIRONMENT = ("judges/specification.py", "cluster_engines.py")
+"""``open_judge`` finds secrets in the environment where a caller gives it none: ``make_reward(…, judge="openai:…")``.
+Ray is told only by the environment that its workers must not start through ``uv run``."""
 
 
 def test_only_command_lines_print_or_read_the_environment(packages: dict[str, Path]) -> None:
     wrong = []
     for source in packages.values():
         for path in sorted(source.rglob("*.py")):
-            if path.name == "cli.py" or path.parent.name == "cli" or str(path.relative_to(source)) == OPENS_JUDGES:
+            if path.name == "cli.py" or path.parent.name == "cli" or str(path.relative_to(source)) in USES_ENVIRONMENT:
                 continue
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                printed = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
-                environment = isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}
-                if printed or environment:
-                    wrong.append(f"{path.relative_to(source.parent)}:{node.lineno}")
+            does = (fact for fact in facts(path) if fact.does in ("print", "environ"))
+            wrong += [f"{path.relative_to(source.parent)}:{fact.line}" for fact in does]
     assert wrong == []
 
 
@@ -101,23 +137,6 @@ def distribution(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", re.match(r"[A-Za-z0-9._-]+", requirement)[0]).lower()  # type: ignore[index]
 
 
-def third_party(path: Path) -> Iterator[tuple[str, int]]:
-    """Top-level names that a file imports when it runs, also by ``import_module("…")``; without those for types alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typed = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
-    skipped = {id(inner) for node in typed for statement in node.body for inner in ast.walk(statement)}
-    for node in ast.walk(tree):
-        called = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
-        if id(node) in skipped:
-            continue
-        if isinstance(node, ast.Import):
-            yield from ((alias.name.split(".")[0], node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield node.module.split(".")[0], node.lineno
-        elif called == "import_module" and isinstance(node.args[0], ast.Constant):
-            yield node.args[0].value.split(".")[0], node.lineno
-
-
 def test_every_distribution_that_a_package_imports_is_declared_by_it(root: Path, packages: dict[str, Path]) -> None:
     """Among its dependencies or extras: what only comes with another package is missing as soon as that one drops it."""
     import sys
@@ -132,7 +151,8 @@ def test_every_distribution_that_a_package_imports_is_declared_by_it(root: Path,
         declared = {distribution(each) for part in (project["dependencies"], *extras.values()) for each in part}
         declared.add(distribution(project["name"]))
         for path in sorted(source.rglob("*.py")):
-            for name, line in third_party(path):
+            imports = (fact for fact in facts(path) if fact.does.startswith("import") and not fact.for_types)
+            for name, line in ((fact.name, fact.line) for fact in imports):
                 needed = {distribution(each) for each in of.get(name, [name])}
                 if name not in sys.stdlib_module_names | USERS_CHOICE and not needed & declared:
                     undeclared.add(f"{package}: {name} ({path.relative_to(source.parent)}:{line})")
@@ -140,14 +160,12 @@ def test_every_distribution_that_a_package_imports_is_declared_by_it(root: Path,
 
 
 def test_an_error_about_a_missing_column_does_not_call_the_others_allowed(packages: dict[str, Path]) -> None:
-    missing = re.compile("missing column|column is missing|lacks? the column|has no column")
     wrong = [
-        f"{path.name}:{call.lineno}"
+        f"{path.name}:{fact.line}"
         for source in packages.values()
         for path in sorted(source.rglob("*.py"))
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and call.args and isinstance(call.args[0], ast.Constant)
-        if missing.search(str(call.args[0].value)) and any(option.arg == "allowed" for option in call.keywords)
+        for fact in facts(path)
+        if fact.does == "allowed"
     ]
     assert wrong == []
 

@@ -14,7 +14,7 @@ MODULES = (
     "salon_published",
     "salon_ranking",
     "salon_ranking.agreement",
-    "salon_ranking.mos",
+    "salon_ranking.opinion",
     "salon_ranking.raters",
     "salon_ranking.scheduling",
     "salon_rewards",

@@ -130,7 +130,7 @@ def test_answers_are_insert_only(service: WorkService, database: ArenaDatabase, 
         vote(service, rater, body)
     for table in ("answers", "settled"):
         for change in (f"DELETE FROM {table}", f"UPDATE {table} SET assignment_id = 'x'"):
-            with sqlite3.connect(database.path) as connection, pytest.raises(sqlite3.IntegrityError, match="insert-only"):
+            with sqlite3.connect(database.place) as connection, pytest.raises(sqlite3.IntegrityError, match="insert-only"):
                 connection.execute(change)
 
 
@@ -139,7 +139,7 @@ def test_a_locked_or_full_database_acknowledges_nothing_and_the_answer_can_be_se
 ) -> None:
     rater = service.people.join().result().rater_id
     sent = body(service.lease(rater).result()["tasks"][0])
-    holder = sqlite3.connect(database.path, isolation_level=None)
+    holder = sqlite3.connect(database.place, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageError):
         service.answer(rater, sent).result()
@@ -306,7 +306,7 @@ def test_a_file_that_is_no_arena_and_another_mode_are_refused(tmp_path: Path, da
     for path, mode, words in (
         (tmp_path / "other.db", None, "not of an arena"),
         (tmp_path / "text.db", None, "not a database"),
-        (database.path, "expert", "another mode"),
+        (database.place, "expert", "another mode"),
         (tmp_path / "missing" / "arena.db", None, "cannot be opened"),
     ):
         with pytest.raises(InputError, match=words):

@@ -134,7 +134,7 @@ def test_a_quarter_of_an_experts_battles_is_audited_and_contradiction_suspends(
         assert len(audited) == 11 and all(payload["audited_rater"] == rater for payload in audited)
         assert kinds(database)["audit"] == 11
         assert (service.lease(rater).result()["state"] == "suspended") == suspended
-        [line] = [line for line in database.read(overview) if line.startswith(rater)]
+        [line] = [person.line for person in database.read(overview) if person.rater_id == rater]
         assert f"{11 * agrees} of 11 audits agree" in line
         counted = service.task.board.ranked()  # type: ignore[union-attr]
         assert counted.votes == 44  # audits count on no board
@@ -293,7 +293,7 @@ def test_an_invite_works_once_even_when_sent_many_times_at_once(experts: WorkSer
     tries = [experts.people.join(invite=code) for _ in range(20)]
     outcomes = Counter(type(future.exception()).__name__ for future in tries)
     assert outcomes == {"NoneType": 1, "RefusedError": 19}
-    stored = experts.database.path.read_bytes() + Path(f"{experts.database.path}-wal").read_bytes()
+    stored = Path(experts.database.place).read_bytes() + Path(f"{experts.database.place}-wal").read_bytes()
     assert code.encode() not in stored and tries[0].result().token.encode() not in stored
 
 

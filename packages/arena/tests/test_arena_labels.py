@@ -63,8 +63,12 @@ def test_three_label_two_more_settle_a_dispute_and_two_auditors_accept(
     auditors = [join(labelling, "auditor") for _ in range(3)]
     verdicts = [label_all(labelling, who, body, clock, lambda model: {"accept": model != MODELS[2]}) for who in auditors]
     assert [len(each) for each in verdicts] == [24, 24, 0]
-    shown = CliRunner().invoke(main, ["arena", "labels", "--database", str(labelling.database.path)]).output
-    assert "16 accepted" in shown and "8 rejected" in shown and "1.000 (24 files, 3 raters each)" in shown
+    shown = CliRunner().invoke(main, ["arena", "progress", "--database", str(labelling.database.place)]).output
+    assert (
+        "16 accepted" in shown
+        and "8 rejected" in shown
+        and "Fleiss' κ (first 3 raters) of normal against faulty: 1.000 (24 items" in shown
+    )
     found = export_answers(labelling.database, tmp_path / "store", now=clock.now)
     again = export_answers(labelling.database, tmp_path / "store", now=clock.now)
     assert found.labelled > 0 and again.labelled == 0

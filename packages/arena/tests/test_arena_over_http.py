@@ -246,7 +246,7 @@ def test_a_locked_database_answers_503_and_takes_the_same_answer_later(service: 
     async def work() -> None:
         async with visitors(service) as [visitor]:
             [pair, *_] = await visitor.pairs()
-            holder = sqlite3.connect(database.path, isolation_level=None)
+            holder = sqlite3.connect(database.place, isolation_level=None)
             holder.execute("BEGIN IMMEDIATE")
             fixed = str(uuid4())
             reply = await visitor.answer(pair, answer_id=fixed)

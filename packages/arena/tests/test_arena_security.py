@@ -130,7 +130,7 @@ def test_a_backup_is_whole_and_is_an_arena(
     task = service.lease(rater).result()["tasks"][0]
     service.answer(rater, body(task)).result()
     assert (
-        CliRunner().invoke(main, ["arena", "backup", "--database", str(database.path), str(tmp_path / "b.db")]).exit_code == 0
+        CliRunner().invoke(main, ["arena", "backup", "--database", str(database.place), str(tmp_path / "b.db")]).exit_code == 0
     )
     with ArenaDatabase.open(tmp_path / "b.db") as copy:
         assert copy.arena_id == database.arena_id and verify_answers(copy) == verify_answers(database)

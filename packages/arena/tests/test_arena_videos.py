@@ -15,7 +15,7 @@ from small_arena import PROMPTS, write_prompts
 from salon_arena import read_material
 from salon_arena.blind import BUCKET
 from salon_arena.blind_video import blind_videos
-from salon_bench.media.drawn_videos import encode
+from salon_synthetic.videos import encode
 from salon_taxonomy.verdict import Unscored
 
 BITS = 6

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from salon_bench.media.drawn_videos import write_clip
+from salon_synthetic.videos import write_clip
 from salon_taxonomy.protocols import Media, Question, Reply
 
 LABELS = {

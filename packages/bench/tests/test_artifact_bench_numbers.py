@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from for_each import for_each
 from salon_bench.suites.artifact_bench.accuracy import (
     Tally,
     average,
@@ -12,9 +13,8 @@ from salon_bench.suites.artifact_bench.accuracy import (
     total,
 )
 from salon_bench.suites.artifact_bench.diagnosis import Diagnosis, confusion, diagnoses, label_counts
-from salon_bench.suites.artifact_bench.human_baseline import HUMAN_BASELINE, HUMAN_TOTAL
 from salon_bench.suites.artifact_bench.rows import Level, Task
-from salon_bench.suites.artifact_bench.summary import INVALID, summarize
+from salon_bench.suites.artifact_bench.summary import HUMAN_BASELINE, HUMAN_TOTAL, INVALID, summarize
 from salon_published import load, table
 from salon_published.counts import share_counts
 from salon_taxonomy.records import Score
@@ -33,7 +33,7 @@ def counted(row: int) -> dict[tuple[Task, Level], Tally]:
     return found
 
 
-@pytest.mark.parametrize("row", range(20))
+@for_each("row", range(20))
 def test_avg_and_total_of_every_published_row_come_out_of_its_counts(row: int) -> None:
     tallies = counted(row)
     assert sum(tally.counted for tally in tallies.values()) == 1100

@@ -11,6 +11,7 @@ from artifact_bench_rows import LABELS, PixelJudge, hostile_rows, write_bench
 from click.testing import CliRunner
 from row_problems import problem_of
 
+from for_each import for_each
 from salon_bench.report.gallery import gallery_fragment
 from salon_bench.report.gathering import gather
 from salon_bench.report.thumbnails import Thumbnail
@@ -56,7 +57,7 @@ TASKS = [
 ]
 
 
-@pytest.mark.parametrize("reply", [each for each in HOSTILE_REPLIES if each != "The picture looks fine to me."])
+@for_each("reply", [each for each in HOSTILE_REPLIES if each != "The picture looks fine to me."])
 @pytest.mark.parametrize("row", TASKS, ids=["rvac", "pvrc", "aid"])
 def test_no_hostile_reply_raises_or_is_an_answer(row: dict[str, Any], reply: str, tmp_path: Path) -> None:
     found = values(case_of(row, tmp_path), [reply])
@@ -70,7 +71,7 @@ def test_a_question_that_got_no_reply_has_no_score(row: dict[str, Any], reason: 
     assert set(values(case_of(row, tmp_path), [Unscored(reason)]).values()) == {reason.value}
 
 
-@pytest.mark.parametrize(("row", "column"), hostile_rows(GOOD))
+@for_each(("row", "column"), hostile_rows(GOOD))
 def test_a_wrong_row_is_named_by_row_and_column(row: dict[str, Any], column: str, tmp_path: Path) -> None:
     (tmp_path / "rows.json").write_text(
         json.dumps([GOOD, {**row, "sample_id": row["sample_id"] if column == "sample_id" else "8"}])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.suites.assessors import MAIN_LABELS, Invalid, compare, counts_behind, evaluate, labels_in
 from salon_bench.suites.assessors.evaluation import drawn_times, outcomes_by_pattern
 from salon_bench.suites.assessors.label_counts import LabelCounts, macro, micro
@@ -31,7 +32,7 @@ def row(result, label, level=None):
     return found
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_hostile_answer_gives_no_label_and_is_counted(reply):
     result = evaluate([HAND], [labels_in(reply)], replicates=0)
     assert (result.valid, sum(count for _, count in result.reasons)) == (0, 1)

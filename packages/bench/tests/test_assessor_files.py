@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from row_problems import problem_of
 
+from for_each import for_each
 from salon_bench.suites.assessors import (
     MagicDataRow,
     UnreadableRow,
@@ -39,7 +40,7 @@ def lines(path, *rows):
     return path
 
 
-@pytest.mark.parametrize("cell", HOSTILE_CELLS, ids=lambda cell: repr(cell)[:24])
+@for_each("cell", HOSTILE_CELLS)
 def test_a_hostile_cell_is_no_label_and_no_exception(cell, tmp_path):
     assert isinstance(labels_in(cell), Unparsed)
     path = lines(tmp_path / "x_test.jsonl", {"images": "1.png", "response": cell}, {"images": "2.png", "response": NORMAL})
@@ -78,7 +79,7 @@ def test_labels_are_read_from_json_text_from_objects_and_from_whole_replies(answ
         assert labels_in(cell).answer == answer
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from(["images", "response", "split", "prompt", "reasoning"]),

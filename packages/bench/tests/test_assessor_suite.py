@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from row_problems import problem_of
 
+from for_each import for_each
 from salon_bench.suites import Case, RunContext, Suite, suite_named
 from salon_bench.suites.assessors import evaluate, suite
 from salon_bench.suites.assessors.label_space import label_names
@@ -43,7 +44,7 @@ def rows_of(pairs):
     return pl.DataFrame([row.model_dump() for row in rows], schema_overrides=known, infer_schema_length=None)
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_hostile_answer_gives_no_score(reply):
     inquiry = next(suite.examine(a_case(0, NORMAL)))
     outcome = inquiry.parse(reply)

@@ -2,17 +2,21 @@
 
 import asyncio
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from salon_bench.editors import DiffusersEditor
-from salon_synthetic import Scene, png
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor, Media
 from salon_taxonomy.records import CallStatus
 
-PICTURE = Media.from_bytes(png(Scene()))
+WRITTEN = BytesIO()
+Image.new("RGB", (32, 32), "teal").save(WRITTEN, "PNG")
+PICTURE = Media.from_bytes(WRITTEN.getvalue())
+"""Attention costs the square of the pixels: a drawn scene would take minutes."""
 
 
 @pytest.fixture(scope="module")

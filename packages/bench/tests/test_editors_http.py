@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from for_each import for_each
 from salon_bench.editors import OpenAICompatibleEditor, RecordingEditor, ReplayEditor, open_editor
 from salon_bench.editors.openai_compatible import read_picture
 from salon_bench.judges import ChatSettings, Limits
@@ -100,9 +101,7 @@ def test_a_server_that_turns_everybody_away_has_refused_no_instruction(status: i
     assert server.stats.requests == 1
 
 
-@pytest.mark.parametrize(
-    "body", [*HOSTILE_REPLIES, '{"data": []}', '{"data": [{"b64_json": "§"}]}', '{"data": [{"b64_json": ""}]}']
-)
+@for_each("body", [*HOSTILE_REPLIES, '{"data": []}', '{"data": [{"b64_json": "§"}]}', '{"data": [{"b64_json": ""}]}'])
 def test_a_reply_without_a_picture_is_told_apart(body: str) -> None:
     assert isinstance(read_picture(body.encode("utf-8", "surrogatepass")), NoCompletion)
 

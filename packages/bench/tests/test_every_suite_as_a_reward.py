@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from for_each import for_each
 from salon_bench.suites import suite_names
 from salon_bench.suites.contract.reward import SuiteReward
 from salon_rewards import make_reward
@@ -146,7 +147,7 @@ def test_a_suite_of_pictures_pays_from_0_to_1_and_the_better_picture_more(name: 
 
 
 @pytest.mark.parametrize("name", ["prism", "magicbench", "magic-bench-377", "r3-explanations"])
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_judges_hostile_reply_is_no_reward(name: str, reply: str, made: Callable[..., object]) -> None:
     assert made(name, ReplayJudge([reply] * 8))(RIGHT["r3-reflect"]) == [None]
 
@@ -161,7 +162,7 @@ def test_a_suite_that_examines_the_one_who_answers_reads_the_completion_and_asks
 
 
 @pytest.mark.parametrize("name", ["artifact-bench", "magicdata", "r3-reflect", "r3-explanations"])
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_hostile_completion_earns_nothing_and_nobody_is_asked(name: str, reply: str, made: Callable[..., object]) -> None:
     assert made(name, ReplayJudge([]))(reply) == [0.0]
 

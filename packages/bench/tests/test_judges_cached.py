@@ -1,13 +1,16 @@
 """A cache gives a reply back only for the same question to the same judge, and survives whatever happens to its files."""
 
 import asyncio
+import hashlib
 import multiprocessing
-import os
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from for_each import for_each
 from salon_bench.judges import CachedJudge, ResponseCache, open_judge, read_settings
 from salon_bench.testing.mock_server import Script, fixed, serving
 from salon_taxonomy.errors import InputError
@@ -38,9 +41,13 @@ def ask(judge: Judge, question: Question = QUESTION) -> Reply:
     return asyncio.run(judge.ask(question))
 
 
-def only_entry(folder: Path) -> Path:
-    (path,) = folder.glob("??/*.reply")
-    return path
+def file_of(folder: Path) -> Path:
+    return folder / "replies.sqlite3"
+
+
+def change_body(folder: Path, body: bytes, sha256: bytes | None = None) -> None:
+    with closing(sqlite3.connect(file_of(folder))) as database, database:
+        database.execute("UPDATE replies SET body = ?, sha256 = coalesce(?, sha256)", (body, sha256))
 
 
 def test_a_kept_reply_comes_back_whole_marked_as_cached_and_free(tmp_path: Path) -> None:
@@ -101,38 +108,78 @@ def test_only_whole_replies_are_kept(tmp_path: Path, reply: Reply) -> None:
     assert judge.cache.size().entries == 0
 
 
-@pytest.mark.parametrize("text", [text for text in HOSTILE_REPLIES if text.strip()])
+@for_each("text", [text for text in HOSTILE_REPLIES if text.strip()])
 def test_any_text_is_given_back_as_it_is_stored(tmp_path: Path, text: str) -> None:
     judge = CachedJudge(ReplayJudge([text]), ResponseCache(tmp_path))
     ask(judge)
     assert ask(judge).text == text.replace("\ud800", "\ufffd")
 
 
-def damages() -> list[Callable[[Path], object]]:
-    return [
-        lambda path: path.write_bytes(b""),
-        lambda path: path.write_bytes(path.read_bytes()[:-3]),
-        lambda path: path.write_bytes(path.read_bytes().replace(b"reply 1", b"reply 9")),
-        lambda path: path.write_bytes(b"\x80\x04pickled"),
-        lambda path: path.write_bytes(b"salon-reply-1 " + b"0" * 64 + b"\n{}"),
-        lambda path: (path.unlink(), path.mkdir()),
-        lambda path: (path.unlink(), path.symlink_to(path)),
-    ]
+def replaced_by(content: bytes) -> Callable[[Path], object]:
+    return lambda folder: file_of(folder).write_bytes(content)
 
 
-@pytest.mark.parametrize("damage", damages())
-def test_a_damaged_entry_is_a_miss_and_is_reported(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+def spoil(folder: Path) -> None:
+    """Overwrite all pages but the first, as a failing disk does."""
+    whole = file_of(folder).read_bytes()
+    file_of(folder).write_bytes(whole[:4096] + b"\xa5" * (len(whole) - 4096))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: change_body(folder, b'{"text": "reply 9"}'),
+        lambda folder: change_body(folder, b""),
+        replaced_by(b"no database, but more than a hundred bytes of something else" * 40),
+        lambda folder: file_of(folder).write_bytes(file_of(folder).read_bytes()[:5000]),
+        spoil,
+    ],
+    ids=["other reply", "empty reply", "other file", "cut off", "bad pages"],
+)
+def test_damage_is_a_miss_is_reported_and_the_reply_is_written_again(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     judge = CachedJudge(Counting(), ResponseCache(tmp_path))
     ask(judge)
-    path = only_entry(tmp_path)
-    damage(path)
+    judge.cache.close()
+    damage(tmp_path)
     assert (ask(judge).text, judge.cache.counts.hits) == ("reply 2", 0)
-    assert [each.path for each in judge.cache.counts.damaged] == [path]
+    assert [each.path for each in judge.cache.counts.damaged] == [file_of(tmp_path)]
+    assert (ask(judge).text, judge.cache.counts.hits) == ("reply 2", 1)
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.mkdir(), lambda path: path.symlink_to(path)], ids=["folder", "loop"])
+def test_a_file_that_cannot_be_opened_costs_the_entry_and_not_the_reply(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    judge = CachedJudge(Counting(), ResponseCache(tmp_path))
+    damage(file_of(tmp_path))
+    assert [ask(judge).text for _ in range(2)] == ["reply 1", "reply 2"]
+    assert judge.cache.counts.damaged
+    assert judge.cache.counts.not_kept
+    with pytest.raises(InputError, match="cannot be read"):
+        judge.cache.size()
+
+
+def test_a_process_that_finds_an_old_file_damaged_leaves_the_new_one_alone(tmp_path: Path) -> None:
+    first, second = ResponseCache(tmp_path), ResponseCache(tmp_path)
+    first.keep("1", "0" * 64, Reply("old"))
+    first.close()
+    spoil(tmp_path)
+    assert second.find("1", "0" * 64) is None
+    assert second.keep("1", "0" * 64, Reply("new"))
+    first._give_up(_corrupt())
+    found = first.find("1", "0" * 64)
+    assert found is not None
+    assert found.text == "new"
+    assert len(list(tmp_path.glob("damaged-*"))) == 1
+
+
+def _corrupt() -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError("database disk image is malformed")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
 
 
 def test_an_entry_with_a_right_checksum_and_a_wrong_content_is_damaged(tmp_path: Path) -> None:
-    import hashlib
-
     judge = CachedJudge(Counting(), ResponseCache(tmp_path))
     ask(judge)
     for body in (
@@ -142,8 +189,7 @@ def test_an_entry_with_a_right_checksum_and_a_wrong_content_is_damaged(tmp_path:
         b"[" * 10_000,
         b'{"text": ""}',
     ):
-        head = f"salon-reply-1 {hashlib.sha256(body).hexdigest()}\n".encode()
-        only_entry(tmp_path).write_bytes(head + body)
+        change_body(tmp_path, body, hashlib.sha256(body).digest())
         assert ask(judge).cached is False
     assert len(judge.cache.counts.damaged) == 5
 
@@ -220,15 +266,39 @@ def test_processes_may_share_a_folder(tmp_path: Path) -> None:
         worker.join(60)
     assert [worker.exitcode for worker in workers] == [0] * 4
     assert ResponseCache(tmp_path).size().entries == 300
-    assert list(tmp_path.glob("??/.*")) == []
+
+
+def _keep_until_killed(folder: str) -> None:
+    cache = ResponseCache(folder)
+    for number in range(1_000_000):
+        cache.keep("1", f"{number:064x}", Reply(f"{number} " * 500))
+
+
+def test_a_killed_process_leaves_whole_entries_and_a_file_that_goes_on(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    for kill in range(4):
+        folder = tmp_path / str(kill)
+        process = context.Process(target=_keep_until_killed, args=(str(folder),))
+        cache = ResponseCache(folder)
+        process.start()
+        while cache.size().entries < 20 * (kill + 1):
+            pass
+        process.kill()
+        process.join(60)
+        cache.close()
+        entries = cache.size().entries
+        found = [cache.find("1", f"{number:064x}") for number in range(entries)]
+        assert [reply.text for reply in found if reply] == [f"{number} " * 500 for number in range(entries)]
+        assert cache.keep("1", "f" * 64, Reply("more"))
+        assert cache.counts.damaged == []
 
 
 def test_pruning_takes_what_was_used_longest_ago(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path)
     for number in range(4):
         cache.keep("1", f"{number:064x}", Reply("x" * 1000))
-        path = cache._path("1", f"{number:064x}")
-        os.utime(path, (1000 + number, 1000 + number))
+        with closing(sqlite3.connect(file_of(tmp_path))) as database, database:
+            database.execute("UPDATE replies SET used_s = ? WHERE used_s > 10000", (1000 + number,))
     assert cache.find("1", f"{0:064x}") is not None
     size = cache.size().size_bytes
     deleted = cache.prune(size // 2)
@@ -258,7 +328,7 @@ def test_a_text_names_a_cache_around_a_judge_and_no_secret_reaches_it(tmp_path: 
             assert ask(judge).cached is cached
             assert (judge.name, judge.version) == ("mock", read_settings(f"openai:mock@{server.url}").version)
         assert server.stats.requests == 1
-    assert key.encode() not in only_entry(tmp_path / "replies").read_bytes()
+    assert all(key.encode() not in path.read_bytes() for path in (tmp_path / "replies").iterdir())
 
 
 @pytest.mark.parametrize("text", ["cache:", "cache:folder", "cache:=openai:m", "cache:folder=", "cache:folder=nothing:m"])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.judges.chat_reply import Completion, NoCompletion, one_line, read_completion, read_error
 from salon_taxonomy.protocols import Token
 from salon_taxonomy.records import Finish
@@ -28,12 +29,12 @@ def completion(found: Completion | NoCompletion) -> Completion:
     return found
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_text_as_the_whole_body_is_no_completion(text: str) -> None:
     assert isinstance(read_completion(text.encode("utf-8", "surrogatepass")), NoCompletion)
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_text_as_content_comes_through_and_can_be_stored(text: str) -> None:
     found = completion(read_completion(body({"content": text})))
     assert found.text == text.replace("\ud800", "�")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.judges.extraction_check import faithful, invention
 from salon_taxonomy.answers import (
     Artifact,
@@ -63,10 +64,11 @@ def test_what_it_does_not_say_is_malformed(reply: str, restated: str, parse: obj
     assert "which the reply does not" in outcome.detail
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES)
+@for_each("reply", HOSTILE_REPLIES)
 @pytest.mark.parametrize("parse", [parse_magicmirror, parse_prism, parse_r3, parse_yes_no, parse_option_letters])
 def test_no_restatement_of_a_hostile_reply_becomes_an_answer(reply: str, parse: object) -> None:
-    restatements = [HAND, NORMAL, '{"score": 5, "justification": ""}', '{"answer": true}', "yes", "A, B", *HOSTILE_REPLIES]
+    restatements = [HAND, NORMAL, '{"score": 5, "justification": ""}', '{"answer": true}', "yes", "A, B"]
+    restatements += [text for text in HOSTILE_REPLIES if len(text) < 1000]
     assert not any(isinstance(faithful(parse, reply)(restated), Parsed) for restated in restatements)  # type: ignore[arg-type]
 
 

@@ -11,7 +11,6 @@ from click.testing import CliRunner, Result
 from number_suite import NumberSuite
 
 from salon_bench.judges import ChatSettings, CollectingJudge, RoutedJudge
-from salon_bench.runs import checkpoint
 from salon_bench.runs.open_questions import write_open_questions
 from salon_bench.runs.plan import Subject, planned
 from salon_bench.runs.rescore import rescore
@@ -51,7 +50,6 @@ def small_suite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> NumberSuite:
     suite = NumberSuite(3, with_pictures=True)
     monkeypatch.setattr(registry, "suite_named", lambda name: suite)
     monkeypatch.setattr("salon_bench.runs.view.suite_named", lambda name: suite)
-    monkeypatch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)
     monkeypatch.chdir(tmp_path)
     return suite
 

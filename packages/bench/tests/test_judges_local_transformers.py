@@ -11,7 +11,7 @@ from tiny_llava import save_tiny_llava
 from salon_bench.judges import TransformersJudge, TransformersSettings, open_judge
 from salon_bench.judges.settings import VideoInput
 from salon_bench.judges.videos import as_frames
-from salon_bench.media.drawn_videos import write_clip
+from salon_synthetic.videos import write_clip
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Media, Question, Reply
 from salon_taxonomy.records import CallStatus, Finish, MediaKind

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from for_each import for_each
 from salon_bench.judges import ChatSettings, Limits, OpenAICompatibleJudge, Prices
 from salon_bench.testing.mock_server import Fault, FaultRates, Latency, Line, MockServer, Script, drawn, echo, fixed, serving
 from salon_taxonomy.errors import InputError
@@ -91,7 +92,7 @@ def test_the_picture_arrives_byte_for_byte() -> None:
     assert asked(Script(), use).text == "seen"
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_text_is_a_reply_like_any_other(text: str) -> None:
     body = json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]})
     reply = asked(Script((Line(body=body),)))

@@ -15,9 +15,9 @@ from salon_bench.judges.pictures import PictureParts
 from salon_bench.judges.settings import VideoInput
 from salon_bench.judges.specification import read_settings
 from salon_bench.media import VideoPolicy, prepare_video
-from salon_bench.media.drawn_videos import write_clip
 from salon_bench.media.policy import PicturePolicy
 from salon_bench.runs.pictures import narrowed
+from salon_synthetic.videos import write_clip
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media, Question
 from salon_taxonomy.records import MediaKind

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.suites import Suite, dry_run, suite_named
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.suite import SuitePrompt
@@ -87,7 +88,7 @@ def values(rows, model="x"):
     return {row.dimension: row.unscored_reason or row.value for row in mine}
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 @pytest.mark.parametrize("suite", RULES.values(), ids=[str(rule) for rule in RULES])
 def test_a_hostile_judge_decides_no_battle(suite, reply):
     rows = dry_run(suite, the_case(suite), [reply, reply]).records

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from row_problems import problem_of
 
+from for_each import for_each
 from salon_bench.suites.magic_bench_377 import read_prompts
 from salon_bench.suites.magic_bench_377.labels import points, scenarios
 from salon_taxonomy.errors import InputError
@@ -62,7 +63,7 @@ def test_own_ids_are_kept_and_others_are_numbers_of_rows(tmp_path):
     assert [item.prompt.prompt_id for item in found] == ["gems", "mb377-002"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wrong", "column", "said"),
     [
         ({"prompt": " "}, "prompt", "must hold text"),

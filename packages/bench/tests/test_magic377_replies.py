@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.suites.magic_bench_377.replies import Shown, parse_battle, parse_check, parse_mark
 from salon_taxonomy.answers import Note, Parsed, Unparsed
 from salon_taxonomy.testing import HOSTILE_REPLIES, spoiled
@@ -16,7 +17,7 @@ ANSWERS = {"satisfied": [True, False], "score": [1, 2, 3, 4, 5], "verdict": [str
 
 
 @pytest.mark.parametrize("key", PARSERS)
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_hostile_reply_is_no_verdict(key, reply):
     assert isinstance(PARSERS[key](reply), Unparsed)
 

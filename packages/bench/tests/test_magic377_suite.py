@@ -5,6 +5,7 @@ import json
 import polars as pl
 import pytest
 
+from for_each import for_each
 from salon_bench.suites import Case, RunContext, Suite, dry_run, suite_named
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.magic_bench_377 import Dimension, read_prompts, suite
@@ -40,7 +41,7 @@ def scores(rows):
     return {(row.task, row.dimension): row.unscored_reason or row.value for row in rows if isinstance(row, Score)}
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_hostile_judge_gives_no_score_and_no_rating(reply):
     found = dry_run(suite, a_case(), [reply] * 5)
     assert len(found.records) == 5

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.suites.magicbench import CountingRules, Fidelity
-from salon_bench.suites.magicbench.replies import parse_assessment, parse_subject
+from salon_bench.suites.magicbench.fidelity import parse_assessment, parse_subject
 from salon_taxonomy.answers import Parsed, Unparsed, render_magicmirror
 from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers, spoiled
 from salon_taxonomy.verdict import Reason
@@ -15,7 +16,7 @@ EMPTY_ARTIFACT = r'<think>Odd.</think>\boxed{{"Whether Normal": false, "Type of 
 PAPER_KEY = r'\boxed{{"Whether Normal": false, "Type of Abnormality": {"L2: Abnormal Object Morphology": true}}}'
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 def test_no_hostile_reply_is_a_verdict(reply):
     assert isinstance(parse_subject(reply), Unparsed)
     assert isinstance(parse_assessment(reply, PAPER), Unparsed)

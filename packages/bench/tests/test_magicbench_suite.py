@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from for_each import for_each
 from salon_bench.suites import Case, RunContext, Suite, suite_named
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.magicbench import MagicBench, released, suite
@@ -53,7 +54,7 @@ def values(rows):
     return {row.dimension: row.unscored_reason or row.value for row in rows if isinstance(row, Score)}
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_hostile_reply_about_the_subject_gives_no_score(reply):
     steps, rows = examine(reply)
     assert steps == ["subject"]
@@ -61,7 +62,7 @@ def test_a_hostile_reply_about_the_subject_gives_no_score(reply):
     assert values(rows).keys() == {"subject", "overall"}
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_hostile_assessment_gives_no_score(reply):
     steps, rows = examine("Yes", reply)
     assert steps == ["subject", "assessment"]

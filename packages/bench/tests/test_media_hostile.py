@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from for_each import for_each
 from salon_bench.media import Encoding, PicturePolicy, Prepared, SourceLimits, prepare_bytes
 from salon_taxonomy.verdict import Reason, Unscored
 
@@ -89,7 +90,7 @@ def pixels(ready: Prepared) -> np.ndarray:
         return np.asarray(shown.convert("RGB"))
 
 
-@pytest.mark.parametrize("name", FILES)
+@for_each("name", FILES)
 def test_the_whole_files_are_pictures(name: str) -> None:
     for policy in POLICIES:
         assert isinstance(outcome(FILES[name], policy), Prepared)
@@ -116,7 +117,7 @@ def test_a_file_cut_off_anywhere_is_refused_or_still_whole(name: str) -> None:
 
 @given(st.sampled_from(sorted(FILES)), st.lists(st.tuples(st.integers(0), st.integers(0, 7)), min_size=1, max_size=6))
 @example("gif", [(10, 0)])
-@settings(max_examples=400)
+@settings(max_examples=60)
 def test_flipped_bits_raise_nothing_and_do_not_pass_a_check_sum(name: str, flips: list[tuple[int, int]]) -> None:
     data = bytearray(FILES[name])
     for place, bit in flips:
@@ -129,7 +130,7 @@ def test_flipped_bits_raise_nothing_and_do_not_pass_a_check_sum(name: str, flips
 
 
 @given(st.sampled_from(sorted(FILES)), st.data())
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_pieces_cut_out_and_doubled_raise_nothing(name: str, data: st.DataObject) -> None:
     whole = FILES[name]
     start = data.draw(st.integers(0, len(whole)))

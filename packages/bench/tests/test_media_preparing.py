@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms, TiffImagePlugin
 
+from for_each import for_each
 from salon_bench.media import Encoding, PicturePolicy, Prepared, SourceLimits, prepare_bytes, prepare_picture
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
@@ -145,8 +146,8 @@ def test_metadata_are_not_written_into_a_new_file() -> None:
 TURNED = {1: 0, 2: 0, 3: 0, 4: 0, 5: 1, 6: 1, 7: 1, 8: 1}
 
 
-@pytest.mark.parametrize("orientation", TURNED)
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+@for_each("orientation", TURNED)
+@for_each("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
 def test_the_orientation_of_exif_is_applied(kind: str, orientation: int) -> None:
     undo = {
         2: Image.Transpose.FLIP_LEFT_RIGHT,

@@ -6,8 +6,7 @@ import pytest
 
 from salon_bench.suites.prism import Track
 from salon_bench.suites.prism.agreement import judge_beside_judge, judge_beside_people
-from salon_bench.suites.prism.people import read_marks
-from salon_bench.suites.prism.score_rows import frame_of, read_scores
+from salon_bench.suites.prism.score_rows import frame_of, read_marks, read_scores
 from salon_published import load
 from salon_ranking.agreement import kendall, spearman
 from salon_taxonomy.errors import InputError

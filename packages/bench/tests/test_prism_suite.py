@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.suites import Case, Suite, dry_run, suite_named
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.prism import Axis, Fidelity, Language, PrismBench, Track, chinese, chinese_released, released, suite
@@ -43,7 +44,7 @@ def values(dry_run):
     return {row.dimension: row.unscored_reason or row.value for row in dry_run.records}
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 @pytest.mark.parametrize("each", [suite, chinese_released], ids=lambda each: each.name)
 def test_a_hostile_reply_gives_no_score_and_leaves_the_other_axis_alone(each, reply):
     found = dry_run(each, a_case(), [reply, SIX])

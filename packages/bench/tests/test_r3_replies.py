@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from r3_world import row
 
+from for_each import for_each
 from salon_bench.suites.r3_bench import gain, read_items
 from salon_bench.suites.r3_bench.replies import parse_equivalent, parse_questions, parse_yes_no_lines
 from salon_bench.suites.r3_bench.scoring import lines_of
@@ -21,7 +22,7 @@ PARSERS = (lambda text: parse_yes_no_lines(text, count=2), parse_equivalent, par
 
 
 @pytest.mark.parametrize("parse", PARSERS)
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_hostile_reply_is_no_answer(parse, reply):
     assert isinstance(parse(reply), Unparsed)
 

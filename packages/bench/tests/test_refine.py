@@ -10,6 +10,7 @@ from moments import Moments
 from r3_world import Dead, Painter, World, colour_of, png, write_rows
 from row_problems import problem_of
 
+from for_each import for_each
 from salon_bench.refine import Effort, Method, RefineItem, RefineModels, Stopped, read_refine_items, refine_all
 from salon_bench.refine.loop import METHODS
 from salon_bench.report.trace_page import trace_page
@@ -191,7 +192,7 @@ def test_a_refused_edit_is_not_told_again_but_one_that_nobody_was_told_is(tmp_pa
     assert refusal == Unscored(Reason.REJECTED, "not this one")
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:20]))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_hostile_reply_edits_nothing(tmp_path, reply):
     item = RefineItem("one", "a red square", tmp_path / "one.png")
     item.picture.write_bytes(png("blue"))
@@ -307,8 +308,8 @@ def test_the_baselines_run_offline_with_a_generator_that_slips(tmp_path, monkeyp
     after = {}
     for method in ("resubmit", "best-of-n"):
         deaf = CliRunner().invoke(main, [*words, "--method", method, "--editor", "draw"])
-        assert (deaf.exit_code, "draw:anew" in deaf.output) == (2, True)
-        told = [*words, "--method", method, "--editor", "draw:anew,slips=0.3", "--output", method]
+        assert (deaf.exit_code, "draw:prompt" in deaf.output) == (2, True)
+        told = [*words, "--method", method, "--editor", "draw:prompt,slips=0.3", "--output", method]
         document = json.loads(CliRunner().invoke(main, told).stdout)
         assert (document["items"], document["open"], document["reasons"]) == (16, 0, {})
         assert document["edits"] == 16 * (2 if method == "resubmit" else 4)

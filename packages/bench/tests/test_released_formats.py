@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from for_each import for_each
 from salon_bench.refine.items import read_refine_items
 from salon_bench.runs.plan import RunPlan, Subject, planned
 from salon_bench.runs.suite_runner import execute
@@ -111,7 +112,7 @@ def test_a_released_file_loads_as_it_is(form):
 
 
 @each_format
-@pytest.mark.parametrize("value", [*BROKEN, "missing"], ids=lambda value: repr(value)[:12])
+@for_each("value", [*BROKEN, "missing"])
 def test_one_bad_cell_costs_its_row_alone(form, value, tmp_path):
     file, source = form.copy(tmp_path)
     golden, whole = facts(form.read(source)), table(file)
@@ -138,7 +139,7 @@ def test_one_bad_cell_costs_its_row_alone(form, value, tmp_path):
 
 
 @each_format
-@pytest.mark.parametrize("line", [b"{", b"[1]", b'{"a": "\xff"}', b'"text"', b"{}", b"," * 40])
+@for_each("line", [b"{", b"[1]", b'{"a": "\xff"}', b'"text"', b"{}", b"," * 40])
 def test_a_line_that_is_no_row_costs_that_line(form, line, tmp_path):
     file, source = form.copy(tmp_path)
     golden = facts(form.read(source))

@@ -10,7 +10,6 @@ from click.testing import CliRunner, Result
 from number_suite import NumberSuite
 
 from salon_bench.cli import run as bench_cli
-from salon_bench.runs import checkpoint
 from salon_bench.suites.contract import registry
 from salon_bench.testing.mock_server import Fault, Line, Script, fixed, serving
 from salon_store import ResultStore
@@ -36,7 +35,6 @@ def small_suite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Nu
     found = registry.suite_named
     monkeypatch.setattr(registry, "suite_named", lambda name: known.get(name) or found(name))
     monkeypatch.setattr("salon_bench.runs.view.suite_named", lambda name: known.get(name) or found(name))
-    monkeypatch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)  # a process for each costs more than these runs
     monkeypatch.chdir(tmp_path)
     return known
 
@@ -105,8 +103,10 @@ def test_the_log_is_json_lines(pictures: Path, tmp_path: Path) -> None:
     with serving(Script(rule=fixed("3"))) as server:
         assert run(pictures, server.url, "--log-json", tmp_path / "log.jsonl").exit_code == 0
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    assert [line["what"] for line in lines] == ["started", "finished", "progress"]
-    assert lines[1]["cases_done"] == 4
+    # Progress is told again and again, as often as the machine is slow.
+    started, finished = (line for line in lines if line["what"] != "progress")
+    assert (started["what"], finished["what"], finished["cases_done"]) == ("started", "finished", 4)
+    assert (lines[0], lines[-1]["what"]) == (started, "progress")
 
 
 def test_rescoring_asks_nobody_and_says_what_changed(pictures: Path, small_suite: dict[str, NumberSuite]) -> None:

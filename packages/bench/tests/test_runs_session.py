@@ -3,7 +3,9 @@
 import asyncio
 import io
 import os
+import re
 import signal
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +18,9 @@ from number_suite import NumberSuite
 from PIL import Image
 from rich.console import Console
 
+from for_each import for_each
 from salon_bench.cli.progress_bar import Bar
+from salon_bench.judges import CachedJudge, ChatSettings, OpenAICompatibleJudge, RecordingJudge, ResponseCache, RoutedJudge
 from salon_bench.runs import checkpoint as checkpoint_module
 from salon_bench.runs.checkpoint import Checkpoint
 from salon_bench.runs.limits import Limits, Spending
@@ -34,7 +38,7 @@ from salon_store import ResultStore
 from salon_store.errors import JournalInUseError
 from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Question, Reply, Usage
+from salon_taxonomy.protocols import Judge, Question, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish, RunEvent
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
 from salon_taxonomy.verdict import Reason, Scored, Unscored
@@ -285,8 +289,8 @@ def test_a_limit_on_cost_needs_a_judge_that_says_what_it_costs(store: Path) -> N
     assert "reports no cost" in (outcome.stopped or "")
 
 
-@pytest.mark.parametrize("name", ["cost_usd", "tokens", "calls", "seconds"])
-@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+@for_each("name", ["cost_usd", "tokens", "calls", "seconds"])
+@for_each("value", [0, -1, float("nan"), float("inf")])
 def test_a_limit_must_be_a_number_above_zero(name: str, value: float) -> None:
     with pytest.raises(InputError, match="above 0"):
         Limits(**{name: value})
@@ -407,6 +411,55 @@ def test_a_suite_that_fails_loses_no_reply(store: Path) -> None:
     mended = Numbers()
     assert go(replace(planned, suite=NumberSuite(3)), mended, store, resume=True).complete
     assert len(judge.asked) + len(mended.asked) == 6
+
+
+SHORT_KEY = "sesame-4711"
+LONG_KEY = "hG7kP2xQ9vL4mN8sT3wZ"
+
+
+def exceptions_with(key: str) -> list[BaseException]:
+    return [
+        RuntimeError(f"request failed: {key}"),
+        ValueError({"headers": {"Authorization": f"Bearer {key}"}}),
+        KeyError(key),
+        InputError("the key is wrong", value=key, hint=f"Try another than {key}."),
+        OSError(5, key, f"/tmp/{key}"),
+        type(f"Bad_{key}".replace("-", ""), (Exception,), {})("named after it"),
+        ExceptionGroup(key, [ValueError(key)]),
+    ]
+
+
+def own_judge(judge: Judge) -> list[Judge]:
+    """The judge, and the judge within each kind of judge that can be around it."""
+    folder = Path(tempfile.mkdtemp())
+    cached = CachedJudge(judge, ResponseCache(folder / "replies"))
+    return [judge, cached, RoutedJudge({"*": cached}), RecordingJudge(judge, folder / "calls.jsonl")]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_no_key_in_the_words_of_any_exception_reaches_the_store(tmp_path: Path, known: bool) -> None:
+    """A key that a judge sends is taken out at any length; any other key where it is a run of 16 characters."""
+    key = SHORT_KEY if known else LONG_KEY
+    settings = ChatSettings(model="numbers", base_url="http://127.0.0.1:9/v1", api_key_env="K", api_key_required=True)
+
+    class Raising(OpenAICompatibleJudge if known else Numbers):
+        failure: BaseException
+
+        async def ask(self, question: Question) -> Reply:
+            raise self.failure
+
+    failures = exceptions_with(key)
+    for number, failure in enumerate([*failures, *[failures[0]] * 3]):
+        inner = Raising(settings, {"K": key}) if known else Raising()
+        inner.failure = failure
+        judge = own_judge(inner)[max(0, number - len(failures) + 1)]
+        store = tmp_path / str(number)
+        with pytest.raises(type(failure)):
+            go(plan(1), judge, store)
+        details = RunView(store, plan(1).plan.run_id).rows("run_events")["detail"].drop_nulls().to_list()
+        assert len(details) == 1
+        assert not {key, key.replace("-", "")} & set(re.findall(r"[\w-]+", details[0].replace("Bad_", " ")))
+        assert key not in details[0]
 
 
 def test_full_segments_are_folded_while_the_run_goes_on(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

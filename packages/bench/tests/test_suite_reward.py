@@ -11,6 +11,7 @@ import warnings
 import pytest
 from PIL import Image
 
+from for_each import for_each
 from salon_bench.judges import open_judge
 from salon_bench.suites.contract.reward import suite_reward
 from salon_bench.testing.mock_server import Script, fixed, serving
@@ -52,7 +53,7 @@ def paid(reward, *images, ids=("p0", "p1")):
     return asyncio.run(reward([""] * len(images), images=list(images), prompt_id=list(ids)[: len(images)]))
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_hostile_reply_is_no_reward(reply, prompts):
     assert paid(prism(ReplayJudge([reply, score(8)]), prompts), png("red")) == [None]
 

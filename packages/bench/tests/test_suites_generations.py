@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.suites import Generations, read_generations
 from salon_taxonomy.errors import InputError
 
@@ -165,7 +166,7 @@ def test_columns_for_model_and_sample_may_be_missing(tmp_path: Path, kind: str) 
 
 
 @KINDS
-@pytest.mark.parametrize(
+@for_each(
     ("cell", "column", "problem"),
     [
         ({"path": "../secret.png"}, "path", "leads out"),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, nodes
 
+from for_each import for_each
 from salon_bench.suites import Case, Generated, Generations, Inquiry, Suite, SuitePrompt, dry_run, shape, suite_named
 from salon_bench.suites.contract.templates import Templates, foreign
 from salon_taxonomy.answers import Parsed
@@ -128,7 +129,7 @@ def cases(suite: Suite, items: list[SuitePrompt]) -> Iterable[Case]:
 
 
 @pytest.mark.parametrize("name", sorted(BUNDLED))
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@for_each("text", HOSTILE)
 def test_a_hostile_prompt_does_not_change_the_shape_of_any_question(name: str, text: str, tmp_path: Path) -> None:
     suite = bundled(name)
     plain, evil = (cases(suite, prompts(name, suite, each, tmp_path)) for each in ("a cat on a mat", text))

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from for_each import for_each
 from salon_bench.suites import Suite, dry_run, one_picture_cases, read_generations, shape, suite_named
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Score
@@ -80,7 +81,7 @@ def test_without_a_file_of_prompts_it_says_what_it_needs(suite: Suite) -> None:
         suite.prompts(None)
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_no_reply_raises_or_passes_for_a_verdict(suite: Suite, tmp_path: Path, reply: str) -> None:
     assert all(score.value is None for score in run(suite, tmp_path, [reply, reply]))
 

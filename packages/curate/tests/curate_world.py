@@ -41,3 +41,24 @@ def tree(folder: Path, inside: str) -> dict[str, bytes]:
     """Every file below a folder of a data set, hidden ones aside."""
     files = sorted((folder / inside).rglob("*.parquet"))
     return {str(path.relative_to(folder)): path.read_bytes() for path in files if not path.name.startswith(".")}
+
+
+def workers_of(driver: int) -> list[int]:
+    """Return the processes of the workers that a driver started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"salon_curate.worker" in words and str(driver).encode() in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Return whether a process runs; one that ended and waits for its parent does not."""
+    try:
+        return "\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.suites.artifact_bench import BenchRow, Level, Task, read_rows
 from salon_bench.suites.artifact_bench.rows import TAXONOMY, family_of
 from salon_curate.construction.artifact_bench import (
@@ -51,7 +52,7 @@ def test_options_are_different_hold_the_right_ones_and_are_the_same_for_the_same
     assert found == offer(sorted(right), seed=seed, sample_id=sample_id)
 
 
-@pytest.mark.parametrize("leaf", LEAVES)
+@for_each("leaf", LEAVES)
 def test_siblings_come_before_other_families_and_those_of_the_domain_before_others(leaf: str) -> None:
     tree = Taxonomy.load(TAXONOMY)
     siblings = {each.id for each in tree.leaves(family_of(leaf))} - {leaf}

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 from curate_world import drawn, jpeg, made
 
-from salon_bench.media.drawn_videos import write_clip
 from salon_curate.dataset import DataSet
 from salon_curate.importing import FORMATS, Columns, import_pictures
 from salon_curate.measures import look, text_share
 from salon_curate.running import run
 from salon_curate.selection import table
+from salon_synthetic.videos import write_clip
 from salon_taxonomy.errors import InputError
 
 

@@ -162,6 +162,17 @@ def test_a_limit_stops_the_run_and_nothing_paid_is_asked_again(dataset):
     assert len(judge.asked) == 8
 
 
+def test_pictures_that_repeat_each_other_are_asked_about_once_even_at_the_same_moment(tmp_path):
+    source = drawn(tmp_path / "in", 1)
+    row = json.loads(source.read_text().splitlines()[0])
+    source.write_text("".join(json.dumps({**row, "key": f"k{number}"}) + "\n" for number in range(6)))
+    dataset, judge = made(tmp_path / "d", source, shard_rows=6), Counting(scores)
+    stage = judge_stage(asks.alignment(), judge, concurrency=6)
+    assert run(dataset, [stage]).problems == 0
+    assert len(judge.asked) == 1
+    assert table(dataset, [stage], ["alignment"]).collect()["alignment"].null_count() == 0
+
+
 def test_rows_that_the_cheap_stage_rejects_are_not_asked_but_for_the_random_share(tmp_path):
     dataset = made(tmp_path / "d", drawn(tmp_path / "in", 8), shard_rows=32)
     judge = Counting(scores)

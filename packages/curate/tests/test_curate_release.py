@@ -4,6 +4,7 @@ import csv
 import json
 import random
 import tarfile
+from uuid import UUID
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,9 @@ from curate_world import drawn, made
 from hypothesis import given
 from hypothesis import strategies as st
 
+from salon_arena import ArenaDatabase, WorkService, export_answers, read_material
+from salon_arena.forms import check_task
+from salon_arena.service import AnswerBody
 from salon_curate import asks
 from salon_curate.audits import estimates, sample_audit, score_audit
 from salon_curate.cascade import cascade_loss, strictest_threshold, upper_bound
@@ -204,7 +208,7 @@ def test_an_audit_is_blind_reweighted_and_gates_the_release(looked, tmp_path):
     sampled = sample_audit(looked, STAGES, "v1", "first", per_stratum=6)
     sheet = sampled.folder / "sheet.csv"
     assert "kept" not in sheet.read_text() and sampled.pictures == 12
-    assert len(list((sampled.folder / "pictures").iterdir())) >= 11
+    assert len(list((sampled.folder / "pictures" / "sample").iterdir())) >= 11
     good = dict(table(looked, STAGES, ["good"]).collect().iter_rows())
     answers = answered(sheet, tmp_path, lambda key, rater: "yes" if good[key] else "no")
     done = call("audit", "score", folder, "first", answers, "--format", "json")
@@ -226,6 +230,51 @@ def test_an_audit_is_blind_reweighted_and_gates_the_release(looked, tmp_path):
     file = next(iter(manifest["files"]))
     (looked.folder / "releases" / "v1" / file).write_bytes(b"x")
     assert verify_release(looked.folder / "releases" / "v1") == [f"{file}: has changed"]
+
+
+def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked, tmp_path):
+    sampled = sample_audit(looked, STAGES, "v1", "three", per_stratum=6, question="it is sharp & <b>whole</b>")
+    good = dict(table(looked, STAGES, ["good"]).collect().iter_rows())
+    said = lambda key, rater: bool(good[key]) != (rater == "ben" and key.endswith("3"))  # noqa: E731
+    sheet = score_audit(
+        looked, "three", answered(sampled.folder / "sheet.csv", tmp_path, lambda *of: "yes" if said(*of) else "no")
+    )
+    tasks = json.loads((sampled.folder / "label_studio.json").read_text())
+    for task in tasks:
+        words = {rater: "accept" if said(task["data"]["key"], rater) else "reject" for rater in ("ann", "ben")}
+        task["annotations"] = [
+            {"completed_by": rater, "result": [{"from_name": "accept", "value": {"choices": [word]}}]}
+            for rater, word in words.items()
+        ]
+        task["annotations"].append({"completed_by": "cara", "was_cancelled": True, "result": []})
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    assert score_audit(looked, "three", tmp_path / "export.json") == sheet
+    assert 'value="it is sharp &amp; &lt;b&gt;whole' in (sampled.folder / "label_studio.xml").read_text()
+    (tmp_path / "wrong.json").write_text('[{"data": {}, "annotations": [{"result": [{"from_name": "accept"}]}]}]')
+    with pytest.raises(InputError, match="no export of Label Studio"):
+        score_audit(looked, "three", tmp_path / "wrong.json")
+
+    material = read_material(sampled.folder / "pictures", sampled.folder / "prompts.jsonl")
+    keys = json.loads((sampled.folder / "plan.json").read_text())["pictures"]
+    numbers, now, people = iter(range(1, 1000)), 1_700_000_000_000_000, {}
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        service = WorkService(database, check_task(material), clock=lambda: now)
+        for name in ("ann", "ben"):
+            rater = people[name] = service.people.join().result().rater_id
+            while tasks := service.lease(rater).result()["tasks"]:
+                task = tasks[0]
+                payload = service.payload_of(task["assignment"])
+                service.files(rater, task["assignment"])
+                blank = payload["files"][0]["model"] == "blank"
+                choice = [[int(name == "ben" if blank else said(keys[payload["prompt_id"]], name))]]
+                about = {"answer_id": UUID(int=next(numbers), version=4), "assignment": task["assignment"], "elapsed_ms": 900,
+                         "supersedes": task["supersedes"], "choice": choice}  # fmt: skip
+                service.answer(rater, AnswerBody.model_validate(about)).result()
+        export_answers(database, tmp_path / "store", now=now + 60_000_000)
+    of_arena = score_audit(looked, "three", tmp_path / "store")
+    assert of_arena.precision == sheet.precision and of_arena.recall == sheet.recall and of_arena.kappa == sheet.kappa
+    assert of_arena.rated == len(material.files) - 1 == sheet.rated
+    assert of_arena.careless == (people["ben"],)
 
 
 def test_an_audit_of_other_conditions_or_with_wrong_answers_is_refused(looked, tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from curate_world import drawn, made, tree
+from curate_world import alive, drawn, made, tree, workers_of
 
 from salon_curate.cli import curate
 from salon_curate.cluster_engines import engine_named
@@ -131,18 +131,6 @@ def test_a_shard_that_kills_or_fails_its_worker_is_set_aside_and_the_others_are_
     assert "1 shards are not finished" in str(done.exception)
 
 
-def workers_of(driver: int) -> list[int]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if b"salon_curate.worker" in words and str(driver).encode() in words:
-            found.append(int(path.parent.name))
-    return found
-
-
 def test_killed_drivers_and_workers_leave_no_orphan_and_the_end_has_the_same_bytes(tmp_path, stages_on_the_path):
     source = drawn(tmp_path / "in", 2)
     calm, disturbed = made(tmp_path / "a", source, shard_rows=1), made(tmp_path / "b", source, shard_rows=1)
@@ -162,7 +150,7 @@ def test_killed_drivers_and_workers_leave_no_orphan_and_the_end_has_the_same_byt
             process.kill()
             process.wait()
             gone = time.monotonic() + 20
-            while any(Path(f"/proc/{pid}").exists() and "\tZ" not in status_of(pid) for pid in crew):
+            while any(map(alive, crew)):
                 assert time.monotonic() < gone, "a worker outlives its driver"
                 time.sleep(0.02)
         else:
@@ -172,13 +160,6 @@ def test_killed_drivers_and_workers_leave_no_orphan_and_the_end_has_the_same_byt
     subprocess.run([*command, str(disturbed.folder)], check=True, capture_output=True)
     assert tree(calm.folder, "columns") == tree(disturbed.folder, "columns")
     assert len(tree(calm.folder, "columns")) == 16
-
-
-def status_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return "\tZ"
 
 
 def test_a_disk_that_refuses_is_named_and_the_run_continues_later(tmp_path, monkeypatch):
@@ -192,7 +173,7 @@ def test_a_disk_that_refuses_is_named_and_the_run_continues_later(tmp_path, monk
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StorageError, match=r"columns/look@1/00001-.*No space left on device.*same command again"):
+    with pytest.raises(StorageError, match=r"columns/look@2/00001-.*No space left on device.*same command again"):
         run(dataset, [look], engine=inline)
     monkeypatch.setattr(os, "fsync", real)
     result = run(dataset, [look], engine=inline)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.suites.magicbench import SubCategory, read_prompts
 from salon_curate.construction.magicbench_prompts import (
     Library,
@@ -26,7 +27,7 @@ from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
 GOOD = '{{"prompt": "A copper kettle number {} steams on a small stove.", "subject": "copper kettle"}}'
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=lambda reply: repr(reply[:24]))
+@for_each("reply", HOSTILE_REPLIES)
 def test_no_hostile_reply_becomes_a_prompt(reply):
     assert isinstance(parse_written(reply), Unparsed)
 

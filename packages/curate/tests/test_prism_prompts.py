@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_bench.suites.prism import Language, Track, read_prompts
-from salon_bench.suites.prism.prompt_rows import save_rows
 from salon_bench.suites.prism.text_check import quoted_texts
 from salon_curate.construction.prism_prompts import compose
 from salon_curate.construction.prism_prompts.draws import Draws
 from salon_curate.construction.prism_prompts.pools import pool, pools
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_json_lines
 
 ENGLISH, CHINESE = compose("en"), compose("zh")
 
@@ -107,22 +107,9 @@ def test_what_cannot_be_composed_is_refused(options, problem):
 
 def test_what_is_composed_can_be_read_by_the_suite(tmp_path):
     path = tmp_path / "both.jsonl"
-    assert save_rows((each.as_row() for each in chain(ENGLISH, CHINESE)), path) == 700
+    assert write_json_lines(path, (each.as_row() for each in chain(ENGLISH, CHINESE))) == 700
     for language, prompts in ((Language.ENGLISH, ENGLISH), (Language.CHINESE, CHINESE)):
         assert [each.prompt.text for each in read_prompts(path, language)] == [each.text for each in prompts]
-
-
-def test_rows_are_written_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_text("old")
-    with pytest.raises(TypeError):
-        save_rows([{"a": 1}, {"a": object()}], path)
-    assert path.read_text() == "old"
-    with pytest.raises(InputError, match=r"allowed: \.jsonl"):
-        save_rows([], tmp_path / "rows.csv")
-    with pytest.raises(InputError, match="cannot be written"):
-        save_rows([], tmp_path / "no" / "rows.jsonl")
-    assert [each.name for each in tmp_path.iterdir()] == ["rows.jsonl"]
 
 
 @given(st.text(), st.integers(1, 30), st.data())

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_published import registry
 from salon_taxonomy.errors import InputError
 
@@ -72,9 +73,7 @@ def one_model(**changes: object) -> registry.Model:
     return registry.Model.model_validate({"id": "a-1", "name": "A 1", "kind": "generator", **changes})
 
 
-@pytest.mark.parametrize(
-    ("table", "file", "keys"), tables_of_models(), ids=lambda value: value if isinstance(value, str) else ""
-)
+@for_each(("table", "file", "keys"), tables_of_models())
 def test_every_row_that_is_a_model_resolves_to_one(table: str, file: Path, keys: list[str]) -> None:
     with file.open(encoding="utf-8", newline="") as opened:
         rows = list(csv.DictReader(opened))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from for_each import for_each
 from salon_ranking.agreement import AgreementError, UndefinedError, kendall, mid_ranks, pearson, spearman
 from salon_ranking.agreement.correlation import inversions
 
@@ -79,8 +80,8 @@ def test_sequences_arrays_and_series_are_all_taken(statistic):
     assert statistic(pl.Series([1, 2, 3]), pl.Series([1, 3, 2])) == expected
 
 
-@pytest.mark.parametrize("statistic", ALL)
-@pytest.mark.parametrize(
+@for_each("statistic", ALL)
+@for_each(
     ("first", "second", "message"),
     [
         ([1, 2], [1, 2, 3], "different lengths"),

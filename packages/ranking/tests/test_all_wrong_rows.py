@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from salon_ranking import Battles
 from salon_ranking.errors import RankingError
-from salon_ranking.mos import Checks, Ratings
+from salon_ranking.opinion import Checks, MosRatings
 from salon_ranking.raters import Votes
 
 ROWS = 30
@@ -81,7 +81,7 @@ KINDS = {
     ),
     "ratings": Kind(
         MARKS,
-        Ratings.read,
+        MosRatings.read,
         {
             ("model", None): "is not given",
             ("rater_id", " "): "is blank",

@@ -46,7 +46,7 @@ def win_probabilities(log_strengths: np.ndarray) -> np.ndarray:
 
 
 @given(leagues(weighted=True), st.sampled_from([0.0, 0.0, 0.5, 2.0]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_core_and_its_twin_agree_to_1e_9_in_win_probability(battles: Battles, prior_ties: float):
     assume(prior_ties > 0 or not battles.cells.components().any())
     ours = fit(battles, prior_ties=prior_ties)
@@ -58,7 +58,7 @@ def test_the_core_and_its_twin_agree_to_1e_9_in_win_probability(battles: Battles
 
 
 @given(leagues(weighted=True), st.integers(0, 5), st.booleans(), st.sampled_from([0.0, 1.0]), st.integers(0, 9))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_bootstrap_replicate_is_the_fit_of_its_resample(
     battles: Battles, index: int, by_cluster: bool, prior_ties: float, baseline: int
 ):
@@ -83,7 +83,7 @@ def test_every_bootstrap_replicate_is_the_fit_of_its_resample(
 
 
 @given(leagues())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_without_a_finite_answer_the_models_at_fault_are_named(battles: Battles):
     assume(battles.cells.components().any())
     with pytest.raises(UnratableError) as caught:
@@ -94,7 +94,7 @@ def test_without_a_finite_answer_the_models_at_fault_are_named(battles: Battles)
 
 
 @given(leagues())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_ratings_within_components_are_those_of_the_component_alone(battles: Battles):
     ratings = fit(battles, components="separate")
     for number in set(ratings.component.tolist()):

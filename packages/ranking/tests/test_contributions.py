@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twins import reference_uncertainty
 
 from salon_ranking import BattleError, Battles, OptionError, UnratableError, _core, contributions, fit
-from salon_ranking._index import Columns, encode
+from salon_ranking.battles.encoding import Columns, encode
 
 
 def league(models: int = 6, prompts: int = 40, battles: int = 4000, seed: int = 0, reach: float = 0.5) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from for_each import for_each
 from salon_ranking import _core
 
 STUB = ast.parse(Path(_core.__file__).with_name("_core.pyi").read_text(encoding="utf-8"))
@@ -36,7 +37,7 @@ def test_the_stub_names_everything_that_the_module_has():
     assert {node.name for node in [*FUNCTIONS, *CLASSES]} == built
 
 
-@pytest.mark.parametrize("node", FUNCTIONS, ids=lambda node: node.name)
+@for_each("node", FUNCTIONS)
 def test_functions_have_the_stubs_signature(node: ast.FunctionDef):
     assert stub_signature(node) == built_signature(getattr(_core, node.name))
 

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from salon_ranking.agreement import paired_bootstrap
-from salon_ranking.mos import Ratings, mean_opinion_scores
-from salon_ranking.mos.checks import wilson_interval
+from salon_ranking.opinion import MosRatings, mean_opinion_scores
+from salon_ranking.opinion.checks import wilson_interval
 
 SIMULATIONS = 1000
 
@@ -36,7 +36,7 @@ def mos(rng: np.random.Generator, number: int) -> list[bool]:
         scale_min=pl.lit(-100.0),
         scale_max=pl.lit(200.0),
     )
-    overall = mean_opinion_scores(Ratings.from_frame(frame)).sort("model")
+    overall = mean_opinion_scores(MosRatings.from_frame(frame)).sort("model")
     low, high = (overall[end].to_numpy() for end in ("ci_low", "ci_high"))
     truth = quality.mean(axis=1)
     return ((low <= truth) & (truth <= high)).tolist()

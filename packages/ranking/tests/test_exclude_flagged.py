@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 
 from salon_ranking import BattleError, Battles, rank
 from salon_ranking.raters import check_raters, exclude_flagged, read_flags
-from salon_ranking.raters.output import write
-from salon_ranking.raters.simulation import Arena
+from salon_ranking.raters.rater_report import to_csv
+from salon_ranking.raters.simulation import SimulatedRaters
 from salon_taxonomy.cli import main
 
 SENTENCE = "360 battles of 3 flagged raters left out ("
@@ -23,7 +23,7 @@ def salon(*arguments: object) -> Result:
 
 @pytest.fixture(scope="module")
 def frame() -> pl.DataFrame:
-    found = Arena(models=4, attentive=8, careless=1, votes=120, prompts=10).battles()
+    found = SimulatedRaters(models=4, attentive=8, careless=1, votes=120, prompts=10).battles()
     return found.with_columns(scenario=pl.Series(["art", "film"] * (found.height // 2)))
 
 
@@ -37,7 +37,7 @@ def votes(frame: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(scope="module")
 def raters(frame: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("raters") / "raters.csv"
-    write(check_raters(frame), path)
+    path.write_text(to_csv(check_raters(frame)), encoding="utf-8")
     return path
 
 

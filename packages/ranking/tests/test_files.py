@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from salon_ranking import BattleError, Battles, RankingError, files
-from salon_ranking.mos import Ratings
+from salon_ranking.opinion import MosRatings
 from salon_ranking.raters import Votes
 
 ROWS = pl.DataFrame(
@@ -231,7 +231,7 @@ def test_a_file_that_is_empty_or_a_loop_or_has_a_column_twice_says_so(
         Path(name).symlink_to(name)
     else:
         Path(name).write_bytes(content)
-    for read in (Battles.read, Votes.read, Ratings.read):
+    for read in (Battles.read, Votes.read, MosRatings.read):
         with pytest.raises(RankingError) as caught:
             read(name)
         assert str(caught.value).startswith(f"{name}") and said in str(caught.value)

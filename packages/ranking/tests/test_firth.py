@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from twins import numpy_core
 
 from salon_ranking import Battles, OptionError, UnratableError, differences, explain, fit, rank, rank_by
-from salon_ranking.cli import rank as rank_command
+from salon_ranking.cli.rank import rank as rank_command
 
 SCORE = {"model_a": 1.0, "model_b": 0.0, "tie": 0.5}
 Rows = list[tuple[int, int, str, float]]
@@ -53,7 +53,7 @@ def leagues(draw: st.DrawFn) -> tuple[int, Rows]:
     return models, [(a, b, draw(winner), draw(weight)) for a, b in pairs]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(leagues())
 def test_the_estimate_maximises_the_likelihood_with_jeffreys_penalty(league: tuple[int, Rows]):
     models, rows = league

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from salon_ranking import fit, log_loss
 from salon_taxonomy.cli import main
 
 
@@ -86,3 +87,43 @@ def test_one_battle_is_said_in_the_singular(tmp_path: Path):
     path = tmp_path / "one.csv"
     path.write_text("model_a,model_b,winner\nx,y,tie\n", encoding="utf-8")
     assert "1 battle, 2 models" in " ".join(salon(path, "--bootstrap", 0).stdout.split())
+
+
+MODELS = {
+    "plain": ([], {}),
+    "firth": (["--method", "firth"], {"estimator": "firth"}),
+    "davidson": (["--ties", "davidson"], {"ties": "davidson"}),
+    "covariates": (["--covariate", "length"], {"covariates": ["length"]}),
+    "prior": (["--prior-ties", 2], {"prior_ties": 2.0}),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_held_out_votes_are_predicted_by_the_ratings_of_the_board(model: str, votes: Path, tmp_path: Path):
+    asked, options = MODELS[model]
+    frame = pl.read_csv(votes).with_row_index("n").with_columns(length=pl.col("n") % 5)
+    seen, unseen = frame.head(40), frame.tail(26).with_columns(model_a=pl.col("model_a").replace("z", "new"))
+    seen.write_csv(tmp_path / "seen.csv")
+    unseen.write_csv(tmp_path / "unseen.csv")
+    run = ["--held-out", tmp_path / "unseen.csv", "--bootstrap", 0, *asked]
+    found = json.loads(salon(tmp_path / "seen.csv", *run, "--format", "json").stdout)[0]["held_out"]
+    expected = log_loss(unseen, fit(seen, **options))
+    assert (found["battles"], found["unpredicted"]) == (expected.battles, expected.unpredicted)
+    assert found["log_loss"] == pytest.approx(expected.value, rel=1e-9)
+    assert expected.sentence.split(",")[0] in salon(tmp_path / "seen.csv", *run).stdout
+
+
+def test_each_group_predicts_its_own_held_out_votes_and_a_group_without_any_none(votes: Path, tmp_path: Path):
+    frame = pl.read_csv(votes)
+    frame.filter(scenario="art").write_csv(tmp_path / "unseen.csv")
+    run = ["--held-out", tmp_path / "unseen.csv", "--by", "scenario", "--bootstrap", 0, "--format", "json"]
+    art, film = json.loads(salon(votes, *run).stdout)
+    assert art["held_out"]["battles"] == 36
+    assert "held_out" not in film
+
+
+def test_only_a_fitted_model_predicts(votes: Path):
+    for refused in (["--method", "elo"], ["--against", votes]):
+        done = salon(votes, "--held-out", votes, *refused)
+        assert done.exit_code == 2
+        assert "--held-out" in done.stderr

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from salon_ranking import Battles
-from salon_ranking.mos import Checks, Ratings, dimension_weights, summarise
-from salon_ranking.mos.output import html
+from salon_ranking.opinion import Checks, MosRatings, dimension_weights, summarise
+from salon_ranking.report.mos_page import checks_page, mos_page, weights_page
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the dependency group `test` has Playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -18,6 +18,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
 ]
+PAGES = {"mos": mos_page, "weights": weights_page, "test-points": checks_page}
 MODELS = ["x", "a model.with [odd] name", "<b>\x1b[31m"]
 
 
@@ -36,7 +37,7 @@ def results() -> dict[str, tuple[object, int]]:
         scale_max=pl.lit(5),
         scenario=pl.format("scenario {}", pl.col("prompt_id") % 2),
     )
-    ratings = Ratings.from_frame(frame.with_row_index("rating_id"))
+    ratings = MosRatings.from_frame(frame.with_row_index("rating_id"))
     pairs = [(p, a, b) for p in range(40) for a in MODELS for b in MODELS if a != b]
     votes = pl.DataFrame(pairs, schema=["prompt_id", "model_a", "model_b"], orient="row").with_columns(
         winner=pl.Series(rng.choice(["model_a", "model_b", "tie"], len(pairs))), mode=pl.lit("public")
@@ -56,7 +57,7 @@ def test_pages_are_drawn_without_a_complaint_and_fit_the_screen(width: int, tmp_
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for name, (result, charts) in results().items():
             path = tmp_path / f"{name}.html"
-            path.write_text(html(result, title=name), encoding="utf-8")  # type: ignore[arg-type]
+            path.write_text(PAGES[name](result, title=name), encoding="utf-8")  # type: ignore[arg-type]
             page = browser.new_page(viewport={"width": width, "height": 900})
             complaints: list[str] = []
             page.on("console", lambda said, heard=complaints: heard.append(said.text))

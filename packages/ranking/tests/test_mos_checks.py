@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from salon_ranking.errors import OptionError
-from salon_ranking.mos import CheckError, Checks, wide_shares, wilson_interval
+from salon_ranking.opinion import CheckError, Checks, wide_shares, wilson_interval
 
 # MEF paper (004), Table 8: three test points of two models.
 TABLE_8 = {

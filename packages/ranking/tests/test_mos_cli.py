@@ -11,8 +11,9 @@ import rich_click as click
 import vl_convert
 from click.testing import CliRunner, Result
 
+from salon_ranking.cli import opinion
 from salon_ranking.errors import MissingExtraError
-from salon_ranking.mos import Checks, cli
+from salon_ranking.opinion import Checks
 from salon_ranking.report.mos_charts import dot_plot, share_wheel, value_map
 from salon_taxonomy.errors import SalonError
 
@@ -65,7 +66,7 @@ CALLS = {"mos": ["ratings.csv"], "weights": ["votes.csv", "ratings.csv"], "test_
 
 
 def call(name: str, files: Path, *options: object) -> Result:
-    return ran(getattr(cli, name), *(files / file for file in CALLS[name]), *options)
+    return ran(getattr(opinion, name), *(files / file for file in CALLS[name]), *options)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_mistakes_are_typed_errors(name: str, options: list[str], said: str, fil
 
 
 def test_a_file_of_another_kind_is_refused(files: Path):
-    result = ran(cli.mos, files / "votes.csv")
+    result = ran(opinion.mos, files / "votes.csv")
     assert isinstance(result.exception, SalonError)
     assert "missing column 'rating_id'" in str(result.exception)
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_ranking.errors import RankingError
-from salon_ranking.mos import RatingError, Ratings, mean_opinion_scores
+from salon_ranking.opinion import MosRatings, RatingError, mean_opinion_scores
 from salon_taxonomy.records import Rating
 
 GOOD = pl.DataFrame(
@@ -33,13 +34,13 @@ def changed(column: str, row: int, value: object) -> pl.DataFrame:
 
 
 def test_scales_and_dimensions_are_those_of_the_rows():
-    ratings = Ratings.from_frame(GOOD)
+    ratings = MosRatings.from_frame(GOOD)
     assert ratings.scales == {"beauty": (1.0, 5.0), "structure": (0.0, 10.0)}
     assert ratings.frame["value"].to_list() == [4.0, 2.0, 5.0, 1.0]
     assert set(Rating.model_fields) - {"answered_at"} == set(GOOD.columns)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("frame", "said"),
     [
         (GOOD.drop("model"), "ratings: missing column 'model'"),
@@ -73,13 +74,13 @@ def test_scales_and_dimensions_are_those_of_the_rows():
 )
 def test_a_wrong_row_is_named_with_row_column_and_value(frame: pl.DataFrame, said: str):
     with pytest.raises(RatingError) as caught:
-        Ratings.from_frame(frame)
+        MosRatings.from_frame(frame)
     assert said in str(caught.value)
 
 
 def test_a_mark_that_could_not_be_had_is_counted_and_never_a_score():
     frame = changed("value", 0, None).with_columns(unscored_reason=pl.Series(["refused", None, None, None]))
-    ratings = Ratings.from_frame(frame)
+    ratings = MosRatings.from_frame(frame)
     assert ratings.unscored == {"refused": 1}
     row = mean_opinion_scores(ratings).filter(dimension="beauty", model="x").row(0, named=True)
     assert (row["mean"], row["ratings"], row["unscored"], row["missing_prompts"]) == (5.0, 1, 1, 1)
@@ -88,15 +89,15 @@ def test_a_mark_that_could_not_be_had_is_counted_and_never_a_score():
 def test_scenarios_come_from_the_prompts(tmp_path: Path):
     GOOD.write_csv(tmp_path / "ratings.csv")
     pl.DataFrame({"prompt_id": ["p1", "p2", "p3"], "scenario": ["Art", None, "Film"]}).write_csv(tmp_path / "prompts.csv")
-    ratings = Ratings.read(tmp_path / "ratings.csv", prompts=tmp_path / "prompts.csv")
+    ratings = MosRatings.read(tmp_path / "ratings.csv", prompts=tmp_path / "prompts.csv")
     assert ratings.frame["scenario"].to_list() == ["Art", "Art", "(not given)", "(not given)"]
-    assert not Ratings.read(tmp_path / "ratings.csv").has_scenarios
+    assert not MosRatings.read(tmp_path / "ratings.csv").has_scenarios
 
 
 def test_a_prompt_of_two_scenarios_is_refused():
     prompts = pl.DataFrame({"prompt_id": ["p1", "p1"], "scenario": ["Art", "Film"]})
     with pytest.raises(RatingError, match="prompts of ratings, row 2, column 'scenario'"):
-        Ratings.from_frame(GOOD, prompts=prompts)
+        MosRatings.from_frame(GOOD, prompts=prompts)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
@@ -104,7 +105,7 @@ def test_every_kind_of_file_is_read_alike(ending: str, tmp_path: Path):
     path = tmp_path / f"ratings.{ending}"
     numbers = GOOD.with_columns(pl.col("value", "scale_min", "scale_max").cast(pl.Int64))
     {"csv": GOOD.write_csv, "jsonl": numbers.write_ndjson, "parquet": numbers.write_parquet}[ending](path)
-    assert Ratings.read(path).frame.equals(Ratings.from_frame(GOOD).frame)
+    assert MosRatings.read(path).frame.equals(MosRatings.from_frame(GOOD).frame)
 
 
 def test_ratings_and_scenarios_are_read_from_a_store(tmp_path: Path):
@@ -114,7 +115,7 @@ def test_ratings_and_scenarios_are_read_from_a_store(tmp_path: Path):
     store.append(
         "prompts", pl.DataFrame({"prompt_id": ["p1"], "suite": ["s"], "text": ["t"], "scenario": ["Art"]}), run_id="run"
     )
-    ratings = Ratings.read(tmp_path / "store")
+    ratings = MosRatings.read(tmp_path / "store")
     assert sorted(ratings.frame["scenario"].unique()) == ["(not given)", "Art"]
 
 
@@ -136,11 +137,11 @@ def test_a_file_that_cannot_be_read_is_named(name: str, content: bytes | None, s
     elif name == "folder":
         path.mkdir()
     with pytest.raises(RatingError) as caught:
-        Ratings.read(path)
+        MosRatings.read(path)
     assert said in str(caught.value) and name in str(caught.value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(GOOD.columns),
     st.integers(0, 3),
@@ -148,7 +149,7 @@ def test_a_file_that_cannot_be_read_is_named(name: str, content: bytes | None, s
 )
 def test_hostile_cells_raise_only_typed_errors(column: str, row: int, value: str | None):
     try:
-        ratings = Ratings.from_frame(changed(column, row, value))
+        ratings = MosRatings.from_frame(changed(column, row, value))
     except RankingError as error:
         assert "ratings" in str(error)
         return

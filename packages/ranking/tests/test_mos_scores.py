@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from salon_ranking.errors import OptionError
-from salon_ranking.mos import (
-    Ratings,
+from salon_ranking.opinion import (
+    MosRatings,
     dimension_correlations,
     mean_opinion_scores,
     paired_comparisons,
@@ -26,8 +26,8 @@ TABLE_7 = {
 }
 
 
-def rated(marks: dict[tuple[str, str], list[list[float]]], dimension: str = "d", low: float = 1, high: float = 5) -> Ratings:
-    """Ratings from (model, prompt) → one list of marks (one per rater) for each generation."""
+def rated(marks: dict[tuple[str, str], list[list[float]]], dimension: str = "d", low: float = 1, high: float = 5) -> MosRatings:
+    """MosRatings from (model, prompt) → one list of marks (one per rater) for each generation."""
     rows = [
         (model, prompt, f"{model}/{prompt}/{sample}", f"rater{rater}", mark)
         for (model, prompt), samples in marks.items()
@@ -35,7 +35,7 @@ def rated(marks: dict[tuple[str, str], list[list[float]]], dimension: str = "d",
         for rater, mark in enumerate(given_marks)
     ]
     frame = pl.DataFrame(rows, schema=["model", "prompt_id", "generation_id", "rater_id", "value"], orient="row")
-    return Ratings.from_frame(
+    return MosRatings.from_frame(
         frame.with_row_index("rating_id").with_columns(
             dimension=pl.lit(dimension), scale_min=pl.lit(low), scale_max=pl.lit(high)
         )
@@ -44,7 +44,7 @@ def rated(marks: dict[tuple[str, str], list[list[float]]], dimension: str = "d",
 
 def simulated(
     seed: int, means: dict[str, float], *, prompts: int, samples: int, within: float, between: float = 0.5
-) -> Ratings:
+) -> MosRatings:
     """One dimension of continuous marks on a wide scale, so that nothing is cut off."""
     rng = np.random.default_rng(seed)
     difficulty = rng.normal(0.0, between, prompts)
@@ -83,7 +83,7 @@ def test_a_model_without_a_mark_stands_last_and_has_no_score():
     frame = frame.with_columns(
         value=pl.when(~gone).then("value"), unscored_reason=pl.when(gone).then(pl.lit("timeout")).otherwise(None)
     )
-    scores = mean_opinion_scores(Ratings.from_frame(frame))
+    scores = mean_opinion_scores(MosRatings.from_frame(frame))
     assert scores.select("model", "mean", "unscored").rows() == [("c", 4.0, 0), ("b", 2.5, 0), ("a", None, 1)]
 
 
@@ -109,8 +109,8 @@ def test_without_any_repetition_prompts_are_resampled_and_the_header_says_so():
     values = np.array([mark for ((mark,),) in marks.values()], dtype=float)
     error = values.std(ddof=1) / math.sqrt(12)
     assert (row["mean"], row["pooled_prompts"], row["ci_method"]) == (values.mean(), 0, "over prompts")
-    assert row["std_error"] == pytest.approx(error, rel=0.05)
-    assert row["variance"] == pytest.approx(row["std_error"] ** 2)
+    assert row["standard_error"] == pytest.approx(error, rel=0.05)
+    assert row["variance"] == pytest.approx(row["standard_error"] ** 2)
     # As far as Student's t with one degree of freedom less than there are prompts, and longer below, where marks are skew.
     assert row["ci_high"] - row["ci_low"] == pytest.approx(2 * stats.t.ppf(0.975, 11) * error, rel=0.1)
     assert row["mean"] - row["ci_low"] > row["ci_high"] - row["mean"]
@@ -130,7 +130,7 @@ def test_a_bootstrap_over_prompts_does_not_depend_on_names_or_order():
 def test_prompts_that_say_nothing_about_their_spread_give_no_interval(marks: list[list[float]]):
     summary = summarise(rated({("m", f"p{number}"): [mark] for number, mark in enumerate(marks)}))
     row = summary.scores.row(0, named=True)
-    assert (row["mean"], row["std_error"], row["ci_low"], row["ci_method"]) == (3.0, None, None, None)
+    assert (row["mean"], row["standard_error"], row["ci_low"], row["ci_method"]) == (3.0, None, None, None)
     assert "1 means without an interval" in summary.header
 
 
@@ -170,7 +170,7 @@ def test_scenarios_have_their_own_means_beside_the_overall_one():
     ratings = rated({("m", "p"): [[1], [3]], ("m", "q"): [[4], [4]]})
     frame = ratings.frame.with_row_index("rating_id").with_columns(scale_min=pl.lit(1), scale_max=pl.lit(5))
     prompts = pl.DataFrame({"prompt_id": ["p"], "scenario": ["Art"]})
-    scores = mean_opinion_scores(Ratings.from_frame(frame, prompts=prompts))
+    scores = mean_opinion_scores(MosRatings.from_frame(frame, prompts=prompts))
     assert scores.select("scenario", "mean").rows() == [(None, 3.0), ("(not given)", 4.0), ("Art", 2.0)]
 
 
@@ -183,7 +183,7 @@ def test_intervals_cover_the_mean_of_these_prompts_at_their_nominal_rate():
     )
     constants = {"dimension": pl.lit("d"), "rater_id": pl.lit("r"), "scale_min": pl.lit(-50), "scale_max": pl.lit(50)}
     numbered = frame.with_row_index("rating_id").with_columns(generation_id=pl.col("rating_id"), **constants)
-    scores = mean_opinion_scores(Ratings.from_frame(numbered))
+    scores = mean_opinion_scores(MosRatings.from_frame(numbered))
     covered = scores.select(pl.lit(float(level.mean())).is_between("ci_low", "ci_high").mean()).item()
     assert 0.93 <= covered <= 0.965
 
@@ -267,7 +267,7 @@ def test_a_rater_who_mixes_dimensions_is_flagged():
         rows += [("constant", picture, "beauty", beauty), ("constant", picture, "structure", 3.0)]
     frame = pl.DataFrame(rows, schema=["rater_id", "generation_id", "dimension", "value"], orient="row")
     names = {"prompt_id": pl.lit("p"), "model": pl.lit("m"), "scale_min": pl.lit(1), "scale_max": pl.lit(5)}
-    ratings = Ratings.from_frame(frame.with_row_index("rating_id").with_columns(**names))
+    ratings = MosRatings.from_frame(frame.with_row_index("rating_id").with_columns(**names))
     found = {row["rater_id"]: row for row in dimension_correlations(ratings).iter_rows(named=True)}
     assert (found["careful"]["flagged"], found["mixes"]["flagged"]) == (False, True)
     assert (found["constant"]["pearson"], found["constant"]["flagged"]) == (None, None)

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from salon_ranking import BattleError, Battles, OptionError
-from salon_ranking.mos import (
+from salon_ranking.opinion import (
     CollinearityError,
-    Ratings,
+    MosRatings,
     SeparationError,
     Terms,
     TooFewBattlesError,
@@ -18,7 +18,7 @@ from salon_ranking.mos import (
     fit_logistic,
     standardized_marks,
 )
-from salon_ranking.mos.logistic import win_probability
+from salon_ranking.opinion.logistic import win_probability
 
 DIMENSIONS = ("Prompt Following", "Structural Accuracy", "Aesthetic Quality")
 # MEF paper (004), Table 9: rise of the win rate above 50 % for one standard deviation.
@@ -31,7 +31,7 @@ TABLE_9 = {
 
 def rated(
     seed: int = 0, *, models: int = 6, prompts: int = 60, samples: int = 2, dimensions: tuple[str, ...] = DIMENSIONS
-) -> Ratings:
+) -> MosRatings:
     rng = np.random.default_rng(seed)
     model, prompt, sample, dimension = (g.ravel() for g in np.mgrid[:models, :prompts, :samples, : len(dimensions)])
     quality = rng.normal(0, 0.4, (models, len(dimensions)))[model, dimension]
@@ -46,11 +46,11 @@ def rated(
         "scale_min": pl.lit(1),
         "scale_max": pl.lit(5),
     }
-    return Ratings.from_frame(frame.with_row_index("rating_id").with_columns(**names))
+    return MosRatings.from_frame(frame.with_row_index("rating_id").with_columns(**names))
 
 
 def voted(
-    ratings: Ratings, theta: np.ndarray, count: int, seed: int, *, interactions: bool = True, tied: float = 0.0
+    ratings: MosRatings, theta: np.ndarray, count: int, seed: int, *, interactions: bool = True, tied: float = 0.0
 ) -> pl.DataFrame:
     """Votes of a population with the coefficients ``theta``; a share of them, drawn at random, ends in a tie."""
     rng = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ def voted(
     )
 
 
-def weights(votes: pl.DataFrame, ratings: Ratings, **options: object) -> Weights:
+def weights(votes: pl.DataFrame, ratings: MosRatings, **options: object) -> Weights:
     return dimension_weights(Battles.from_frame(votes), ratings, **options)  # type: ignore[arg-type]
 
 
@@ -89,7 +89,7 @@ def test_a_persona_with_the_papers_weights_gets_them_back(persona: str):
         assert high - low < 0.05
 
 
-def true_rises(ratings: Ratings, votes: pl.DataFrame, theta: np.ndarray) -> list[float]:
+def true_rises(ratings: MosRatings, votes: pl.DataFrame, theta: np.ndarray) -> list[float]:
     """The rises that the coefficients imply at the levels of the votes, written out term by term."""
     marks = standardized_marks(ratings)
     place = {(p, m): z for p, m, z in zip(marks.keys["prompt_id"], marks.keys["model"], marks.z, strict=True)}
@@ -231,11 +231,11 @@ def test_separation_collinearity_and_too_few_votes_are_told_apart():
     frame = ratings.frame.with_row_index("rating_id").with_columns(scale_min=pl.lit(1), scale_max=pl.lit(5))
     flat = frame.with_columns(value=pl.when(pl.col("dimension") == DIMENSIONS[1]).then(3.0).otherwise("value"))
     with pytest.raises(CollinearityError, match="same mark in dimension 'Structural Accuracy'"):
-        weights(votes, Ratings.from_frame(flat))
+        weights(votes, MosRatings.from_frame(flat))
     first = frame.filter(dimension=DIMENSIONS[0])
     again = first.with_columns(dimension=pl.lit("the same again"), rating_id=pl.col("rating_id") + 1_000_000)
     with pytest.raises(CollinearityError, match="the same again"):
-        weights(votes, Ratings.from_frame(pl.concat([frame, again])), interactions=False)
+        weights(votes, MosRatings.from_frame(pl.concat([frame, again])), interactions=False)
 
 
 def test_quasi_separation_is_found_too():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_ranking import holm, mos
+from salon_ranking import holm, opinion
 
 
 @given(st.lists(st.floats(0, 1), max_size=20))
@@ -52,4 +52,4 @@ def test_what_is_no_test_counts_in_no_correction():
 
 
 def test_scores_and_differences_are_corrected_by_the_same_function():
-    assert mos.holm is holm
+    assert opinion.holm is holm

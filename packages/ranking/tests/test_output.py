@@ -8,16 +8,17 @@ import polars as pl
 import pytest
 
 from salon_ranking import Battles, MissingExtraError, OptionError, rank
-from salon_ranking.leaderboard import output
-from salon_ranking.leaderboard.output import combined, to_json, write
+from salon_ranking.cli.rank_output import write_boards
+from salon_ranking.files import check_path
+from salon_ranking.leaderboard.output import combined, to_json
 
 VOTES = pl.DataFrame({"model_a": ["x", "y", "é"], "model_b": ["y", "é", "x"], "winner": ["model_a", "model_a", "tie"]})
 BOARD = rank(Battles.from_frame(VOTES, source="votes"), replicates=50, prior_ties=1)
 
 
 def test_csv_and_parquet_hold_the_combined_table(tmp_path: Path):
-    write([BOARD], tmp_path / "board.csv", title="t")
-    write([BOARD], tmp_path / "board.parquet", title="t")
+    write_boards([BOARD], tmp_path / "board.csv", title="t")
+    write_boards([BOARD], tmp_path / "board.parquet", title="t")
     assert pl.read_parquet(tmp_path / "board.parquet").equals(combined([BOARD]))
     assert pl.read_csv(tmp_path / "board.csv")["model"].to_list() == BOARD.table["model"].to_list()
 
@@ -30,15 +31,15 @@ def test_json_says_how_the_board_was_made():
 
 def test_an_unknown_ending_and_a_missing_folder_are_refused(tmp_path: Path):
     with pytest.raises(OptionError, match=r"'\.pdf' \(allowed: \.csv"):
-        write([BOARD], tmp_path / "board.pdf", title="t")
+        write_boards([BOARD], tmp_path / "board.pdf", title="t")
     with pytest.raises(OptionError, match="no such folder"):
-        output.check_ending(tmp_path / "nowhere" / "board.csv")
+        check_path(tmp_path / "nowhere" / "board.csv")
 
 
 def test_a_path_that_cannot_be_written_is_refused_and_leaves_nothing_behind(tmp_path: Path):
     (tmp_path / "board.csv").mkdir()
     with pytest.raises(OptionError, match="cannot be written"):
-        write([BOARD], tmp_path / "board.csv", title="t")
+        write_boards([BOARD], tmp_path / "board.csv", title="t")
     assert [path.name for path in tmp_path.iterdir()] == ["board.csv"]
 
 
@@ -47,4 +48,4 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(tmp_path: Pa
     for name in [name for name in sys.modules if name.startswith("salon_ranking.report")]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(MissingExtraError, match=r"pip install 'salon-ranking\[report\]'"):
-        write([BOARD], tmp_path / "board.html", title="t")
+        write_boards([BOARD], tmp_path / "board.html", title="t")

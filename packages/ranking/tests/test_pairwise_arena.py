@@ -39,7 +39,7 @@ def chances(log_strengths: np.ndarray) -> np.ndarray:
 
 
 @given(batches(), st.sampled_from([0.0, 1.0]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_updates_equal_a_refit_to_1e_9(parts: list[pl.DataFrame], prior_ties: float):
     whole = Battles.from_frame(pl.concat(parts), weight="weight")
     assume(whole.count > 0)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranked import contextual, tied
 
+from for_each import for_each
 from salon_ranking import (
     Arena,
     BattleError,
@@ -45,8 +46,8 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(
+@for_each("model", MODELS)
+@for_each(
     ("change", "said"),
     [
         ({"winner": ["model_a", "nobody", "tie"]}, "row 2, column 'winner': unknown winner 'nobody'"),
@@ -100,7 +101,7 @@ def test_impossible_weights_are_named(weight: float):
     ),
     st.sampled_from(sorted(MODELS)),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_whatever_stands_in_the_cells_raises_typed_errors_only(rows: list[tuple[str | None, ...]], model: str):
     schema = dict.fromkeys(["model_a", "model_b", "winner", "side_a_shown"], pl.String)
     try:

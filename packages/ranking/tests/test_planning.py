@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from salon_ranking import OptionError
+from salon_ranking.cli.scheduling import plan as plan_command
 from salon_ranking.models.ratings import POINTS_PER_UNIT
-from salon_ranking.scheduling.cli import plan as plan_command
 from salon_ranking.scheduling.planning import Plan, assumed_ratings, plan
-from salon_ranking.scheduling.simulation import Arena, Goals, Voting
+from salon_ranking.scheduling.simulation import Goals, SimulatedLeague, Voting
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def battles(found: Plan, rule: str, goal: str) -> int:
 
 
 def test_a_newcomer_without_a_battle_has_the_widest_interval():
-    arena = Arena(np.linspace(-1.0, 1.0, 5), Voting(), 1.0, seed=0)
+    arena = SimulatedLeague(np.linspace(-1.0, 1.0, 5), Voting(), 1.0, seed=0)
     arena.settle(2, 500)
     here = arena.checkpoint(Goals(), 0, newcomer=2)
     assert here.newcomer > 1000.0 > here.widest  # one drawn battle against a mean opponent is all there is
@@ -84,7 +84,7 @@ def test_a_goal_that_is_not_reached_is_null_and_counted():
 
 def test_the_arena_recovers_the_truth():
     truth = assumed_ratings(6, 100) / POINTS_PER_UNIT
-    arena = Arena(truth, Voting(ties=0.0), 1.0, seed=1)
+    arena = SimulatedLeague(truth, Voting(ties=0.0), 1.0, seed=1)
     arena.play("uniform", 60_000)
     assert np.abs((arena.log_strengths - arena.log_strengths.mean()) - truth).max() < 0.06
 

@@ -27,6 +27,7 @@ from ranked import contextual, tied
 from twins import numpy_core
 
 import salon_ranking
+from for_each import for_each
 from salon_ranking import (
     Arena,
     Battles,
@@ -44,8 +45,8 @@ from salon_ranking import (
     groups_of,
     listing,
     match_effects,
-    mos,
     online_elo,
+    opinion,
     rank,
     rank_by,
     raters,
@@ -57,14 +58,14 @@ from salon_ranking.diagnostics.convergence import convergence
 from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.leaderboard.further import further_of
-from salon_ranking.mos import dimension_weights
+from salon_ranking.opinion import dimension_weights
 from salon_ranking.raters import Votes, check_raters, exclude_flagged
 from salon_ranking.scheduling import ScheduleState, next_pairs
 
 MODELS = ("ada", "bee", "cyd", "dot")
 BASE = "bee"
 DRAWN = {"replicates": 40, "seed": 3}
-few = settings(max_examples=3, derandomize=True, deadline=None)
+few = settings(max_examples=2, derandomize=True, deadline=None)
 seeds = st.integers(0, 10_000)
 
 
@@ -90,7 +91,7 @@ def league(seed: int, battles: int = 150, models: tuple[str, ...] = MODELS, prom
     )
 
 
-def marks(models: tuple[str, ...] = MODELS, prompts: int = 12) -> mos.Ratings:
+def marks(models: tuple[str, ...] = MODELS, prompts: int = 12) -> opinion.MosRatings:
     """Marks of every model on every prompt in two dimensions."""
     rng = np.random.default_rng(11)
     rows = [
@@ -101,7 +102,7 @@ def marks(models: tuple[str, ...] = MODELS, prompts: int = 12) -> mos.Ratings:
     ]
     frame = pl.DataFrame(rows, schema=["model", "prompt_id", "generation_id", "dimension", "value"], orient="row")
     constant = {"scale_min": pl.lit(1), "scale_max": pl.lit(5), "rater_id": pl.lit("ann")}
-    return mos.Ratings.from_frame(frame.with_row_index("rating_id").with_columns(**constant))
+    return opinion.MosRatings.from_frame(frame.with_row_index("rating_id").with_columns(**constant))
 
 
 Answer = list[object]
@@ -305,7 +306,7 @@ def test_rows_of_weight_0_change_nothing_where_all_others_weigh_1(name: str):
 def test_rows_of_weight_0_change_nothing_for_rater_reports_on_a_board(tmp_path):
     from click.testing import CliRunner
 
-    from salon_ranking.cli import rank as command
+    from salon_ranking.cli.rank import rank as command
 
     frame = league(1, 400)
     said = []
@@ -540,8 +541,8 @@ def test_the_number_of_threads_changes_nothing(name: str):
         assert_same(WITH_THREADS[name](threads=number), alone)
 
 
-@pytest.mark.parametrize("number", [0, -1, True, 1.5, "2", 1 << 40], ids=repr)
-@pytest.mark.parametrize("name", WITH_THREADS)
+@for_each("number", [0, -1, True, 1.5, "2", 1 << 40])
+@for_each("name", WITH_THREADS)
 def test_a_number_of_threads_that_cannot_be_is_refused(name: str, number: object):
     with pytest.raises(OptionError, match="threads must"):
         WITH_THREADS[name](threads=number)
@@ -551,7 +552,7 @@ def test_a_number_of_threads_that_cannot_be_is_refused(name: str, number: object
 def test_the_command_hands_threads_on(option: str, tmp_path, monkeypatch: pytest.MonkeyPatch):
     from click.testing import CliRunner
 
-    from salon_ranking.cli import rank as command
+    from salon_ranking.cli.rank import rank as command
     from salon_ranking.leaderboard import contributions as of_prompts
     from salon_ranking.leaderboard import differences as of_models
     from salon_ranking.leaderboard import explanation
@@ -585,7 +586,7 @@ COVERED = {
 WITHOUT_WEIGHTS = {"online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify"}
 """They take votes and refuse weights, or know none."""
 ROOMS: tuple[ModuleType, ...] = (
-    *(salon_ranking, mos, scheduling, raters, agreement),
+    *(salon_ranking, opinion, scheduling, raters, agreement),
     *(import_module(f"salon_ranking.diagnostics.{name}") for name in ("convergence", "head_to_head")),
 )
 

@@ -19,14 +19,14 @@ from numpy.typing import ArrayLike
 import salon_ranking
 from salon_ranking import Battles, rank
 from salon_ranking.files import Frame
-from salon_ranking.mos import Checks, Ratings
-from salon_ranking.mos.design import Terms
+from salon_ranking.opinion import Checks, MosRatings
+from salon_ranking.opinion.design import Terms
 from salon_ranking.options import RANGES
 from salon_ranking.raters import Votes, check_raters
 from salon_ranking.scheduling import ScheduleState, Shelf
 from salon_taxonomy.errors import SalonError
 
-MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "mos", "raters", "scheduling"))]
+MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "opinion", "raters", "scheduling"))]
 MODULES += [
     "salon_ranking.diagnostics.head_to_head",
     "salon_ranking.diagnostics.convergence",
@@ -75,7 +75,7 @@ CODES = pl.DataFrame({"p": [1, 1, 2, 2, 3, 3], "who": ["a", "b"] * 3, "score": [
 def calls() -> dict[str, dict[str, Any]]:
     """Arguments with which every public function that has options works."""
     battles = Battles.from_frame(VOTES, cluster_by="prompt_id")
-    ratings = Ratings.from_frame(MARKS)
+    ratings = MosRatings.from_frame(MARKS)
     board = rank(battles, replicates=20)
     scores = np.random.default_rng(0).normal(size=(30, 2))
     few = {"replicates": 20}
@@ -138,8 +138,8 @@ def calls() -> dict[str, dict[str, Any]]:
         "Votes.from_frame": {"frame": VOTES},
         "Votes.lacks": {"self": votes},
         "Votes.read": {"path": path},
-        "mos Ratings.from_frame": {"frame": MARKS},
-        "mos Ratings.read": {"path": path.with_name("marks.csv")},
+        "MosRatings.from_frame": {"frame": MARKS},
+        "MosRatings.read": {"path": path.with_name("marks.csv")},
     }
     return {
         **on_arrays,
@@ -159,7 +159,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "correlations": {"frame": CODES, "first": "score", "second": "other"},
         "cycle_report": {"battles": battles},
         "differences": {"battles": battles, **few},
-        "dimension_weights": {"battles": battles, "ratings": Ratings.from_frame(ALL_MARKS), "interactions": False},
+        "dimension_weights": {"battles": battles, "ratings": MosRatings.from_frame(ALL_MARKS), "interactions": False},
         "dimension_correlations": {"ratings": ratings},
         "explain": {"board": board, "battles": battles, "model": "x"},
         "exclude_flagged": {"battles": VOTES, "report": report},
@@ -225,7 +225,7 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def _of_class(found: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    where = f"{'mos ' if found is Ratings else ''}{found.__name__}"
+    where = found.__name__
     if "__post_init__" in vars(found):
         yield where, found
     for word, member in vars(found).items():
@@ -262,16 +262,19 @@ def options() -> Iterator[tuple[str, str, object]]:
                     yield name, option, value
 
 
+OPTIONS = list(options())
+
+
 @pytest.fixture(scope="module")
 def arguments() -> dict[str, dict[str, Any]]:
     return calls()
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _, _ in options()}))
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in OPTIONS}))
 def test_every_option_is_accepted_or_refused_with_a_typed_error(name: str, arguments: dict[str, dict[str, Any]]) -> None:
     FUNCTIONS[name](**arguments[name])
     raw = []
-    for _, option, value in (each for each in options() if each[0] == name):
+    for _, option, value in (each for each in OPTIONS if each[0] == name):
         try:
             FUNCTIONS[name](**{**arguments[name], option: value})
         except SalonError as error:
@@ -283,7 +286,7 @@ def test_every_option_is_accepted_or_refused_with_a_typed_error(name: str, argum
 
 def test_every_public_function_with_options_is_in_the_table() -> None:
     found = {name for name in FUNCTIONS if any(kinds(parameter) for parameter in parameters(name).values())}
-    assert found == {name for name, _, _ in options()}
+    assert found == {name for name, _, _ in OPTIONS}
 
 
 def test_ranges_name_options_that_exist() -> None:
@@ -316,7 +319,7 @@ def tables(frame: pl.DataFrame) -> dict[str, object]:
         (VOTES, lambda table: check_raters(table).table.rows()),
         (VOTES, lambda table: salon_ranking.Arena().update(table).count),
         (VOTES, lambda table: FUNCTIONS["audit_sample"](table).height),
-        (MARKS, lambda table: Ratings.from_frame(table).frame.rows()),
+        (MARKS, lambda table: MosRatings.from_frame(table).frame.rows()),
         (CHECKS, lambda table: Checks.from_frame(table).shares().rows()),
         (
             GENERATIONS,

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_ranking.raters.cli import raters
-from salon_ranking.raters.simulation import Arena
+from salon_ranking.cli.raters import raters
+from salon_ranking.raters.simulation import SimulatedRaters
 from salon_taxonomy.cli import SalonGroup
 
 GROUP = SalonGroup(name="salon", commands={"raters": raters})
@@ -17,7 +17,7 @@ GROUP = SalonGroup(name="salon", commands={"raters": raters})
 @pytest.fixture(scope="module")
 def votes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("arena") / "votes.parquet"
-    Arena(models=4, attentive=8, careless=1, votes=120, prompts=10).battles().write_parquet(path)
+    SimulatedRaters(models=4, attentive=8, careless=1, votes=120, prompts=10).battles().write_parquet(path)
     return path
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.raters import RaterPolicy, RaterReason, RaterReport, Votes, check_raters, exclude_flagged
-from salon_ranking.raters.output import to_csv, to_json, write
-from salon_ranking.raters.simulation import Arena
+from salon_ranking.raters.rater_report import to_csv, to_json
+from salon_ranking.raters.simulation import SimulatedRaters
+from salon_taxonomy.cli import main
 from salon_taxonomy.records import Winner
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,7 +41,7 @@ def line(report: RaterReport, rater: str) -> dict:
 
 @pytest.fixture(scope="module")
 def arena() -> pl.DataFrame:
-    return Arena(models=6, attentive=20, careless=3, votes=150, prompts=10).battles()
+    return SimulatedRaters(models=6, attentive=20, careless=3, votes=150, prompts=10).battles()
 
 
 @pytest.fixture(scope="module")
@@ -330,15 +332,21 @@ def test_nobody_flagged_leaves_everything(arena: pl.DataFrame):
         exclude_flagged(attentive.drop("rater_id"), check_raters(attentive))
 
 
-def test_reports_are_written_as_tables_json_and_a_page(report: RaterReport, tmp_path: Path):
+def test_reports_are_written_as_tables_json_and_a_page(arena: pl.DataFrame, report: RaterReport, tmp_path: Path):
+    (tmp_path / "votes").mkdir()
+    votes = tmp_path / "votes" / "votes.parquet"
+    arena.write_parquet(votes)
+
+    def written(ending: str) -> Result:
+        return CliRunner().invoke(main, ["raters", str(votes), "--output", str(tmp_path / f"raters{ending}")])
+
     for ending in (".csv", ".parquet", ".json", ".html"):
-        write(report, tmp_path / f"raters{ending}")
+        assert written(ending).exit_code == 0
     assert pl.read_parquet(tmp_path / "raters.parquet").equals(report.table)
     assert pl.read_csv(tmp_path / "raters.csv").height == report.table.height
     assert json.loads((tmp_path / "raters.json").read_text())["flagged"] == list(report.flagged)
     page = (tmp_path / "raters.html").read_text()
     assert "times in a row" in page
     assert "Thresholds" in page
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".html", ".json", ".parquet"]
-    with pytest.raises(OptionError, match="unknown kind of output"):
-        write(report, tmp_path / "raters.xls")
+    assert sorted(path.suffix for path in tmp_path.glob("*.*")) == [".csv", ".html", ".json", ".parquet"]
+    assert "unknown kind of output" in written(".xls").stderr

@@ -3,36 +3,36 @@
 import pytest
 
 from salon_ranking.errors import OptionError
-from salon_ranking.raters.simulation import Arena, effect_of_filtering, mean_effect
+from salon_ranking.raters.simulation import SimulatedRaters, effect_of_filtering, mean_effect
 
 
 def test_the_seed_fixes_the_arena():
-    arena = Arena(attentive=2, careless=1, votes=20)
+    arena = SimulatedRaters(attentive=2, careless=1, votes=20)
     assert arena.battles().equals(arena.battles())
-    assert not arena.battles().equals(Arena(attentive=2, careless=1, votes=20, seed=1).battles())
+    assert not arena.battles().equals(SimulatedRaters(attentive=2, careless=1, votes=20, seed=1).battles())
 
 
 def test_every_rater_answers_the_same_number_and_anchors_have_their_share():
-    battles = Arena(attentive=10, careless=2, votes=200).battles()
+    battles = SimulatedRaters(attentive=10, careless=2, votes=200).battles()
     assert set(battles["rater_id"].value_counts()["count"]) == {200}
     assert battles["is_anchor"].mean() == pytest.approx(0.05, abs=0.015)
     assert (battles["expected_winner"].is_not_null() == battles["is_anchor"]).all()
 
 
 def test_without_careless_raters_nothing_changes():
-    found = effect_of_filtering(Arena(models=4, attentive=12, careless=0, votes=150), replicates=60)
+    found = effect_of_filtering(SimulatedRaters(models=4, attentive=12, careless=0, votes=150), replicates=60)
     assert (found.found, found.wrongly_flagged, found.width_change, found.error_after) == (1.0, 0.0, 0.0, 0.0)
 
 
 def test_impossible_arenas_are_refused():
     for options in ({"models": 1}, {"attentive": 0}, {"ties": 1.5}):
         with pytest.raises(OptionError):
-            Arena(**options).battles()
+            SimulatedRaters(**options).battles()
 
 
 @pytest.mark.study
 def test_leaving_out_careless_raters_separates_models_and_removes_their_bias():
-    arena, seeds = Arena(careless=10), range(5)
+    arena, seeds = SimulatedRaters(careless=10), range(5)
     by_rater = mean_effect(arena, seeds, cluster="rater_id")
     by_battle = mean_effect(arena, seeds)
     assert by_rater.found > 0.9

@@ -48,7 +48,7 @@ def shelves(draw: st.DrawFn, models: int) -> Shelf | None:
     return Shelf.from_frame(pl.DataFrame(rows, schema=["model", "prompt_id", "generation_id"], orient="row"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data(), st.sampled_from(RULES), st.integers(2, 6), st.integers(0, 40), st.integers(0, 2**63 - 1))
 def test_the_core_plans_what_its_readable_twin_plans(data: st.DataObject, rule: Rule, models: int, battles: int, seed: int):
     shelf = data.draw(shelves(models))

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_ranking.scheduling.cli import next_pairs
+from salon_ranking.cli.scheduling import next_pairs
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from salon_ranking.cli import rank
+from salon_ranking.cli.rank import rank
 from salon_taxonomy.records import LeaderboardRow
 
 MET = [("x", "y"), ("y", "z"), ("x", "z")]

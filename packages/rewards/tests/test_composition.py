@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_rewards import (
     ConsistencyReward,
     FormatReward,
@@ -52,7 +53,7 @@ def of(*parts, **settings):
     return lambda **columns: composed(["x"] * len(parts[0].reward.values), **columns)
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_hostile_text_earns_nothing_in_a_composition(reply):
     composed = compose({"magicmirror": 1.0, "format": 8.0, "l1": 4.0, "l2": 2.0, "l3": 1.0, "think": 1.0})
     assert composed([reply], truth=[NORMAL]) == [0.0]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_rewards.monitors import Claim, Contradiction, claimed, claimed_match, contradiction
 from salon_rewards.monitors.lexicon import ATTRIBUTES, FLAWS, INTERACTION, OTHER, PHRASES, SOUND, SUBJECTS
 from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, R3Answer
@@ -20,7 +21,7 @@ def answer(row: dict) -> MagicMirrorAnswer:
     return MagicMirrorAnswer(not row["labels"], tuple(Artifact(label) for label in row["labels"]))
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES)
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_reasoning_never_raises(text: str) -> None:
     claimed(text)
     contradiction(text, NORMAL)

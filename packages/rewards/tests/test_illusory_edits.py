@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_rewards import illusory
 from salon_taxonomy.testing import HOSTILE_REPLIES
 
@@ -97,10 +98,10 @@ def test_length_hides_nothing(filler: str) -> None:
     [
         ("Replace two bowls with two plates in the prompt.", "rewritten"),
         ("The caption should mention the dog.", "ought"),
-        ("New prompt: a blue star", "given_anew"),
-        ("In the prompt, swap left for right.", "given_anew"),
+        ("New prompt: a blue star", "new_prompt"),
+        ("In the prompt, swap left for right.", "new_prompt"),
         ("The prompt should have said two bowls.", "ought"),
-        ("Had the prompt asked for three cats, nothing would be wrong.", "given_anew"),
+        ("Had the prompt asked for three cats, nothing would be wrong.", "new_prompt"),
         ("Ändere den Prompt zu zwei Tellern.", "rewritten"),
     ],
 )
@@ -126,7 +127,7 @@ def test_words_in_the_picture_and_reasons_from_the_prompt_are_no_rewriting(text:
     assert illusory(text) is None
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES)
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_instruction_never_raises(text: str) -> None:
     illusory(text)
 
@@ -134,4 +135,4 @@ def test_a_hostile_instruction_never_raises(text: str) -> None:
 @given(st.text())
 def test_any_text_gets_a_finding_or_none(text: str) -> None:
     found = illusory(text)
-    assert found is None or found.rule in {"rewritten", "ought", "given_anew"}
+    assert found is None or found.rule in {"rewritten", "ought", "new_prompt"}

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from for_each import for_each
 from salon_rewards import Abstention, ConsistencyReward, JudgedScoreReward, MagicMirrorJudged, make_reward
 from salon_rewards.batch import Batch
 from salon_rewards.callables.magicmirror import consistency_question, read_consistency
@@ -50,14 +51,14 @@ class EchoJudge:
         return Reply(YES)
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_judges_hostile_reply_is_no_verdict(reply):
     assert isinstance(read_consistency(reply), Unscored)
     reward = ConsistencyReward(ReplayJudge([reply, YES]), group_size=2)
     assert paid(reward, [fine("One."), fine("Two.")]) == [None, None]
 
 
-@pytest.mark.parametrize("completion", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("completion", HOSTILE_REPLIES)
 def test_nobody_is_asked_about_a_hostile_completion_and_it_earns_nothing(completion):
     assert paid(ConsistencyReward(ReplayJudge([])), [completion]) == [0.0]
     assert paid(MagicMirrorJudged(ReplayJudge([])), [completion], truth=[NORMAL]) == [0.0]
@@ -273,3 +274,43 @@ def test_a_picture_that_cannot_be_encoded_is_named():
     reward = JudgedScoreReward(ReplayJudge([]), "Deduct.", image="images")
     with pytest.raises(InputError, match=r"row 1, column 'images': cannot be encoded as PNG .* 'CIE'"):
         paid(reward, ["a"], images=[Strange()])
+
+
+class SlowToLeave:
+    """Is asked, waits, and needs several turns of the event loop to close what it has opened."""
+
+    name = "slow to leave"
+    version = "1"
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+        self.open = 0
+
+    async def ask(self, question):
+        self.open += 1
+        try:
+            if self.error is not None and "breaks" in question.text:
+                raise self.error
+            await asyncio.sleep(60)
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            self.open -= 1
+
+
+@pytest.mark.parametrize("how", ["cancelled", "a judge's own error"])
+def test_no_question_is_open_when_the_call_has_ended(how):
+    judge = SlowToLeave(None if how == "cancelled" else RuntimeError("a defect of the judge"))
+    reward = ConsistencyReward(judge)
+
+    async def ended() -> int:
+        call = asyncio.ensure_future(reward([fine("It holds."), fine("It breaks."), fine("It waits.")]))
+        if how == "cancelled":
+            await asyncio.sleep(0.01)
+            assert judge.open == 3
+            call.cancel()
+        with pytest.raises((asyncio.CancelledError, RuntimeError)):
+            await call
+        return judge.open
+
+    assert asyncio.run(ended()) == 0

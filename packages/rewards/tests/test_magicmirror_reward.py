@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_rewards import ConsistencyMode, MagicMirrorWeights, label_score, magicmirror_reward
 from salon_taxonomy.answers import (
     MAGICMIRROR_MENU,
@@ -40,8 +41,8 @@ def thought(answer: MagicMirrorAnswer) -> Parsed[MagicMirrorAnswer]:
 verdicts = st.none() | st.builds(Scored, st.booleans()) | st.just(ABSTAINED)
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
-@pytest.mark.parametrize("consistency", [None, Scored(True), ABSTAINED])
+@for_each("reply", HOSTILE_REPLIES)
+@for_each("consistency", [None, Scored(True), ABSTAINED])
 def test_hostile_text_earns_nothing_and_says_why(reply, consistency):
     reward = magicmirror_reward(parse_magicmirror(reply), NORMAL, consistency=consistency)
     assert (reward.format, reward.l1, reward.l2, reward.l3, reward.total) == (0, 0, 0, 0, Scored(0.0))

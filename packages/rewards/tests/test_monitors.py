@@ -29,8 +29,7 @@ from salon_rewards.monitors import (
     shared_words,
     watch,
 )
-from salon_rewards.monitors.confidence import mean_lower, wilson_lower
-from salon_rewards.monitors.trends import rising_probability, theil_sen
+from salon_rewards.monitors.confidence import mean_lower, rising_probability, theil_sen, wilson_lower
 from salon_taxonomy.answers import (
     MAGICMIRROR_MENU,
     Artifact,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_rewards import (
     REWARDS,
     ConsistencyReward,
@@ -32,7 +33,7 @@ YES = '{"consistent": true}'
 
 
 @pytest.mark.parametrize("reward", [RepetitionPenalty(), LengthPenalty()], ids=["repetition", "length"])
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_hostile_text_costs_no_more_than_everything(reward, reply):
     (paid,) = reward([reply])
     assert reward.lowest <= paid <= reward.highest
@@ -85,7 +86,7 @@ def test_parameters_out_of_range_are_refused(make):
         make()
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_a_judges_hostile_reply_is_no_score(reply):
     assert asyncio.run(JudgedScoreReward(ReplayJudge([reply]), "Deduct.")(["x"])) == [None]
 

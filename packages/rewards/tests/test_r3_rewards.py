@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_rewards import HierarchicalReward, ReasoningReward, RectificationReward, illusory
 from salon_rewards.batch import Batch
 from salon_rewards.pictures import picture
@@ -65,7 +66,7 @@ KINDS = [RectificationReward, HierarchicalReward]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("text", HOSTILE_REPLIES)
 def test_hostile_text_earns_nothing_and_reaches_no_editor(kind, text):
     painter = Painter()
     assert paid(kind(painter, sure), [text]) == [0.0]
@@ -114,7 +115,7 @@ def test_the_second_stage_by_hand(text, truth, earned, told):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("row", LABELLED, ids=range(len(LABELLED)))
+@for_each("row", LABELLED)
 def test_equation_5_looks_at_no_words_and_the_guard_that_does_is_asked_for_by_name(kind, row):
     """Every labelled instruction is executed and paid like any other, unless ``illusory="nothing"`` withholds it."""
     said = reply(False, row["text"])
@@ -144,7 +145,7 @@ def test_without_a_truth_wrong_verdicts_are_not_told_from_right_ones():
 )
 def test_both_stages_by_hand(text, truth, paper, released):
     assert paid(HierarchicalReward(Painter(), sure), [text], truth) == [pytest.approx(paper)]
-    assert paid(HierarchicalReward(Painter(), sure, "released"), [text], truth) == [pytest.approx(released)]
+    assert paid(HierarchicalReward(Painter(), sure, fidelity="released"), [text], truth) == [pytest.approx(released)]
 
 
 def test_stage_weights_may_be_ones_own():
@@ -204,7 +205,7 @@ def test_certainty_may_be_a_coroutine_and_is_asked_once_for_a_whole_batch():
 
 @given(probability=st.floats(0, 1), fidelity=st.sampled_from(["paper", "released"]), truth=st.booleans(), matches=st.booleans())
 def test_the_reward_keeps_its_bounds_and_a_wrong_verdict_never_pays_more(probability, fidelity, truth, matches):
-    reward = HierarchicalReward(Painter(), lambda prompts, pictures: [probability] * len(pictures), fidelity)
+    reward = HierarchicalReward(Painter(), lambda prompts, pictures: [probability] * len(pictures), fidelity=fidelity)
     (right,) = paid(reward, [reply(truth)], truth)
     (other,) = paid(reward, [reply(matches)], truth)
     assert 0 <= other <= right <= 1 + 1e-12

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_rewards import (
     REASONING_RULES,
     ConsistencyMode,
@@ -46,7 +47,7 @@ by_name = pytest.mark.parametrize("reward", RULES, ids=lambda reward: reward.__n
 
 
 @by_name
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_hostile_text_earns_nothing(reward, reply):
     assert reward([reply], **COLUMNS) == [0.0]
 

@@ -114,7 +114,9 @@ def test_another_machine_reads_and_writes_the_same_store(url: str, battles: Batt
     assert here.sql("SELECT count(*) AS n FROM battles")["n"].item() == 6
 
 
-@pytest.mark.parametrize("damage", ["deleted", "cut", "other bytes"])
+@pytest.mark.parametrize(
+    "damage", ["other bytes", pytest.param("deleted", marks=pytest.mark.slow), pytest.param("cut", marks=pytest.mark.slow)]
+)
 def test_an_object_that_was_changed_is_an_error_of_the_query(url: str, battles: Battles, tmp_path: Path, damage: str) -> None:
     import obstore
 
@@ -194,6 +196,7 @@ print(written)
 """
 
 
+@pytest.mark.slow
 def test_machines_that_write_the_same_keys_at_once_write_each_key_once(url: str, tmp_path: Path) -> None:
     ResultStore.open(url)
     processes = [

@@ -11,6 +11,7 @@ import pytest
 from salon_store import SCHEMAS, ResultStore
 
 Battles = Callable[..., pl.DataFrame]
+pytestmark = pytest.mark.real_store
 
 
 def counted(store: ResultStore, table: str = "battles") -> int:

@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from salon_taxonomy.cli import main
 from salon_taxonomy.records import Prompt
 
 Full = Callable[[], "contextmanager[None]"]
+pytestmark = pytest.mark.real_store
 
 
 def votes(count: int, prefix: str) -> pl.DataFrame:
@@ -71,21 +73,29 @@ def full_from_call(call: int) -> Iterator[None]:
 
 
 FULL = [
-    *(pytest.param(files_up_to, size, id=f"files up to {size}") for size in (0, 200, 2_000, 20_000)),
-    *(pytest.param(full_from_call, call, id=f"full from call {call}") for call in range(1, 12)),
+    *(pytest.param(files_up_to, size, id=f"files up to {size}") for size in (0, 2_000)),
+    *(pytest.param(files_up_to, size, id=f"files up to {size}", marks=pytest.mark.slow) for size in (200, 20_000)),
+    *(pytest.param(full_from_call, call, id=f"full from call {call}") for call in (1, 2, 3, 5, 8, 11)),
+    *(pytest.param(full_from_call, call, id=f"full from call {call}", marks=pytest.mark.slow) for call in (4, 6, 7, 9, 10)),
 ]
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> ResultStore:
-    store = ResultStore.open(tmp_path / "results")
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = ResultStore.open(tmp_path_factory.mktemp("full") / "results")
     for number in range(3):
         store.append("battles", votes(500, f"{number}-"), run_id="r")
     journal = open_journal(store.path, "night")
     assert journal is not None
     journal.add("prompts", prompts("night"))
     journal.leave()
-    return store
+    return store.path
+
+
+@pytest.fixture
+def filled(original: Path, tmp_path: Path) -> ResultStore:
+    shutil.copytree(original, tmp_path / "results")
+    return ResultStore.open(tmp_path / "results")
 
 
 def refused(work: Callable[[], object]) -> bool:

@@ -162,6 +162,7 @@ def study(where: str, folder: Path, environment: dict[str, str], kills: int, see
     print(f"{sum(writer.killed for writer in writers)} kills, {len(ids) + len(prompts):,} rows, none lost or doubled")  # noqa: T201
 
 
+@pytest.mark.slow
 def test_no_acknowledged_row_is_lost_and_none_is_doubled(tmp_path: Path) -> None:
     study(str(tmp_path / "results"), tmp_path, {}, kills=6, seed=0, longest=0.4)
 

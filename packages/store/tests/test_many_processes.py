@@ -11,6 +11,8 @@ import pytest
 
 from salon_store import ResultStore
 
+pytestmark = pytest.mark.real_store
+
 WRITER = """
 import sys, time
 import polars as pl
@@ -105,6 +107,7 @@ def write_read_and_compact(path: Path, seconds: float) -> int:
     return readings
 
 
+@pytest.mark.slow
 def test_two_write_while_one_reads_and_one_compacts(tmp_path: Path) -> None:
     assert write_read_and_compact(tmp_path / "results", 4.0) > 1
 

@@ -17,6 +17,7 @@ from salon_store.schemas import SCHEMAS
 from salon_taxonomy.digest import file_sha256
 
 Battles = Callable[..., pl.DataFrame]
+pytestmark = pytest.mark.real_store
 CALL = {
     "call_id": "c",
     "run_id": "r",

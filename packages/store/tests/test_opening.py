@@ -12,6 +12,7 @@ from salon_store import SCHEMAS, NotAStoreError, ReadOnlyError, ResultStore, Sto
 from salon_taxonomy.errors import InputError
 
 Battles = Callable[..., pl.DataFrame]
+pytestmark = pytest.mark.real_store
 
 
 def test_opening_twice_is_harmless(store: ResultStore, battles: Battles) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_store import DamagedFileError, QueryError, ResultStore
 from salon_store import query as query_module
 from salon_store.schemas import SCHEMAS
@@ -113,7 +114,7 @@ ATTACKS += [
 ]
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@for_each("attack", ATTACKS)
 def test_a_query_that_would_do_more_than_read_tables_is_refused(queried: ResultStore, attack: str) -> None:
     beside = queried.path.parent
     part = next((queried.path / "battles").glob("*.parquet"))
@@ -157,7 +158,19 @@ def test_a_query_that_reads_is_answered(queried: ResultStore, query: str, height
 VOTES = "(SELECT model_a, winner, weight FROM battles)"
 
 
-@pytest.mark.parametrize(
+@pytest.fixture(scope="module")
+def pivoted(tmp_path_factory: pytest.TempPathFactory) -> ResultStore:
+    names = pl.Series("model_a", ["a", "b", "é'x", "d"] * 3)
+    rows = pl.concat([votes(str(number)) for number in range(4)]).with_columns(
+        names, winner=pl.Series(["model_a", "tie", "model_b"] * 4), weight=pl.Series([1.0, 2.0, 10.0] * 4)
+    )
+    store = ResultStore.open(tmp_path_factory.mktemp("pivoted") / "results")
+    store.append("battles", rows, run_id="r")
+    store.catalog()
+    return store
+
+
+@for_each(
     "query",
     [
         f"PIVOT {VOTES} ON winner USING count(*)",
@@ -173,18 +186,13 @@ VOTES = "(SELECT model_a, winner, weight FROM battles)"
         f"PIVOT {VOTES} ON winner USING count(*) UNION ALL PIVOT {VOTES} ON winner USING count(*)",
     ],
 )
-def test_a_pivot_answers_what_duckdb_answers(store: ResultStore, query: str) -> None:
+def test_a_pivot_answers_what_duckdb_answers(pivoted: ResultStore, query: str) -> None:
     import duckdb
 
-    names = pl.Series("model_a", ["a", "b", "é'x", "d"] * 3)
-    rows = pl.concat([votes(str(number)) for number in range(4)]).with_columns(
-        names, winner=pl.Series(["model_a", "tie", "model_b"] * 4), weight=pl.Series([1.0, 2.0, 10.0] * 4)
-    )
-    store.append("battles", rows, run_id="r")
-    with duckdb.connect(str(store.catalog()), read_only=True) as connection:
+    with duckdb.connect(str(pivoted.path / "catalog.duckdb"), read_only=True) as connection:
         wanted = connection.sql(query.rstrip(";"))
         columns, found = wanted.columns, wanted.fetchall()
-    answer = store.sql(query)
+    answer = pivoted.sql(query)
     assert answer.columns == columns
     assert sorted(map(repr, answer.rows())) == sorted(map(repr, found))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from for_each import for_each
 from salon_synthetic.artifacts import BALANCES, KINDS, Balance, Difficulty, Subject, draw_examples
 from salon_synthetic.artifacts.canvas import Canvas, Place
 from salon_synthetic.artifacts.kinds import HARD_SUBJECTS
@@ -47,7 +48,7 @@ def test_what_is_painted_for_a_seed_is_the_same_for_ever(monkeypatch):
     assert painted.hexdigest()[:16] == "51b5f558517d55df"
 
 
-@pytest.mark.parametrize("name", list(KINDS))
+@for_each("name", list(KINDS))
 def test_every_kind_is_seen_in_32_pixels_at_the_easiest_and_in_64_at_the_hardest(name):
     """A picture and its twin, drawn with the same draws but right, differ clearly in some pixels."""
     for level, size, least in ((0.0, 32, 8), (1.0, 64, 3)):

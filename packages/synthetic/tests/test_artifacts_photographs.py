@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from for_each import for_each
 from salon_synthetic.artifacts import ALL_KINDS, PHOTOGRAPHS, consistent, damage, damaged_photographs, photographs
 from salon_taxonomy.errors import InputError
 
@@ -23,8 +24,8 @@ def test_a_picture_depends_on_its_seed_and_number_alone():
     assert next(damaged_photographs(1, seed=4)) != whole[0]
 
 
-@pytest.mark.parametrize(("name", "number"), DAMAGES)
-@pytest.mark.parametrize("subtlety", [0.0, 1.0])
+@for_each(("name", "number"), DAMAGES)
+@for_each("subtlety", [0.0, 1.0])
 def test_every_damage_is_seen_and_labelled(name, number, subtlety, monkeypatch):
     one = photographs.Photograph(PHOTOGRAPHS[name].file, PHOTOGRAPHS[name].prompt, (PHOTOGRAPHS[name].damages[number],))
     monkeypatch.setattr(photographs, "PHOTOGRAPHS", {name: one})

@@ -1,7 +1,6 @@
 """The small language of the drawn world's reasoning, and its judge."""
 
-import pytest
-
+from for_each import for_each
 from salon_synthetic.artifacts import ALL_KINDS, REASONS, SOUND, consistent, draw_examples
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer
 from salon_taxonomy.testing import HOSTILE_REPLIES
@@ -10,7 +9,7 @@ HAND = MagicMirrorAnswer(False, (ALL_KINDS["extra-finger"].artifact,))
 NORMAL = MagicMirrorAnswer(True)
 
 
-@pytest.mark.parametrize("number", range(len(HOSTILE_REPLIES)))
+@for_each("number", range(len(HOSTILE_REPLIES)))
 def test_a_spoiled_reply_supports_no_answer(number):
     reply = HOSTILE_REPLIES[number]
     assert not consistent(reply, NORMAL)
@@ -24,7 +23,7 @@ def test_every_sentence_is_there_once():
     assert REASONS.keys() == ALL_KINDS.keys()
 
 
-@pytest.mark.parametrize("name", list(ALL_KINDS))
+@for_each("name", list(ALL_KINDS))
 def test_a_kinds_sentence_supports_its_own_labels_alone(name):
     artifact = ALL_KINDS[name].artifact
     assert consistent(REASONS[name], MagicMirrorAnswer(False, (artifact,)))

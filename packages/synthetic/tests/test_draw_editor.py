@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_bench.editors import open_editor
 from salon_synthetic import (
-    AnewEditor,
     Category,
     DrawEditor,
     Item,
+    PromptDrawEditor,
     Scene,
     drawn,
     execute,
@@ -73,7 +74,7 @@ CIRCLE = ("small", "plain", "blue", "circle")
 SQUARE = ("medium", "striped", "green", "square")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("instruction", "gone", "came"),
     [
         ("Add a large dotted pink cross.", [], [("large", "dotted", "pink", "cross")]),
@@ -130,7 +131,7 @@ def test_strings_come_and_go() -> None:
     assert scene_after("Remove the star.").ties == ()
 
 
-@pytest.mark.parametrize("item", MISALIGNED, ids=lambda item: f"{item.category.value}-{item.idx}")
+@for_each("item", MISALIGNED)
 def test_the_reference_instruction_mends_the_picture_as_the_pixels_show(item) -> None:
     claims = read_prompt(item.prompt) or ()
     made = edit(item.edit_prompt, item.shown)
@@ -144,7 +145,7 @@ WORDS = "add remove make move swap tie the a two all red blue star circle square
 PARTS = st.sampled_from(WORDS.split())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(PARTS, max_size=9).map(" ".join), st.sampled_from(MISALIGNED))
 def test_any_sentence_leaves_a_sound_scene_or_a_reason(instruction: str, item) -> None:
     made = edit(instruction, item.shown)
@@ -180,7 +181,7 @@ def test_what_cannot_be_done_is_refused_with_the_reason(instruction: str, why: s
     assert made.problem() is not None
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES)
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_instruction_is_refused(text: str) -> None:
     assert edit(text).status == CallStatus.REJECTED
 
@@ -226,7 +227,7 @@ def test_more_slips_show_less_of_the_prompt():
 
 
 def test_a_prompt_is_drawn_anew_and_an_instruction_carried_out():
-    editor = AnewEditor(slips=0)
+    editor = PromptDrawEditor(slips=0)
     asked = "A red star to the left of a blue circle."
     made = [asyncio.run(editor.edit(Media.from_bytes(b"no scene"), asked, seed=seed)).image.data for seed in (0, 0, 1)]
     assert made[0] == made[1] != made[2]
@@ -235,14 +236,14 @@ def test_a_prompt_is_drawn_anew_and_an_instruction_carried_out():
     assert {item.colour.value for item in read_scene(changed.image.data).items} == {"green", "blue"}
 
 
-@pytest.mark.parametrize("asked", [*HOSTILE_REPLIES, "Eleven red stars.", "A cheerful mood."], ids=lambda text: repr(text[:20]))
+@for_each("asked", [*HOSTILE_REPLIES, "Eleven red stars.", "A cheerful mood."])
 def test_what_is_neither_prompt_nor_instruction_is_refused(asked):
-    edit = asyncio.run(AnewEditor().edit(Media.from_bytes(b"no scene"), asked))
+    edit = asyncio.run(PromptDrawEditor().edit(Media.from_bytes(b"no scene"), asked))
     assert (edit.status, edit.image) == (CallStatus.REJECTED, None)
 
 
 @pytest.mark.parametrize(
-    "text", ["draw:anew,slips=2", "draw:anew,slips=x", "draw:anew,", "draw:anew,size=3", "draw:anew,slips=nan"]
+    "text", ["draw:prompt,slips=2", "draw:prompt,slips=x", "draw:prompt,", "draw:prompt,size=3", "draw:prompt,slips=nan"]
 )
 def test_a_chance_that_is_none_is_refused(text):
     with pytest.raises(InputError, match=r"slips|unknown word"):
@@ -250,8 +251,8 @@ def test_a_chance_that_is_none_is_refused(text):
 
 
 def test_editors_with_other_slips_are_other_editors():
-    assert len({open_editor(text, {}).version for text in ("draw", "draw:anew", "draw:anew,slips=0.5")}) == 3
-    assert open_editor("draw:anew,slips=0.5", {}).name == "draw:anew,slips=0.5"
+    assert len({open_editor(text, {}).version for text in ("draw", "draw:prompt", "draw:prompt,slips=0.5")}) == 3
+    assert open_editor("draw:prompt,slips=0.5", {}).name == "draw:prompt,slips=0.5"
 
 
 @pytest.mark.parametrize("text", ["", "paint:", "draw:fast", "replay:", "diffusers:", "llama.cpp:x"])

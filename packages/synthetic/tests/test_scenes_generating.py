@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_synthetic import Category, DrawnItem, Item, Scene, findings, generate, holds, png, read_prompt, read_question
 from salon_synthetic.scenes.drawing import SCENE_CHUNK, read_scene
 from salon_synthetic.scenes.placing import strings_clear
@@ -22,7 +23,7 @@ def ids(item: DrawnItem) -> str:
     return f"{item.category.value}-{item.idx}"
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=ids)
+@for_each("item", ITEMS)
 def test_an_item_is_as_it_says(item: DrawnItem) -> None:
     claims = read_prompt(item.prompt)
     assert claims is not None
@@ -35,7 +36,7 @@ def test_an_item_is_as_it_says(item: DrawnItem) -> None:
     assert [holds(claim, item.target) for claim in asked if claim] == list(item.answers)
 
 
-@pytest.mark.parametrize("item", [item for item in ITEMS if item.findings], ids=ids)
+@for_each("item", [item for item in ITEMS if item.findings])
 def test_a_misaligned_picture_answers_a_question_otherwise_than_its_prompt_wants(item: DrawnItem) -> None:
     claims = [read_question(question) for question in item.questions]
     assert [holds(claim, item.shown) for claim in claims if claim] != list(item.answers)
@@ -44,7 +45,7 @@ def test_a_misaligned_picture_answers_a_question_otherwise_than_its_prompt_wants
     assert item.edit_prompt
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=ids)
+@for_each("item", ITEMS)
 def test_no_object_is_hidden_and_no_string_runs_through_one(item: DrawnItem) -> None:
     for scene in (item.shown, item.target):
         assert strings_clear(scene)
@@ -88,7 +89,7 @@ def test_a_file_without_a_scene_is_an_error(data: bytes) -> None:
         read_scene(data)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         *HOSTILE_REPLIES,
@@ -103,7 +104,7 @@ def test_a_hostile_scene_is_an_error(text: str) -> None:
         Scene.from_json(text)
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES)
+@for_each("text", HOSTILE_REPLIES)
 def test_a_text_that_is_no_prompt_and_no_question_is_not_guessed_at(text: str) -> None:
     assert read_prompt(text) is None
     assert read_question(text) is None

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from for_each import for_each
 from salon_bench.judges import open_judge, read_settings, restore_settings
 from salon_synthetic import Category, Eyes, Item, PixelJudge, PixelSettings, Scene, drawn, generate, measured, perceive, png
 from salon_synthetic.scenes.equivalence import same_mismatch
@@ -47,7 +48,7 @@ def looks(scene: Scene) -> list[tuple[str, ...]]:
 # ---------------------------------------------------------------------------------------------------------------- vision
 
 
-@pytest.mark.parametrize("item", list(generate(6, seed=2)), ids=lambda item: f"{item.category.value}-{item.idx}")
+@for_each("item", list(generate(6, seed=2)))
 def test_sharp_eyes_see_every_object_of_a_drawn_scene(item) -> None:
     seen = perceive(drawn(item.shown))
     assert looks(seen) == looks(item.shown)
@@ -121,7 +122,7 @@ def test_a_reflection_follows_the_grammar_and_names_what_is_wrong() -> None:
     assert right.answer.matches
 
 
-@pytest.mark.parametrize("prompt", ["a horse in the rain", "", *HOSTILE_REPLIES])
+@for_each("prompt", ["a horse in the rain", "", *HOSTILE_REPLIES])
 def test_a_prompt_that_is_not_understood_gets_no_verdict(prompt: str) -> None:
     assert not isinstance(parse_r3(ask(picture(), REFLECT % prompt).text), Parsed)
 
@@ -155,7 +156,7 @@ def test_two_explanations_are_alike_when_all_their_mismatches_are(one: str, othe
     assert same_mismatch(other, one) is same
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES)
+@for_each("text", HOSTILE_REPLIES)
 def test_hostile_texts_never_raise(text: str) -> None:
     media = picture()
     assert ask(media, text or " ").status == CallStatus.OK

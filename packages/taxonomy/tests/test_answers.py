@@ -135,11 +135,11 @@ ADVERSARIAL = {
 
 @parsers
 def test_time_grows_with_length_and_not_faster(parse):
-    """1 MB of every repeated pattern in turn; anything quadratic would take hours, not the minute that is allowed."""
+    """250 kB of every repeated pattern in turn; anything quadratic would take many times the seconds that are allowed."""
     started = time.process_time()
     for pattern in ADVERSARIAL.values():
-        checked(parse(pattern * (1_000_000 // len(pattern))))
-    assert time.process_time() - started < 60
+        checked(parse(pattern * (250_000 // len(pattern))))
+    assert time.process_time() - started < 15
 
 
 def test_a_reply_of_ten_megabytes_is_read():

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from pydantic import ValidationError
 
 from salon_taxonomy.records import TABLES, Battle, Generation, JudgeCall, LeaderboardRow, Rating, Record, Reward, Run, Score
@@ -44,6 +44,7 @@ def refused(table: type[Record], row: dict, field: str | None = None) -> None:
 
 @tables
 def test_every_table_can_be_generated_and_comes_back_from_json(table):
+    @settings(max_examples=20)
     @given(row=records(table))
     def comes_back(row):
         assert table.model_validate_json(row.model_dump_json()) == row
@@ -54,6 +55,7 @@ def test_every_table_can_be_generated_and_comes_back_from_json(table):
 
 @tables
 def test_an_unknown_column_is_refused(table):
+    @settings(max_examples=20)
     @given(row=records(table))
     def refuses(row):
         refused(table, {**row.model_dump(), "colour": "red"}, "colour")
@@ -63,6 +65,7 @@ def test_an_unknown_column_is_refused(table):
 
 @tables
 def test_a_row_cannot_be_changed(table):
+    @settings(max_examples=20)
     @given(row=records(table))
     def stays(row):
         with pytest.raises(ValidationError, match="frozen"):

@@ -227,7 +227,7 @@ def mutated(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(mutated())
 def test_a_mutated_file_is_a_taxonomy_or_a_typed_error(text: str) -> None:
     try:

@@ -149,7 +149,7 @@ def refiner_ground(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -
         editor=EditorSection(name="draw"),
         sft=SftSection(steps=25, batch=8, learning_rate=3e-3),
     )
-    train_warm_up(warm_up, lessons, {}).model.rename(folder / "policy")
+    train_warm_up(warm_up, lessons).model.rename(folder / "policy")
     save(draw_small_scenes(6, seed=9), folder / "held-out")
     return folder
 

@@ -61,11 +61,11 @@ def stage(
         changes = {"rows.file": "rows/every.jsonl", "run.seed": seed, "refine.steps": 1}
         configuration = read_refiner_configuration(file, changes=changes)
         if name == "refine":
-            return train_refiner(configuration, {})
+            return train_refiner(configuration)
         pictures = sorted((refiner_ground / "rows").rglob("*.png"))[: 8 - fewer]
         lessons = [Lesson(picture, "A red cross.", '{"answer": true}') for picture in pictures]
         section = SftSection(steps=1, batch=4, learning_rate=1e-3)
-        return train_warm_up(configuration.model_copy(update={"sft": section}), lessons, {})
+        return train_warm_up(configuration.model_copy(update={"sft": section}), lessons)
 
     return RunFolder.of(read_refiner_configuration(file), "refine" if name == "refine" else "sft").path, 8, refine
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from for_each import for_each
+
 pytest.importorskip("trl")
 
 from salon_synthetic.artifacts import KINDS, SOUND, Balance, Subject, draw_examples
@@ -26,7 +28,8 @@ from salon_train.demo.page import ablation_rows, study_page
 from salon_train.demo.pictures import draw_pictures, evenly_wrong, missed
 from salon_train.demo.recipe import Recipe
 from salon_train.demo.study import run_study
-from salon_train.demo.summary import LABELS, PAPER, Estimate, difference, directions, rise
+from salon_train.demo.summary import LABELS, PAPER, difference, directions, rise
+from salon_train.over_seeds import Estimate
 
 TINY = Recipe(pictures=24, reasoned=16, held_out=8)
 
@@ -48,7 +51,7 @@ def study(arms: dict[Arm, float], seeds: int = 3) -> list[Measured]:
     return measured
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_no_hostile_reply_is_consistent_and_none_raises(reply: str) -> None:
     assert RuleConsistency()([reply, [{"role": "assistant", "content": reply}]]) == [0.0, 0.0]
 
@@ -104,7 +107,7 @@ def test_among_the_even_pictures_no_subject_tells_whether_something_is_wrong() -
 def test_intervals_are_students_and_one_seed_has_none() -> None:
     three = Estimate.of([0.2, 0.3, 0.4])
     assert three.mean == pytest.approx(0.3)
-    assert three.high - three.low == pytest.approx(2 * 4.303 * 0.1 / math.sqrt(3))
+    assert three.high - three.low == pytest.approx(2 * 4.302653 * 0.1 / math.sqrt(3))
     assert math.isnan(Estimate.of([0.2]).low)
     assert str(Estimate.of([])) == "–"
 

@@ -49,7 +49,7 @@ def test_pictures_with_several_labels_stand_in_a_chunk_once_and_every_bucket_get
 
 
 @given(OVERLAPPING, RATIOS)
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_a_plan_is_refused_exactly_when_some_buckets_have_fewer_examples_between_them_than_a_chunk_takes(buckets, ratio):
     """Hall's theorem, by brute force."""
     size = ratio.period

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from for_each import for_each
 from salon_rewards import ReasoningReward, RectificationReward
 from salon_synthetic import DrawEditor
 from salon_synthetic.scenes.drawing import png
@@ -54,7 +55,7 @@ class Broken:
         return Edit(None, self.fault, error="gone")
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_reply_earns_nothing_in_stage_two_and_reaches_no_editor(text):
     editor = CachingEditor(DrawEditor())
     assert paid(editor, [text]) == [0.0]
@@ -62,7 +63,7 @@ def test_a_hostile_reply_earns_nothing_in_stage_two_and_reaches_no_editor(text):
     assert ReasoningReward()([text], matches=[False])[0] <= 0.1  # the form of a thought at most
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_judge_of_questions_gives_no_value(text):
     verifier = QuestionVerifier(ReplayJudge([text]), {ITEM.prompt: (ITEM.questions, ITEM.answers)})
     [value] = asyncio.run(verifier([ITEM.prompt], [Media.from_bytes(BEFORE)]))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from for_each import for_each
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
@@ -79,7 +80,7 @@ def test_a_killed_and_watched_run_ends_with_the_weights_of_one_that_was_not(
         written_refiner(run, rows='held_out = "held-out/rows.jsonl"', more=WATCHED.format(run=run))
         for run in ("unbroken", "broken")
     )
-    unbroken = train_refiner(read_refiner_configuration(whole), {})
+    unbroken = train_refiner(read_refiner_configuration(whole))
     assert (unbroken.steps, unbroken.resumed_from) == (4, None)
     log = refiner_ground / "broken/refine/log.jsonl"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -93,7 +94,7 @@ def test_a_killed_and_watched_run_ends_with_the_weights_of_one_that_was_not(
     saved = [checkpoint.step for checkpoint in whole_checkpoints(log.parent)]
     assert saved
     assert saved[-1] in (1, 2, 3)
-    on = train_refiner(read_refiner_configuration(killed), {})
+    on = train_refiner(read_refiner_configuration(killed))
 
     assert on.resumed_from == saved[-1]
     start, first, second = (weights(refiner_ground / run) for run in ("policy", "unbroken/refine/model", "broken/refine/model"))
@@ -114,7 +115,7 @@ def test_a_killed_and_watched_run_ends_with_the_weights_of_one_that_was_not(
         [("started", 0, 4, None), ("resumed", saved[-1], 4, None), ("finished", 4, 4, None)], [(1,)]
     ]  # fmt: skip
     with pytest.raises(InputError, match=r"key 'refine.group': this run was begun with 4"):
-        train_refiner(read_refiner_configuration(killed, changes={"refine.group": 2}), {})
+        train_refiner(read_refiner_configuration(killed, changes={"refine.group": 2}))
 
 
 def test_replies_that_cannot_be_read_end_a_run_with_exit_code_1(
@@ -147,7 +148,7 @@ def test_a_run_whose_edits_are_all_lost_is_given_up_though_verdicts_are_paid() -
         EditorAbort(0)(batch(None))
 
 
-@pytest.mark.parametrize("place", range(len(HOSTILE_REPLIES)))
+@for_each("place", range(len(HOSTILE_REPLIES)))
 def test_hostile_replies_are_counted_and_never_raise(place: int) -> None:
     read = read_refinement(HOSTILE_REPLIES[place])
     assert read.readable == (read.verdict in ("matches", "differs"))

@@ -181,7 +181,7 @@ def test_a_few_steps_that_reward_the_edited_picture_end_evasion_and_the_verdict_
         return evaluate_on_scenes(loaded.model, loaded.processor, items)
 
     section = SftSection(steps=160, learning_rate=2e-3, schedule="cosine", warmup_steps=10, batch=12, beta2=0.98)
-    cold = train_warm_up(run("cold", tmp_path / "untrained", sft=section), lessons, {}).model
+    cold = train_warm_up(run("cold", tmp_path / "untrained", sft=section), lessons).model
     before = measured(cold)
     assert before.s_ref == 1
     assert before.illusory > 0.5
@@ -189,7 +189,7 @@ def test_a_few_steps_that_reward_the_edited_picture_end_evasion_and_the_verdict_
     after = {}
     for arm in (Arm.QUESTIONS, Arm.REASON):
         refined = run(arm, cold, refine=settings.model_copy(update=study._STAGES[arm]))
-        after[arm] = measured(train_refiner(refined, {}).model)
+        after[arm] = measured(train_refiner(refined).model)
     assert after[Arm.QUESTIONS].verdict == 1
     assert after[Arm.QUESTIONS].s_rect > before.s_rect + 0.3
     assert after[Arm.QUESTIONS].illusory < 0.2

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from for_each import for_each
 from salon_rewards.monitors import Grammar
 from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer, render_r3
@@ -108,7 +109,7 @@ def rows(*matches: bool) -> tuple[RefinerRow, ...]:
     return tuple(RefinerRow(str(place), "A cat.", Path("x.png"), each) for place, each in enumerate(matches))
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("text", HOSTILE_REPLIES)
 def test_hostile_replies_help_nobody(text: str) -> None:
     found = HeldOutReplies(rows(True, False), (text, text), (3, 3)).metrics()
     assert (found["helpful"], found["verdict"]) in ((0.0, 0.0), (0.5, 0.5))  # a verdict for all at most
@@ -220,12 +221,12 @@ def test_a_run_that_is_interrupted_or_given_up_says_so_in_log_and_store(
 
     file = written_refiner("impatient", more='[store]\nfolder = "impatient-store"')
     with pytest.raises(KeyboardInterrupt):
-        train_refiner(read_refiner_configuration(file), {}, watcher=Impatient())
+        train_refiner(read_refiner_configuration(file), watcher=Impatient())
     rows = read_log(refiner_ground / "impatient/refine/log.jsonl")
     assert (rows[-1]["what"], rows[-1]["reason"], rows[-1]["step"]) == ("stopped", "interrupted", 1)
     changes = {"degeneration.invalid_answers": 1, "refine.most_tokens": 1}
     with pytest.raises(DegeneratedError):
-        train_refiner(read_refiner_configuration(file, changes=changes), {}, again=True)
+        train_refiner(read_refiner_configuration(file, changes=changes), again=True)
     store = ResultStore.open(refiner_ground / "impatient-store", read_only=True)
     runs = store.sql(
         'SELECT array_agg(kind ORDER BY "at"), any_value(detail ORDER BY "at" DESC) FROM run_events '

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from for_each import for_each
 from salon_rewards import illusory
 from salon_synthetic.scenes.claims import holds
 from salon_synthetic.scenes.reading import read_question
@@ -22,7 +23,7 @@ def replies(habits: Habits) -> list[str]:
     return [teacher_reply(item, habits, generator) for item in ITEMS]
 
 
-@pytest.mark.parametrize("text", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_reply_to_every_item_scores_nothing(text):
     found = evaluate_replies(ITEMS[:5], [text] * 5)
     assert (found.s_ref, found.s_rect, found.verdict, found.unparsed) == (0.0, 0.0, 0.0, 5)

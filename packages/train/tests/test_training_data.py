@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from for_each import for_each
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer, magicmirror_json, render_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
@@ -54,7 +55,7 @@ def unusable(path: Path, *rows: object, look=Look.EXISTS) -> UnusableRow:
     return found
 
 
-@pytest.mark.parametrize("cell", HOSTILE_REPLIES, ids=[str(number) for number in range(len(HOSTILE_REPLIES))])
+@for_each("cell", HOSTILE_REPLIES)
 def test_a_hostile_cell_of_labels_is_an_unusable_row_and_nothing_is_raised(tmp_path, cell):
     found = unusable(tmp_path / "train.jsonl", {"images": "0.png", "response": cell}, look=Look.NOT)
     assert (found.fault, found.column, found.number, found.value) == (Fault.ROW, "response", 1, cell)

@@ -9,6 +9,7 @@ from datasets import Dataset
 from PIL import Image
 from trl.data_utils import prepare_multimodal_messages
 
+from for_each import for_each
 from salon_synthetic.artifacts import draw_examples
 from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, parse_magicmirror, parse_magicmirror_json
 from salon_taxonomy.errors import InputError
@@ -20,8 +21,8 @@ EXAMPLES = list(draw_examples(6, seed=3))
 BROKEN = MagicMirrorAnswer(False, (Artifact("L2: Abnormal Object Morphology"),))
 
 
-@pytest.mark.parametrize("prompt", HOSTILE_REPLIES, ids=[str(number) for number in range(len(HOSTILE_REPLIES))])
-@pytest.mark.parametrize("wording", ["full", "short", "bare", "Asked for {prompt}: {prompt}?"])
+@for_each("prompt", HOSTILE_REPLIES)
+@for_each("wording", ["full", "short", "bare", "Asked for {prompt}: {prompt}?"])
 def test_a_hostile_prompt_stands_in_the_question_and_nothing_is_raised(prompt, wording):
     assert isinstance(question_of(prompt, wording), str)
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
@@ -59,7 +60,7 @@ def said(folder: Path) -> str:
     return next(iter(run.stages.values())).history.sentence
 
 
-@pytest.mark.parametrize("reply", HOSTILE_REPLIES, ids=range(len(HOSTILE_REPLIES)))
+@for_each("reply", HOSTILE_REPLIES)
 def test_hostile_words_of_a_log_and_of_completions_are_shown_and_do_nothing(reply: str, tmp_path: Path) -> None:
     odd: dict[str, Any] = {reply or "x": 1.0, f"rewards/{reply}/mean": 2.0}
     rows = [*whole(**odd), row("degenerated", 3, reason=reply, said=reply)]
@@ -181,7 +182,7 @@ LINES = st.one_of(ROWS.map(json.dumps), st.text(max_size=12), STRANGE.map(json.d
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(ROWS.map(lambda each: json.dumps(each).encode()) | LINES | st.binary(max_size=6), max_size=12))
 def test_any_log_is_shown_or_refused_by_a_line_number(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
     folder = write(tmp_path_factory.mktemp("any") / "run", b"\n".join(lines))
@@ -197,7 +198,7 @@ def test_any_log_is_shown_or_refused_by_a_line_number(tmp_path_factory: pytest.T
     assert not re.search(r'[ "M,L](nan|-?inf)[ ,"]', page)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(st.integers(0, 2**53), st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=20),
     st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=3),

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from salon_taxonomy.cli import main
-from salon_train.world.cli import world
+from salon_train.world import world
 
 
 def run(*words):

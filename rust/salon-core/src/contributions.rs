@@ -9,12 +9,12 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::bradley_terry::{Likelihood, Settings};
-use crate::cells::{Cells, PairScores};
-use crate::elimination::Elimination;
+use crate::battles::cells::{Cells, PairScores};
+use crate::cancel::Watch;
 use crate::error::CoreError;
-use crate::influence::by_group;
-use crate::watch::Watch;
+use crate::linalg::sparse_cholesky::Elimination;
+use crate::model::bradley_terry::{Likelihood, Settings};
+use crate::uncertainty::sandwich::by_group;
 
 /// Clusters that one worker takes at a time.
 const BLOCK: usize = 16;

@@ -4,8 +4,8 @@
 //! by each group in turn, and only those that agree on it are compared. A run that is too long to compare pair by pair
 //! is divided again by the bits that are left.
 
+use crate::cancel::Watch;
 use crate::error::CoreError;
-use crate::watch::Watch;
 
 const MOST_BITS: u32 = 7;
 const LONG_RUN: usize = 1024;

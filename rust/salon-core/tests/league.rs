@@ -1,16 +1,16 @@
 //! From batches to intervals: what the whole core promises.
 
-use salon_core::aggregate::{Aggregator, Batch};
-use salon_core::bootstrap::{Plan, bootstrap};
-use salon_core::bradley_terry::{Fit, Likelihood, Settings};
-use salon_core::cells::{Cells, Outcome, PairScores};
-use salon_core::elimination::Elimination;
+use salon_core::battles::aggregate::{Aggregator, Batch};
+use salon_core::battles::cells::{Cells, Outcome, PairScores};
+use salon_core::battles::graph::Graph;
+use salon_core::cancel::Watch;
 use salon_core::error::CoreError;
-use salon_core::firth::Estimator;
-use salon_core::graph::Graph;
+use salon_core::linalg::sparse_cholesky::Elimination;
+use salon_core::model::bradley_terry::{Fit, Likelihood, Settings};
+use salon_core::model::firth::Estimator;
 use salon_core::random::Stream;
-use salon_core::resample::Resampler;
-use salon_core::watch::Watch;
+use salon_core::uncertainty::bootstrap::{Plan, bootstrap};
+use salon_core::uncertainty::resample::Resampler;
 
 const MENU: [Option<Outcome>; 3] = [Some(Outcome::Win), Some(Outcome::Loss), Some(Outcome::Tie)];
 const SETTINGS: Settings = Settings { tolerance: 1e-9, max_iterations: 100, prior_ties: 0.0, ridge: 0.0 };

@@ -1,15 +1,15 @@
 //! Influences, crossed clusters, contributions and parts: what the core promises about uncertainty.
 
-use salon_core::aggregate::{Aggregator, Batch};
-use salon_core::bradley_terry::{Likelihood, Settings};
-use salon_core::cells::{Cells, Outcome, PairScores};
+use salon_core::battles::aggregate::{Aggregator, Batch};
+use salon_core::battles::cells::{Cells, Outcome, PairScores};
+use salon_core::battles::two_way::{Crosser, Crossing};
+use salon_core::cancel::Watch;
 use salon_core::contributions::contributions;
-use salon_core::crossing::{Crosser, Crossing};
 use salon_core::error::CoreError;
-use salon_core::influence::{information, score_products, third_moments};
+use salon_core::model::bradley_terry::{Likelihood, Settings};
 use salon_core::random::Stream;
-use salon_core::resample::Resampler;
-use salon_core::watch::Watch;
+use salon_core::uncertainty::resample::Resampler;
+use salon_core::uncertainty::sandwich::{information, score_products, third_moments};
 
 const MENU: [Option<Outcome>; 3] = [Some(Outcome::Win), Some(Outcome::Loss), Some(Outcome::Tie)];
 const SETTINGS: Settings = Settings { tolerance: 1e-11, max_iterations: 100, prior_ties: 0.0, ridge: 0.0 };

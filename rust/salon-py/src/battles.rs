@@ -3,13 +3,13 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use salon_core::aggregate::{Aggregator as CoreAggregator, Batch};
-use salon_core::bradley_terry::Likelihood;
-use salon_core::cells::{Cells as CoreCells, Outcome, PairScores};
-use salon_core::graph::Graph;
-use salon_core::resample::Resampler;
+use salon_core::battles::aggregate::{Aggregator as CoreAggregator, Batch};
+use salon_core::battles::cells::{Cells as CoreCells, Outcome, PairScores};
+use salon_core::battles::graph::Graph;
+use salon_core::model::bradley_terry::Likelihood;
+use salon_core::uncertainty::resample::Resampler;
 
-use crate::door::raised;
+use crate::run_detached::raised;
 
 type Columns<'py, const N: usize> = [Bound<'py, PyArray1<f64>>; N];
 
@@ -64,8 +64,9 @@ impl Aggregator {
         let inner = self.inner.take().ok_or_else(finished)?;
         let model_number = model_number.as_slice()?.to_vec();
         let cluster_number = cluster_number.map_or(Ok(Vec::new()), |array| array.as_slice().map(<[u32]>::to_vec))?;
-        let inner =
-            crate::door::through(py, None, move |_| inner.finish(models, &model_number, clusters, &cluster_number))?;
+        let inner = crate::run_detached::through(py, None, move |_| {
+            inner.finish(models, &model_number, clusters, &cluster_number)
+        })?;
         Ok(Cells { inner })
     }
 }

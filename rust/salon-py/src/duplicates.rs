@@ -4,7 +4,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use salon_core::near_duplicates::near_duplicates as core_near_duplicates;
 
-use crate::door::through;
+use crate::run_detached::through;
 
 /// The smallest index of every hash's group, shape (n,).
 #[pyfunction]

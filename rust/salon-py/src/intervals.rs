@@ -5,20 +5,20 @@ use numpy::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use salon_core::bootstrap::Plan;
-use salon_core::bradley_terry::Settings;
-use salon_core::contextual_bootstrap;
-use salon_core::firth::Estimator;
-use salon_core::paired_resample::{Table, draw_items};
-use salon_core::row_resample::{Grouping, RowSampler};
-use salon_core::scores::Scores;
-use salon_core::simultaneous;
-use salon_core::tie_bootstrap;
+use salon_core::model::bradley_terry::Settings;
+use salon_core::model::firth::Estimator;
+use salon_core::uncertainty::bootstrap::Plan;
+use salon_core::uncertainty::contextual_bootstrap;
+use salon_core::uncertainty::max_t;
+use salon_core::uncertainty::paired_resample::{Table, draw_items};
+use salon_core::uncertainty::parameter_scores::Scores;
+use salon_core::uncertainty::row_resample::{Grouping, RowSampler};
+use salon_core::uncertainty::tie_bootstrap;
 
 use crate::battles::Cells;
-use crate::door::{raised, through};
 use crate::models::{RowArrays, tie_model};
 use crate::ratings::{Replicates, settings};
+use crate::run_detached::{raised, through};
 
 type Array<'py> = PyReadonlyArray1<'py, f64>;
 type Codes<'py> = PyReadonlyArray1<'py, u32>;
@@ -97,7 +97,7 @@ pub fn largest_gaps<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let models = deviations.shape()[1];
     let (deviations, inverse) = (deviations.as_slice()?, inverse.as_slice()?);
-    let found = through(py, None, |watch| simultaneous::largest_gaps(deviations, models, inverse, watch))?;
+    let found = through(py, None, |watch| max_t::largest_gaps(deviations, models, inverse, watch))?;
     Ok(found.into_pyarray(py))
 }
 

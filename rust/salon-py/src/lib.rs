@@ -6,11 +6,11 @@
 #![warn(missing_docs)]
 
 mod battles;
-mod door;
 mod duplicates;
 mod intervals;
 mod models;
 mod ratings;
+mod run_detached;
 mod scheduling;
 mod uncertainty;
 

@@ -3,17 +3,17 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use salon_core::bradley_terry::{Likelihood, Settings};
-use salon_core::cells::Outcome;
-use salon_core::contextual::{self, ContextualFit as CoreContextualFit, Rows};
-use salon_core::elimination::Elimination;
-use salon_core::merge::merged;
-use salon_core::online_elo::{OnlineElo as CoreOnlineElo, Rules};
-use salon_core::ties::{self, TieFit as CoreTieFit, TieModel};
+use salon_core::battles::cells::Outcome;
+use salon_core::battles::merge::merged;
+use salon_core::linalg::sparse_cholesky::Elimination;
+use salon_core::model::bradley_terry::{Likelihood, Settings};
+use salon_core::model::contextual::{self, ContextualFit as CoreContextualFit, Rows};
+use salon_core::model::online_elo::{OnlineElo as CoreOnlineElo, Rules};
+use salon_core::model::ties::{self, TieFit as CoreTieFit, TieModel};
 
 use crate::battles::Cells;
-use crate::door::{raised, through};
 use crate::ratings::{Fit, settings};
+use crate::run_detached::{raised, through};
 
 type Array<'py> = Bound<'py, PyArray1<f64>>;
 

@@ -3,14 +3,14 @@
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use salon_core::bootstrap::{Plan, Replicates as CoreReplicates, bootstrap as core_bootstrap};
-use salon_core::bradley_terry::{Fit as CoreFit, Likelihood, Settings};
-use salon_core::elimination::Elimination;
-use salon_core::firth::{Estimator, maximise as maximise_reduced};
-use salon_core::graph::Graph;
+use salon_core::battles::graph::Graph;
+use salon_core::linalg::sparse_cholesky::Elimination;
+use salon_core::model::bradley_terry::{Fit as CoreFit, Likelihood, Settings};
+use salon_core::model::firth::{Estimator, maximise as maximise_reduced};
+use salon_core::uncertainty::bootstrap::{Plan, Replicates as CoreReplicates, bootstrap as core_bootstrap};
 
 use crate::battles::Cells;
-use crate::door::through;
+use crate::run_detached::through;
 
 /// A fitted Bradley-Terry model.
 #[pyclass(frozen, module = "salon_ranking._core")]

@@ -3,9 +3,9 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use salon_core::scheduling::{Rule, Shelf, Standing, schedule as core_schedule};
+use salon_core::scheduling::next_pairs::{Rule, Shelf, Standing, schedule as core_schedule};
 
-use crate::door::through;
+use crate::run_detached::through;
 
 type Indices<'py> = Bound<'py, PyArray1<u32>>;
 

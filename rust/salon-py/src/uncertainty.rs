@@ -3,13 +3,13 @@
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use salon_core::bradley_terry::Settings;
+use salon_core::battles::two_way::{Crosser as CoreCrosser, Crossing};
 use salon_core::contributions::contributions as core_contributions;
-use salon_core::crossing::{Crosser as CoreCrosser, Crossing};
-use salon_core::influence;
+use salon_core::model::bradley_terry::Settings;
+use salon_core::uncertainty::sandwich;
 
 use crate::battles::Cells;
-use crate::door::{raised, through};
+use crate::run_detached::{raised, through};
 
 type Columns<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>);
 type Part<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>, Cells);
@@ -38,7 +38,7 @@ pub fn information<'py>(
     prior_ties: f64,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (theta, cells) = (log_strengths.as_slice()?.to_vec(), &cells.inner);
-    let matrix = through(py, None, |_| influence::information(cells, &theta, prior_ties))?;
+    let matrix = through(py, None, |_| sandwich::information(cells, &theta, prior_ties))?;
     square(py, matrix, theta.len())
 }
 
@@ -47,7 +47,7 @@ pub fn information<'py>(
 #[pyo3(signature = (cells, log_strengths))]
 pub fn log_likelihood(py: Python<'_>, cells: &Cells, log_strengths: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
     let (theta, cells) = (log_strengths.as_slice()?.to_vec(), &cells.inner);
-    through(py, None, |_| influence::log_likelihood(cells, &theta))
+    through(py, None, |_| sandwich::log_likelihood(cells, &theta))
 }
 
 /// Sum of the outer products of the scores of all battles, or of all groups of clusters; shape (models, models).
@@ -63,7 +63,7 @@ pub fn score_products<'py>(
     let groups = groups(group.as_ref())?;
     let matrix = through(py, None, |watch| {
         let groups = groups.as_ref().map(|(group, count)| (group.as_slice(), *count));
-        influence::score_products(cells, &theta, groups, watch)
+        sandwich::score_products(cells, &theta, groups, watch)
     })?;
     square(py, matrix, theta.len())
 }
@@ -82,7 +82,7 @@ pub fn third_moments<'py>(
     let groups = groups(group.as_ref())?;
     let cubes = through(py, None, |watch| {
         let groups = groups.as_ref().map(|(group, count)| (group.as_slice(), *count));
-        influence::third_moments(cells, &theta, groups, &kernel, watch)
+        sandwich::third_moments(cells, &theta, groups, &kernel, watch)
     })?;
     Ok(cubes.into_pyarray(py))
 }

@@ -6,6 +6,8 @@
     GET  /media/<task>/<n>  one anonymous file                        GET /healthz, /metrics
     GET  /media/<task>/frames   when each frame of its videos is shown
     GET  /models/<task>     the models of a settled battle
+    GET  /login             sign-in, where people have accounts   POST /login, /oidc/finish
+    GET  /admin             progress and people, for admins   POST /admin/actions   suspend, certify again, forget, invite
 
 Nothing changes on GET: leasing tasks is a POST. Every POST needs JSON, the page's own origin and, but for ``/session``, the
 session's cookie and its CSRF token.
@@ -30,16 +32,20 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from salon_arena.admin import Action, act, admin_view, is_admin
 from salon_arena.board import Board, LiveBoard
 from salon_arena.errors import RefusedError, StorageError
 from salon_arena.limits import Limits, network_of
+from salon_arena.log import Log, Requests
 from salon_arena.people import OCCUPATIONS
 from salon_arena.quality import LiveChecks
 from salon_arena.service import AnswerBody, WorkService
+from salon_arena.signin import Oidc, Passwords
+from salon_arena.tasks import instant
 from salon_taxonomy.visible_text import visible
 
 T = TypeVar("T")
@@ -62,6 +68,8 @@ LOOPBACK: Final = ("127.0.0.1", "localhost")
 _COOKIE_LIFE: Final = 30 * 24 * 3600
 _MOST_BODY: Final = 1 << 14
 _ANSWERS_AT_ONCE: Final = 60
+_SIGN_INS_AT_ONCE: Final = 20
+_OIDC_LIFE: Final = 600
 _SETTLE_EVERY: Final = 1.0
 _CHECK_EVERY: Final = 60.0
 _RETRY_AFTER: Final = "1"
@@ -76,6 +84,9 @@ def create_app(
     secure: bool = False,
     joins_per_hour: int = 120,
     answers_per_second: float = 2.0,
+    passwords: Passwords | None = None,
+    oidc: Oidc | None = None,
+    log: Log | None = None,
 ) -> Starlette:
     """Make the arena's ASGI application.
 
@@ -86,8 +97,11 @@ def create_app(
         secure: pages are reached over HTTPS: the cookie is called ``__Host-salon`` and sent over HTTPS alone.
         answers_per_second: how many one rater may send for ever; 60 may come at once.
         joins_per_hour: how many raters may join from one network (/24, /48).
+        passwords: people sign in with a name and a password; joining without is refused.
+        oidc: people sign in through OpenID Connect; joining without is refused.
+        log: takes the fields of a line per request (:mod:`salon_arena.log`).
     """
-    routes = _Routes(service, beside, secure, joins_per_hour, answers_per_second)
+    routes = _Routes(service, beside, secure, joins_per_hour, answers_per_second, passwords, oidc)
     board = service.task.board
     checks = None if board is None else LiveChecks(service.database, board.refresh)
 
@@ -112,13 +126,24 @@ def create_app(
             Route("/media/{task}/frames", routes.frames),
             Route("/media/{task}/{place:int}", routes.media),
             Route("/models/{task}", routes.models),
+            Route("/login", routes.login_page),
+            Route("/login", routes.login, methods=["POST"]),
+            Route("/oidc/start", routes.oidc_start),
+            Route("/oidc/callback", routes.oidc_callback),
+            Route("/oidc/finish", routes.oidc_finish, methods=["POST"]),
+            Route("/admin", routes.admin),
+            Route("/admin/actions", routes.admin_action, methods=["POST"]),
             Route("/healthz", routes.health),
             Route("/metrics", routes.metrics),
             Route("/session", routes.session, methods=["POST"]),
             Route("/tasks", routes.tasks, methods=["POST"]),
             Route("/answers", routes.answer, methods=["POST"]),
         ],
-        middleware=[Middleware(_Headers), Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
+        middleware=[
+            *([] if log is None else [Middleware(Requests, log=log)]),
+            Middleware(_Headers),
+            Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)),
+        ],
         exception_handlers={RefusedError: _refused, StorageError: _unavailable},
         lifespan=lifespan,
     )
@@ -163,12 +188,44 @@ class JoinBody(BaseModel):
     occupation: str | None = None
 
 
+class LoginBody(BaseModel):
+    """What the sign-in page sends."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, max_length=200)
+    password: str = Field(min_length=1, max_length=1000)
+
+
+class OidcBody(BaseModel):
+    """What the page sends when the provider sent a person back."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    code: str = Field(min_length=1, max_length=2000)
+    state: str = Field(min_length=1, max_length=2000)
+    invite: str | None = Field(default=None, max_length=64)
+
+
+_KEPT: Final = ("state", "nonce", "verifier")
+
+
 class _Routes:
     """One method per route."""
 
     def __init__(
-        self, service: WorkService, beside: LiveBoard | None, secure: bool, joins_per_hour: int, answers_per_second: float
+        self,
+        service: WorkService,
+        beside: LiveBoard | None,
+        secure: bool,
+        joins_per_hour: int,
+        answers_per_second: float,
+        passwords: Passwords | None,
+        oidc: Oidc | None,
     ) -> None:
+        self._passwords = passwords
+        self._oidc = oidc
+        self._sign_ins = Limits(_SIGN_INS_AT_ONCE, _SIGN_INS_AT_ONCE / 3600)
         self._service = service
         self._beside = beside
         self._secure = secure
@@ -180,11 +237,19 @@ class _Routes:
     # Pages
 
     async def page(self, request: Request) -> Response:
-        if await self._rater_or_none(request) is not None:
+        rater = await self._rater_or_none(request)
+        if rater is not None and await run_in_threadpool(
+            self._service.database.read, lambda connection: is_admin(connection, rater)
+        ):
+            return RedirectResponse("/admin", 303)
+        if rater is not None:
             return HTMLResponse(_template(self._service.task.page))
+        if self._accounts and await self._returning(request) is None:
+            return RedirectResponse("/login", 303)
         people = self._service.people
-        words = {"consent": people.consent.split("\n"), "version": people.consent_version, "invited": people.invited}
-        return HTMLResponse(_template("join.html.jinja", **words, occupations=OCCUPATIONS))
+        words = {"consent": people.consent.split("\n"), "version": people.consent_version, "occupations": OCCUPATIONS}
+        invited = people.invited and not self._accounts
+        return HTMLResponse(_template("join.html.jinja", **words, invited=invited))
 
     async def board_page(self, request: Request) -> Response:
         scenario = request.query_params.get("scenario") or None
@@ -248,6 +313,8 @@ class _Routes:
         rater = await run_in_threadpool(people.returning, token) if token else None
         if rater is not None and agrees:
             await _done(people.agree(rater))
+        elif rater is None and self._accounts:
+            raise RefusedError(401, "no_session")
         elif rater is None or await run_in_threadpool(people.rater_of, token) is None:
             if not agrees:
                 raise RefusedError(403, "consent")
@@ -259,11 +326,69 @@ class _Routes:
             token, rater = joined.token, joined.rater_id
             self._counts["joined"] += 1
         known = await run_in_threadpool(self._service.answered, rater)
-        response = JSONResponse({"csrf": csrf_token(token), "answered": known})
-        response.set_cookie(
-            self._cookie, token, max_age=_COOKIE_LIFE, path="/", secure=self._secure, httponly=True, samesite="strict"
+        return self._with_cookie(
+            JSONResponse({"csrf": csrf_token(token), "answered": known}), self._cookie, token, _COOKIE_LIFE
         )
+
+    def _with_cookie(self, response: Response, name: str, value: str, life: int) -> Response:
+        response.set_cookie(name, value, max_age=life, path="/", secure=self._secure, httponly=True, samesite="strict")
         return response
+
+    # Sign-in
+
+    @property
+    def _accounts(self) -> bool:
+        """Whether people must sign in to join."""
+        return self._passwords is not None or self._oidc is not None
+
+    async def _returning(self, request: Request) -> str | None:
+        token = request.cookies.get(self._cookie, "")
+        return await run_in_threadpool(self._service.people.returning, token) if token else None
+
+    async def login_page(self, _: Request) -> Response:
+        if not self._accounts:
+            raise RefusedError(404, "unknown_page")
+        words = {"passwords": self._passwords is not None, "oidc": self._oidc is not None, "code": "", "state": ""}
+        return HTMLResponse(_template("login.html.jinja", **words))
+
+    async def login(self, request: Request) -> Response:
+        _check_origin(request)
+        body = await _model(request, LoginBody)
+        if self._passwords is None:
+            raise RefusedError(404, "unknown_page")
+        network = network_of(request.client.host if request.client else "")
+        if not (self._sign_ins.allow(f"network {network}") and self._sign_ins.allow(f"name {body.name.casefold()}")):
+            raise RefusedError(429, "too_many")
+        now = self._service.clock()
+        session = await run_in_threadpool(self._passwords.sign_in, body.name, body.password, now)
+        return self._with_cookie(JSONResponse({}), self._cookie, session.token, _COOKIE_LIFE)
+
+    async def oidc_start(self, _: Request) -> Response:
+        if self._oidc is None:
+            raise RefusedError(404, "unknown_page")
+        address, kept = await run_in_threadpool(self._oidc.start)
+        value = ".".join(kept[name] for name in _KEPT)
+        return self._with_cookie(RedirectResponse(address, 303), f"{self._cookie}-oidc", value, _OIDC_LIFE)
+
+    async def oidc_callback(self, request: Request) -> Response:
+        """The page that the provider sends people back to; it posts what it was given, for nothing changes on GET."""
+        if self._oidc is None:
+            raise RefusedError(404, "unknown_page")
+        given = {name: request.query_params.get(name, "")[:2000] for name in ("code", "state")}
+        return HTMLResponse(_template("login.html.jinja", passwords=False, oidc=True, **given))
+
+    async def oidc_finish(self, request: Request) -> Response:
+        _check_origin(request)
+        body = await _model(request, OidcBody)
+        if self._oidc is None:
+            raise RefusedError(404, "unknown_page")
+        kept = dict(zip(_KEPT, request.cookies.get(f"{self._cookie}-oidc", "").split("."), strict=False))
+        if len(kept) < len(_KEPT):
+            raise RefusedError(403, "state")
+        now = self._service.clock()
+        session = await run_in_threadpool(self._oidc.finish, body.code, body.state, kept, body.invite, now)
+        response = self._with_cookie(JSONResponse({}), self._cookie, session.token, _COOKIE_LIFE)
+        return self._with_cookie(response, f"{self._cookie}-oidc", "", 0)
 
     async def tasks(self, request: Request) -> Response:
         rater = await self._rater(request, changes=True)
@@ -294,6 +419,21 @@ class _Routes:
     async def models(self, request: Request) -> Response:
         rater = await self._rater(request)
         return JSONResponse({"models": await run_in_threadpool(self._service.revealed, rater, request.path_params["task"])})
+
+    async def admin(self, request: Request) -> Response:
+        rater = await self._rater_or_none(request)
+        database = self._service.database
+        if rater is None or not await run_in_threadpool(database.read, lambda connection: is_admin(connection, rater)):
+            raise RefusedError(404, "unknown_page")  # the same as for any other address
+        words = await run_in_threadpool(database.read, admin_view)
+        board = self._service.task.board
+        ranked = None if board is None else await run_in_threadpool(board.ranked)
+        return HTMLResponse(await run_in_threadpool(lambda: _template("admin.html.jinja", board=ranked, **words)))
+
+    async def admin_action(self, request: Request) -> Response:
+        rater = await self._rater(request, changes=True)
+        action = await _model(request, Action)
+        return JSONResponse(await run_in_threadpool(act, self._service.database, rater, action, self._service.clock()))
 
     async def _rater_or_none(self, request: Request) -> str | None:
         token = request.cookies.get(self._cookie, "")
@@ -344,6 +484,7 @@ async def _model(request: Request, kind: type[M]) -> M:
 def _environment() -> Environment:
     environment = Environment(loader=PackageLoader("salon_arena"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
+    environment.filters["moment"] = lambda microseconds: f"{instant(microseconds):%Y-%m-%d %H:%M} UTC"
     return environment
 
 

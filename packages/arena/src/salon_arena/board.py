@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, Final
 
 import polars as pl
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from salon_arena.database import SETTLED, ArenaDatabase
 from salon_arena.quality import flagged
@@ -117,7 +117,7 @@ class LiveBoard:
     def _not_counted(self, connection: Connection) -> set[str]:
         excluded = flagged(connection)
         if self._anchors_first:
-            anchors = func.sum((SETTLED.c.kind == "anchor").cast(SETTLED.c.number.type))
+            anchors = func.sum(case((SETTLED.c.kind == "anchor", 1), else_=0))
             few = select(SETTLED.c.rater_id).group_by(SETTLED.c.rater_id).having(anchors < self._anchors_first)
             excluded |= set(connection.execute(few).scalars())
         return excluded

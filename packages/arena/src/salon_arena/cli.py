@@ -19,9 +19,23 @@ if TYPE_CHECKING:
     from salon_arena.database import ArenaDatabase
     from salon_arena.service import WorkService
     from salon_arena.tasks import Task
+    from salon_bench.suites.r3_bench.rows import Item as Row
 
 _FILE = InputPath(dir_okay=False)
 _FOLDER = InputPath(file_okay=False)
+
+
+class _Place(InputPath):
+    """A file, or the address of a database on Postgres."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """The address as it is; anything else as a path."""
+        from salon_arena.database import is_address
+
+        return value if is_address(value) else super().convert(value, parameter, context)
+
+
+_PLACE = _Place(dir_okay=False)
 
 
 def _serving(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,7 +64,9 @@ def arena() -> None:
 @arena.command()
 @click.argument("folder", metavar="FOLDER", type=_FOLDER)
 @click.option("--prompts", required=True, type=_FILE, help="Table (.jsonl, .json, .csv, .parquet) with prompt_id and prompt.")
-@click.option("--database", default="arena.db", show_default=True, type=_FILE, help="SQLite file with votes; made if missing.")
+@click.option(
+    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
+)
 @click.option(
     "--mode",
     type=click.Choice(["public", "expert"]),
@@ -58,10 +74,10 @@ def arena() -> None:
 )
 @click.option(
     "--task",
-    type=click.Choice(["battles", "mos", "checks", "labels"]),
+    type=click.Choice(["battles", "mos", "checks", "labels", "verdicts"]),
     default="battles",
     show_default=True,
-    help="Compare two; rate all models side by side; check the test points of each file; or label its faults.",
+    help="Compare two; rate all models side by side; check test points; label faults; or verify rows of R³-Bench.",
 )
 @click.option("--reference", metavar="MODEL", help="With --task mos: show this model's files first, unrated (DCR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
@@ -76,7 +92,12 @@ def arena() -> None:
 @click.option("--consent", type=_FILE, help="Text that raters agree to, one paragraph per line.")
 @click.option("--invite-only", is_flag=True, help="Only who has an invite may join; always so for experts.")
 @click.option("--reveal/--no-reveal", default=True, show_default=True, help="Name the models of a pair once its vote is final.")
-@click.option("--beside", type=_FILE, help="Database of another arena whose board is shown beside this one's.")
+@click.option("--beside", type=_PLACE, help="Database of another arena whose board is shown beside this one's.")
+@click.option("--passwords", is_flag=True, help="People sign in with accounts that `salon arena account` makes.")
+@click.option("--oidc-issuer", metavar="URL", help="People sign in through this OpenID Connect provider.")
+@click.option("--oidc-client", metavar="ID", help="The arena's client id there.")
+@click.option("--oidc-secret-file", type=_FILE, help="File with the client's secret.")
+@click.option("--log", "log_file", type=_FILE, help="Append a line of JSON per request to this file; - is standard error.")
 @click.option(
     "--trusted-proxy",
     metavar="NAME",
@@ -86,7 +107,7 @@ def arena() -> None:
 def serve(
     folder: Path,
     prompts: Path,
-    database: Path,
+    database: Path | str,
     mode: str | None,
     task: str,
     reference: str | None,
@@ -98,7 +119,12 @@ def serve(
     consent: Path | None,
     invite_only: bool,
     reveal: bool,
-    beside: Path | None,
+    beside: Path | str | None,
+    passwords: bool,
+    oidc_issuer: str | None,
+    oidc_client: str | None,
+    oidc_secret_file: Path | None,
+    log_file: Path | None,
     trusted_proxy: str | None,
     host: str,
     port: int,
@@ -114,6 +140,7 @@ def serve(
       salon arena serve pictures/ --prompts prompts.jsonl
       salon arena serve pictures/ --prompts prompts.csv --database experts.db --mode expert --qualification test.csv
       salon arena serve pictures/ --prompts prompts.jsonl --task mos --mode expert --database mos.db
+      salon arena serve pictures/ --prompts rows.jsonl --task verdicts --mode expert --database r3.db
       salon arena serve pictures/ --prompts prompts.jsonl --host 0.0.0.0 --trusted-proxy arena.example.org
     """
     from salon_arena.app import LOOPBACK
@@ -122,16 +149,24 @@ def serve(
     from salon_arena.database import ArenaDatabase
     from salon_arena.forms import check_task, panel_task
     from salon_arena.labels import LabelTask
+    from salon_arena.log import open_log
     from salon_arena.material import read_known_pairs, read_material
     from salon_arena.people import CONSENT
     from salon_arena.service import WorkService, vote_service
+    from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
     from salon_taxonomy.taxonomy import Taxonomy
 
     if host not in LOOPBACK and trusted_proxy is None:
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
         raise InputError("votes would cross the network unprotected", source="--host", value=host, allowed=LOOPBACK, hint=hint)
-    material = read_material(folder, prompts)
-    for remark in material.remarks:
+    rows: list[Row] = []
+    if task == "verdicts":
+        rows, remarks = read_verdict_rows(prompts, folder)
+        material = material_of(rows)
+    else:
+        material = read_material(folder, prompts)
+        remarks = material.remarks
+    for remark in remarks:
         click.echo(visible(remark), err=True)
     rules = BattleRules(
         anchors=() if anchors is None else read_known_pairs(anchors, material),
@@ -150,11 +185,16 @@ def serve(
                 work: Task = panel_task(material, reference=reference, raters=raters, seed=seed)
             elif task == "checks":
                 work = check_task(material, raters=raters, seed=seed)
-            else:
+            elif task == "labels":
                 work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
+            else:
+                work = VerdictTask(rows, seed=seed)
             service = WorkService(opened, work, **settings)
-        what = f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
-        _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other)
+        what = f"{len(rows):,} rows" if rows else f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
+        settings = _sign_in(service, passwords, oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
+        if log_file is not None:
+            settings["log"] = stack.enter_context(open_log(log_file))
+        _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other, **settings)
 
 
 @arena.command()
@@ -215,14 +255,14 @@ def simulate(votes: int, raters: int, careless: float, malicious: float, models:
 
 
 @arena.command()
-@click.option("--database", default="arena.db", show_default=True, type=_FILE, help="The arena's SQLite file.")
+@click.option("--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…")
 @click.option(
     "--store",
     required=True,
     type=StorePath(file_okay=False),
     help="Result store to add the votes to, a directory or a URL; made if missing.",
 )
-def export(database: Path, store: StoreAddress) -> None:
+def export(database: Path | str, store: StoreAddress) -> None:
     """Add every settled vote to a result store, each exactly once.
 
     A vote is settled 10 seconds after it was given, or with the rater's next one. The command may run while the arena is
@@ -244,16 +284,27 @@ def export(database: Path, store: StoreAddress) -> None:
         click.echo(visible(f"not shown, because one of these cannot be read: {', '.join(paths)}"), err=True)
 
 
-_DATABASE = click.option("--database", default="arena.db", show_default=True, type=_FILE, help="The arena's SQLite file.")
+_DATABASE = click.option(
+    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…"
+)
 
 
 @arena.command()
 @_DATABASE
 @click.option("--count", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
-@click.option("--role", type=click.Choice(["rater", "auditor"]), default="rater", show_default=True, help="What they may do.")
+@click.option(
+    "--role",
+    type=click.Choice(["rater", "auditor", "adjudicator", "admin"]),
+    default="rater",
+    show_default=True,
+    help="What they may do.",
+)
 @click.option("--address", metavar="URL", help="Print whole links to this arena.")
-def invite(database: Path, count: int, role: str, address: str | None) -> None:
-    """Print invites, each for one person; an auditor judges a quarter of the experts' battles again.
+def invite(database: Path | str, count: int, role: str, address: str | None) -> None:
+    """Print invites, each for one person.
+
+    An auditor judges a quarter of the experts' battles again, verifies labels, or inspects prompts. An adjudicator decides
+    where raters of labels or verdicts end in dispute. An admin sees /admin, and may suspend, certify again and forget people.
 
     An invite works once. Only its SHA-256 is kept, so it cannot be printed again.
 
@@ -270,11 +321,31 @@ def invite(database: Path, count: int, role: str, address: str | None) -> None:
 
 
 @arena.command()
+@click.argument("name")
+@_DATABASE
+@click.option("--role", type=click.Choice(["rater", "auditor", "adjudicator", "admin"]), default="rater", show_default=True)
+@click.password_option(help="Asked for if not given; 12 characters or more.")
+def account(name: str, database: Path | str, role: str, password: str) -> None:
+    """Make an account with a NAME and a password, for an arena served with --passwords.
+
+    The name is kept as an HMAC, the password as an Argon2id hash.
+
+    \b
+    Example:
+      salon arena account ann --role admin --database arena.db
+    """
+    from salon_arena.signin import add_account
+
+    with _existing(database) as opened:
+        click.echo(add_account(opened, name, password, role, time.time_ns() // 1000))
+
+
+@arena.command()
 @_DATABASE
 @click.option("--suspend", "suspended", multiple=True, metavar="RATER", help="Give this rater no tasks; may be repeated.")
 @click.option("--days", type=click.FloatRange(min=0), default=7.0, show_default=True, help="How long; 0: at once again.")
 @click.option("--forget", "forgotten", multiple=True, metavar="RATER", help="Erase what is kept of this person.")
-def people(database: Path, suspended: tuple[str, ...], days: float, forgotten: tuple[str, ...]) -> None:
+def people(database: Path | str, suspended: tuple[str, ...], days: float, forgotten: tuple[str, ...]) -> None:
     """List raters with votes, tests, audits and flags; suspend or forget some of them.
 
     \b
@@ -293,30 +364,116 @@ def people(database: Path, suspended: tuple[str, ...], days: float, forgotten: t
         for rater in forgotten:
             if not opened.write(lambda connection, rater=rater: forget(connection, rater)).result():  # type: ignore[misc]
                 raise InputError("there is no such rater", source=database, value=rater)
-        for line in opened.read(overview):
-            click.echo(visible(line))
+        for person in opened.read(overview):
+            click.echo(visible(person.line))
 
 
 @arena.command()
 @_DATABASE
-def labels(database: Path) -> None:
-    """Show how many files are open, disputed, agreed, accepted and rejected, and how well raters agree.
+def progress(database: Path | str) -> None:
+    """Show how many files, rows or prompts are open, disputed, agreed and accepted, and how well raters agree.
 
     \b
     Example:
-      salon arena labels --database labels.db
+      salon arena progress --database labels.db
     """
-    from salon_arena.labels import label_summary
+    from salon_arena.agreement import progress
 
     with _existing(database) as opened:
-        for line in opened.read(label_summary):
+        for line in opened.read(progress):
             click.echo(line)
+
+
+@arena.command()
+@click.argument("form", metavar="FORM")
+@click.argument("folder", metavar="FOLDER", type=_FOLDER)
+@_DATABASE
+@click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="With artifact-bench: of wrong options.")
+def release(form: str, folder: Path, database: Path | str, real: str | None, seed: int) -> None:
+    """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
+
+    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio or datasets (Hugging Face).
+
+    \b
+    Example:
+      salon arena release magicmirror release/ --database labels.db
+      salon arena release datasets votes/ && python -c "import datasets; print(datasets.load_dataset('votes'))"
+    """
+    from salon_arena.release import release
+
+    with _existing(database) as opened:
+        done = release(opened, form, folder, real=real, seed=seed)
+    for line in done.left_out:
+        click.echo(visible(f"left out: {line}"), err=True)
+    click.echo(f"{done.rows:,} rows in {done.path}.")
+
+
+@arena.command("import-labels")
+@click.argument("annotations", metavar="FILE", type=_FILE)
+@click.argument("folder", metavar="FOLDER", type=_FOLDER)
+@click.option("--prompts", required=True, type=_FILE, help="As for `salon arena serve`.")
+@click.option(
+    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
+)
+@click.option("--taxonomy", default="magicmirror", show_default=True, help="A name, or a TOML file.")
+def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path | str, taxonomy: str) -> None:
+    """Add annotations that people made in Label Studio to an arena of labels; FILE is its JSON export.
+
+    FOLDER has one sub-folder for each model. People become raters under new numbers; `salon arena serve --task labels` then
+    goes on from what they said. Annotations that were added before are left out.
+
+    \b
+    Example:
+      salon arena import-labels export.json pictures/ --prompts prompts.jsonl --database labels.db
+    """
+    from salon_arena.database import ArenaDatabase
+    from salon_arena.label_studio import import_annotations
+    from salon_arena.labels import LabelTask
+    from salon_arena.material import read_material
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    material = read_material(folder, prompts)
+    task = LabelTask(material, Taxonomy.open(taxonomy))
+    with ArenaDatabase.open(database) as opened:
+        done = import_annotations(opened, annotations, material, task, now=time.time_ns() // 1000)
+    for line in done.remarks:
+        click.echo(visible(line), err=True)
+    click.echo(f"{done.added:,} annotations added; {done.present:,} were there; {done.cancelled:,} were cancelled.")
+
+
+@arena.command()
+@click.option("--count", type=click.IntRange(min=1), default=377, show_default=True, help="Prompts that are wanted.")
+@click.option(
+    "--database", default="prompts.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
+)
+@click.option("--mode", type=click.Choice(["public", "expert"]), help="Who writes; expert: with an invite.")
+@_serving
+def prompts(count: int, database: Path | str, mode: str | None, host: str, port: int, seed: int) -> None:
+    """Let people write prompts for a benchmark, and inspectors accept, refine or reject them.
+
+    Scenarios and capabilities are asked for in the shares of MEF's Table 2. Inspectors join as auditors.
+
+    \b
+    Example:
+      salon arena prompts --count 377
+      salon arena release mef-prompts prompts/ --database prompts.db
+    """
+    from salon_arena.app import LOOPBACK
+    from salon_arena.database import ArenaDatabase
+    from salon_arena.service import WorkService
+    from salon_arena.writing import PromptTask
+
+    if host not in LOOPBACK:
+        raise InputError("prompts are written on this machine alone", source="--host", value=host, allowed=LOOPBACK)
+    with ArenaDatabase.open(database, mode=mode) as opened:
+        _serve(WorkService(opened, PromptTask(count, seed=seed)), f"{count:,} prompts wanted", host=host, port=port)
 
 
 @arena.command()
 @_DATABASE
 @click.option("--head", help="A head that was printed before: it must still be in the chain.")
-def verify(database: Path, head: str | None) -> None:
+def verify(database: Path | str, head: str | None) -> None:
     """Check that no answer was changed or taken out, and that every settled vote is what was answered.
 
     Prints the head of the chain. Publish it: from then on, a changed answer shows.
@@ -340,7 +497,7 @@ def verify(database: Path, head: str | None) -> None:
 @arena.command()
 @_DATABASE
 @click.argument("copy", type=_FILE)
-def backup(database: Path, copy: Path) -> None:
+def backup(database: Path | str, copy: Path) -> None:
     """Copy the database to COPY while the arena is served; the copy is whole and can be served itself.
 
     \b
@@ -354,11 +511,11 @@ def backup(database: Path, copy: Path) -> None:
     click.echo(f"{copy.stat().st_size:,} bytes in {copy}.")
 
 
-def _existing(path: Path) -> "ArenaDatabase":
+def _existing(path: Path | str) -> "ArenaDatabase":
     """The database at ``path``, which must be there."""
     from salon_arena.database import ArenaDatabase
 
-    if not path.exists():
+    if isinstance(path, Path) and not path.exists():
         raise InputError("there is no such file", source=path, hint="`salon arena serve` makes one; name it with --database.")
     return ArenaDatabase.open(path)
 
@@ -370,8 +527,33 @@ def _text(path: Path) -> str:
         raise InputError(f"cannot be read as UTF-8 text ({error})", source=path) from error
 
 
+def _sign_in(
+    service: "WorkService", passwords: bool, issuer: str | None, client: str | None, secret: Path | None, place: str
+) -> dict[str, Any]:
+    """How people sign in, as options of ``create_app``."""
+    from salon_arena.signin import Oidc, OidcSettings, Passwords
+
+    found: dict[str, Any] = {"passwords": Passwords(service.database)} if passwords else {}
+    given = {"--oidc-issuer": issuer, "--oidc-client": client, "--oidc-secret-file": secret}
+    missing = [name for name, value in given.items() if value is None]
+    if len(missing) == len(given):
+        return found
+    if issuer is None or client is None or secret is None:
+        raise InputError("sign-in through a provider needs all three options; missing:", value=missing)
+    scheme = "http" if place.startswith(("127.0.0.1", "localhost")) else "https"
+    settings = OidcSettings(issuer, client, _text(secret), f"{scheme}://{place}/oidc/callback")
+    return {**found, "oidc": Oidc(service.database, settings, invited=service.people.invited)}
+
+
 def _serve(
-    service: "WorkService", what: str, *, host: str, port: int, proxy: str | None = None, beside: "LiveBoard | None" = None
+    service: "WorkService",
+    what: str,
+    *,
+    host: str,
+    port: int,
+    proxy: str | None = None,
+    beside: "LiveBoard | None" = None,
+    **settings: Any,
 ) -> None:
     """Serve until Ctrl-C."""
     import uvicorn
@@ -385,7 +567,7 @@ def _serve(
         raise InputError(f"cannot listen ({error.strerror})", source="--port", value=f"{host}:{port}", hint=hint) from error
     address = f"https://{proxy}/" if proxy else f"http://{host}:{listening.getsockname()[1]}/"
     hosts = [*LOOPBACK, proxy] if proxy else LOOPBACK
-    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None)
+    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, **settings)
     config = uvicorn.Config(
         application,
         access_log=False,

@@ -1,11 +1,16 @@
-"""The arena's SQLite database: tables, and one writer thread that commits many requests together.
+"""The arena's database, SQLite or Postgres: tables, and one writer thread that commits many requests together.
 
-A request is acknowledged after its transaction is on disk (``journal_mode=WAL``, ``synchronous=FULL``). One thread writes;
-requests that arrive while it commits share the next commit, so the cost of a disk flush is divided among them.
+A request is acknowledged after its transaction is on disk (SQLite: ``journal_mode=WAL``, ``synchronous=FULL``). One thread
+writes; requests that arrive while it commits share the next commit, so the cost of a disk flush is divided among them.
 
-``answers`` and ``settled`` are insert-only: triggers refuse every UPDATE and DELETE.
+Several servers share a Postgres database. A write transaction begins with an advisory lock, so that one server writes at a
+time: answers form one chain, and rows become visible in the order of their numbers.
+
+``answers``, ``settled`` and ``admin_log`` are insert-only: triggers refuse every UPDATE and DELETE.
 """
 
+import hashlib
+import hmac
 import secrets
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +22,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Connection,
@@ -32,9 +38,15 @@ from sqlalchemy import (
     create_engine,
     event,
     insert,
+    inspect,
     select,
+    update,
 )
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.types import NullType
 
 from salon_arena.errors import StorageError
 from salon_taxonomy.errors import InputError
@@ -45,19 +57,25 @@ T = TypeVar("T")
 SCHEMA_VERSION: Final = "2"
 MODES: Final = (Mode.PUBLIC.value, Mode.EXPERT.value)
 """Who votes. One database holds one mode: MEF keeps matching, computation and boards of the two apart (section 5.1.1)."""
+_WORKERS: Final = "workers"
 _MOST_TOGETHER: Final = 256
 _BUSY_MS: Final = 2000
 
+_POSTGRES: Final = "postgresql"
+_LOCK: Final = 0x5A10A2E7
+"""The key of the advisory lock of a writer."""
+WholeNumber: Final = BigInteger().with_variant(Integer(), "sqlite")
+"""Times in microseconds need 64 bits, which SQLite's INTEGER has."""
 METADATA: Final = MetaData()
 SETTINGS: Final = Table("settings", METADATA, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
 RATERS: Final = Table(
     "raters",
     METADATA,
     Column("rater_id", Text, primary_key=True),
-    Column("created_at", Integer, nullable=False),
+    Column("created_at", WholeNumber, nullable=False),
     Column("role", Text, nullable=False),
     Column("occupation", Text),
-    Column("suspended_until", Integer, nullable=False, server_default="0"),
+    Column("suspended_until", WholeNumber, nullable=False, server_default="0"),
 )
 """``role`` is ``rater`` or ``auditor``; ``suspended_until`` is 0 for a rater who may answer."""
 INVITES: Final = Table(
@@ -65,7 +83,7 @@ INVITES: Final = Table(
     METADATA,
     Column("code_hash", Text, primary_key=True),
     Column("role", Text, nullable=False),
-    Column("made_at", Integer, nullable=False),
+    Column("made_at", WholeNumber, nullable=False),
     Column("rater_id", Text, ForeignKey("raters.rater_id")),
 )
 """``rater_id`` is set when the invite is redeemed; it can then not be used again."""
@@ -74,14 +92,14 @@ CONSENTS: Final = Table(
     METADATA,
     Column("rater_id", Text, ForeignKey("raters.rater_id"), primary_key=True),
     Column("version", Text, primary_key=True),
-    Column("at", Integer, nullable=False),
+    Column("at", WholeNumber, nullable=False),
 )
 CERTIFICATES: Final = Table(
     "certificates",
     METADATA,
     Column("rater_id", Text, ForeignKey("raters.rater_id"), primary_key=True),
-    Column("round", Integer, primary_key=True),
-    Column("at", Integer, nullable=False),
+    Column("round", WholeNumber, primary_key=True),
+    Column("at", WholeNumber, nullable=False),
     Column("agreement", Float, nullable=False),
     Column("kappa", Float),
     Column("passed", Boolean, nullable=False),
@@ -102,8 +120,16 @@ SESSIONS: Final = Table(
     METADATA,
     Column("token_hash", Text, primary_key=True),
     Column("rater_id", Text, ForeignKey("raters.rater_id"), nullable=False),
-    Column("created_at", Integer, nullable=False),
+    Column("created_at", WholeNumber, nullable=False),
 )
+ACCOUNTS: Final = Table(
+    "accounts",
+    METADATA,
+    Column("key", Text, primary_key=True),
+    Column("rater_id", Text, ForeignKey("raters.rater_id"), nullable=False, unique=True),
+    Column("password", Text),
+)
+"""Who signs in: ``key`` is an HMAC of the name, or of issuer and subject; ``password`` an Argon2id hash."""
 ASSIGNMENTS: Final = Table(
     "assignments",
     METADATA,
@@ -113,11 +139,11 @@ ASSIGNMENTS: Final = Table(
     Column("subject", Text, nullable=False),
     Column("payload", Text, nullable=False),
     Column("state", Text, nullable=False),
-    Column("issued_at", Integer, nullable=False),
-    Column("lease_until", Integer, nullable=False),
+    Column("issued_at", WholeNumber, nullable=False),
+    Column("lease_until", WholeNumber, nullable=False),
     Column("digests", Text),
     Column("answer_id", Text),
-    Column("answered_at", Integer),
+    Column("answered_at", WholeNumber),
     UniqueConstraint("rater_id", "subject"),
     Index("assignments_of_a_rater", "rater_id", "state"),
     Index("assignments_by_state", "state", "answered_at"),
@@ -131,14 +157,14 @@ file on the disk, written when the files are first sent.
 ANSWERS: Final = Table(
     "answers",
     METADATA,
-    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("number", WholeNumber, primary_key=True, autoincrement=True),
     Column("answer_id", Text, nullable=False, unique=True),
     Column("assignment_id", Text, ForeignKey("assignments.assignment_id"), nullable=False),
-    Column("version", Integer, nullable=False),
+    Column("version", WholeNumber, nullable=False),
     Column("body", Text, nullable=False),
     Column("choice", Text, nullable=False),
-    Column("elapsed_ms", Integer, nullable=False),
-    Column("received_at", Integer, nullable=False),
+    Column("elapsed_ms", WholeNumber, nullable=False),
+    Column("received_at", WholeNumber, nullable=False),
     Column("supersedes", Text),
     Column("chain", Text, nullable=False),
     UniqueConstraint("assignment_id", "version"),
@@ -148,16 +174,16 @@ ANSWERS: Final = Table(
 SETTLED: Final = Table(
     "settled",
     METADATA,
-    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("number", WholeNumber, primary_key=True, autoincrement=True),
     Column("assignment_id", Text, ForeignKey("assignments.assignment_id"), nullable=False, unique=True),
     Column("answer_id", Text, ForeignKey("answers.answer_id"), nullable=False, unique=True),
-    Column("settled_at", Integer, nullable=False),
+    Column("settled_at", WholeNumber, nullable=False),
     Column("rater_id", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("model_a", Text),
     Column("model_b", Text),
     Column("winner", Text),
-    Column("stream", Integer),
+    Column("stream", WholeNumber),
     Column("scenario", Text),
     Index("settled_of_a_rater", "rater_id"),
     sqlite_autoincrement=True,
@@ -166,35 +192,75 @@ SETTLED: Final = Table(
 
 The columns from ``model_a`` on repeat what boards count, for battles; they are null for other kinds.
 """
-_INSERT_ONLY: Final = (ANSWERS.name, SETTLED.name)
+ADMIN_LOG: Final = Table(
+    "admin_log",
+    METADATA,
+    Column("number", WholeNumber, primary_key=True, autoincrement=True),
+    Column("at", WholeNumber, nullable=False),
+    Column("admin_id", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("signature", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""What admins did. ``signature`` is an HMAC of the row and of the signature before it (:mod:`salon_arena.admin`)."""
+_INSERT_ONLY: Final = (ANSWERS.name, SETTLED.name, ADMIN_LOG.name)
+
+
+def payload_value(name: str) -> ColumnElement[Any]:
+    """A value of an assignment's payload, in SQL; a text on Postgres."""
+    return _PayloadValue(name)
+
+
+class _PayloadValue(ColumnElement[Any]):
+    inherit_cache = True
+    type = NullType()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.column = ASSIGNMENTS.c.payload
+
+
+@compiles(_PayloadValue)
+def _sqlite_value(element: _PayloadValue, compiler: Any, **options: Any) -> str:
+    return f"json_extract({compiler.process(element.column, **options)}, '$.{element.name}')"
+
+
+@compiles(_PayloadValue, _POSTGRES)
+def _postgres_value(element: _PayloadValue, compiler: Any, **options: Any) -> str:
+    return f"({compiler.process(element.column, **options)}::json ->> '{element.name}')"
 
 
 class ArenaDatabase:
     """The database of one arena. Make one with :meth:`open` and close it, or use it in a ``with`` block.
 
     Attributes:
-        path: the file.
-        arena_id: random, drawn when the file was made; part of the key of every exported battle.
+        place: the file, or the address without its password.
+        arena_id: random, drawn when the database was made; part of the key of every exported battle.
         mode: who votes, ``public`` or ``expert``.
+        worker: 0 for a file; on Postgres a number of its own for each server that opened it.
     """
 
-    def __init__(self, path: Path, settings: Mapping[str, str], writer: Engine, reader: Engine) -> None:
-        self.path = path
+    def __init__(self, place: str, settings: Mapping[str, str], worker: int, writer: Engine, reader: Engine) -> None:
+        self.place = place
         self.arena_id = settings["arena_id"]
         self.mode = settings["mode"]
+        self.worker = worker
+        self._secret = settings["secret"]
         self._reader = reader
         self._writer = _Writer(writer)
 
     @classmethod
-    def open(cls, path: Path, *, mode: str | None = None) -> "ArenaDatabase":
-        """Open the database at ``path``; make it if missing.
+    def open(cls, place: Path | str, *, mode: str | None = None) -> "ArenaDatabase":
+        """Open a database; make it if missing.
 
         Args:
-            path: the file; its folder must exist.
-            mode: ``public`` or ``expert``. None: as the file says, ``public`` for a new one.
+            place: a file, whose folder must exist; or ``postgresql://user@host/name`` of a database that exists. A password
+                is better given in ``PGPASSWORD`` or ``~/.pgpass``.
+            mode: ``public`` or ``expert``. None: as the database says, ``public`` for a new one.
 
         Raises:
-            InputError: the file is no arena's database, is of another version or mode, or cannot be opened.
+            InputError: there is no arena's database, it is of another version or mode, or it cannot be opened.
 
         Example:
             >>> import tempfile
@@ -204,17 +270,19 @@ class ArenaDatabase:
         """
         if mode is not None and mode not in MODES:
             raise InputError("unknown mode", value=mode, allowed=MODES)
-        writer = _engine(path, "BEGIN IMMEDIATE")
+        url = _url(place)
+        name = url.render_as_string(hide_password=True) if is_address(place) else str(place)
+        writer = _engine(url, writes=True)
         try:
             with writer.begin() as connection:
-                settings = _prepared(connection, path, mode)
+                settings, worker = _prepared(connection, name, mode)
         except DBAPIError as error:
             writer.dispose()
-            raise InputError(f"cannot be opened as an arena's database ({error.orig})", source=path) from error
+            raise InputError(f"cannot be opened as an arena's database ({error.orig})", source=name) from error
         except InputError:
             writer.dispose()
             raise
-        return cls(path, settings, writer, _engine(path, "BEGIN"))
+        return cls(name, settings, worker, writer, _engine(url, writes=False))
 
     def write(self, work: Callable[[Connection], T]) -> "Future[T]":
         """Run ``work`` in a transaction on the writer thread; the future is done after the commit.
@@ -235,10 +303,20 @@ class ArenaDatabase:
             with self._reader.connect() as connection:
                 return work(connection)
         except DBAPIError as error:
-            raise StorageError(f"{self.path.name}: {error.orig}") from error
+            raise StorageError(f"{self.place}: {error.orig}") from error
+
+    def hmac(self, purpose: str, text: str) -> str:
+        """Return an HMAC of a text, made with the database's secret; the same in every run, unknown to others."""
+        return hmac.new(self._secret.encode(), f"{purpose}\x1f{text}".encode(), hashlib.sha256).hexdigest()
 
     def backup(self, copy: Path) -> None:
-        """Copy the whole database, as of one moment, to a new file; votes may go on."""
+        """Copy the whole database, as of one moment, to a new file; votes may go on.
+
+        Raises:
+            InputError: the database is on Postgres.
+        """
+        if self._reader.dialect.name == _POSTGRES:
+            raise InputError("is no file", source=self.place, hint="Copy it with pg_dump.")
         with self._reader.connect() as connection:
             source = connection.connection.driver_connection
             target = sqlite3.connect(copy)
@@ -319,8 +397,29 @@ class _Writer:
             future.set_result(result)
 
 
-def _engine(path: Path, begin: str) -> Engine:
-    engine = create_engine(f"sqlite:///{path}", connect_args={"check_same_thread": False, "timeout": _BUSY_MS / 1000})
+def is_address(place: Path | str) -> bool:
+    """Whether a place is the address of a server, not a file.
+
+    Example:
+        >>> is_address("postgresql://arena@localhost/arena"), is_address(Path("arena.db"))
+        (True, False)
+    """
+    return isinstance(place, str) and place.startswith((f"{_POSTGRES}://", "postgres://"))
+
+
+def _url(place: Path | str) -> URL:
+    if not is_address(place):
+        return URL.create("sqlite", database=str(place))
+    try:
+        return make_url(str(place)).set(drivername=f"{_POSTGRES}+psycopg")
+    except (ArgumentError, ValueError) as error:
+        raise InputError("is no address of a database", value="postgresql://…", hint="postgresql://user@host/name") from error
+
+
+def _engine(url: URL, *, writes: bool) -> Engine:
+    if url.get_backend_name() == _POSTGRES:
+        return _postgres(url, writes=writes)
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": _BUSY_MS / 1000})
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: object) -> None:
@@ -330,35 +429,81 @@ def _engine(path: Path, begin: str) -> Engine:
 
     @event.listens_for(engine, "begin")
     def start(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
 
 
-def _prepared(connection: Connection, path: Path, mode: str | None) -> dict[str, str]:
-    """The settings of the database; written, with all tables, into a new file."""
-    tables = {row[0] for row in connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
+def _postgres(url: URL, *, writes: bool) -> Engine:
+    """An engine whose connections are tried before use, so that a restarted server is found again."""
+    try:
+        level = "READ COMMITTED" if writes else "REPEATABLE READ"
+        engine = create_engine(url, isolation_level=level, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+    except ModuleNotFoundError as error:
+        hint = "uv pip install 'salon-arena[postgres]'"
+        raise InputError("a database on Postgres needs the package psycopg", value=error.name, hint=hint) from error
+    if writes:
+
+        @event.listens_for(engine, "begin")
+        def lock(connection: Connection) -> None:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+
+    return engine
+
+
+_REFUSE_SQLITE: Final = "CREATE TRIGGER no_{0}_of_{1} BEFORE {0} ON {1} BEGIN SELECT RAISE(ABORT, '{1} is insert-only'); END"
+_REFUSE_POSTGRES: Final = (
+    "CREATE OR REPLACE FUNCTION insert_only() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN RAISE EXCEPTION 'the table is insert-only'; END $$",
+    "CREATE TRIGGER no_change_of_{1} BEFORE UPDATE OR DELETE OR TRUNCATE ON {1} EXECUTE FUNCTION insert_only()",
+)
+
+
+def _refuse_changes(connection: Connection, table: str) -> None:
+    """Make a table insert-only."""
+    if connection.dialect.name == _POSTGRES:
+        for statement in _REFUSE_POSTGRES:
+            connection.exec_driver_sql(statement.format("", table))
+    else:
+        for change in ("UPDATE", "DELETE"):
+            connection.exec_driver_sql(_REFUSE_SQLITE.format(change, table))
+
+
+def _prepared(connection: Connection, place: str, mode: str | None) -> tuple[dict[str, str], int]:
+    """The settings of the database, and the number of this server; makes the tables that are missing."""
+    tables = set(inspect(connection).get_table_names())
     if tables and SETTINGS.name not in tables:
-        raise InputError("is a database, but not of an arena", source=path, hint="Name another file with --database.")
+        raise InputError("is a database, but not of an arena", source=place, hint="Name another one with --database.")
+    METADATA.create_all(connection)
+    for name in _INSERT_ONLY:
+        if name not in tables:
+            _refuse_changes(connection, name)
     if not tables:
-        METADATA.create_all(connection)
-        for table in _INSERT_ONLY:
-            for change in ("UPDATE", "DELETE"):
-                connection.exec_driver_sql(
-                    f"CREATE TRIGGER {table}_no_{change.lower()} BEFORE {change} ON {table} "
-                    f"BEGIN SELECT RAISE(ABORT, '{table} is insert-only'); END"
-                )
         new = {"schema_version": SCHEMA_VERSION, "arena_id": secrets.token_hex(16), "mode": mode or MODES[0]}
         connection.execute(insert(SETTINGS), [{"key": key, "value": value} for key, value in new.items()])
+    known = select(SETTINGS.c.value).where(SETTINGS.c.key == "secret")
+    if connection.execute(known).first() is None:
+        connection.execute(insert(SETTINGS), {"key": "secret", "value": secrets.token_hex(32)})
     settings: dict[str, str] = {row.key: row.value for row in connection.execute(select(SETTINGS))}
     if settings.get("schema_version") != SCHEMA_VERSION:
         raise InputError(
             "has a schema version that this Salon does not read:",
-            source=path,
+            source=place,
             value=settings.get("schema_version"),
             allowed=[SCHEMA_VERSION],
         )
     if mode is not None and settings["mode"] != mode:
-        hint = "Experts and the public vote in databases of their own: name another file with --database."
-        raise InputError("is an arena of another mode:", source=path, value=settings["mode"], allowed=[mode], hint=hint)
-    return settings
+        hint = "Experts and the public vote in databases of their own: name another one with --database."
+        raise InputError("is an arena of another mode:", source=place, value=settings["mode"], allowed=[mode], hint=hint)
+    return settings, _worker(connection, settings)
+
+
+def _worker(connection: Connection, settings: Mapping[str, str]) -> int:
+    """A number that no other server of the database has; 0 for a file, which one server has."""
+    if connection.dialect.name != _POSTGRES:
+        return 0
+    number = int(settings.get(_WORKERS, "0")) + 1
+    this = SETTINGS.c.key == _WORKERS
+    if connection.execute(update(SETTINGS).where(this).values(value=str(number))).rowcount == 0:
+        connection.execute(insert(SETTINGS), {"key": _WORKERS, "value": str(number)})
+    return number

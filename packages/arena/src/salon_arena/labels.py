@@ -1,28 +1,27 @@
 """Deal files to be labelled with a taxonomy, and what raters agree on to be verified.
 
     three raters ── all agree ──────────────► agreed ── two auditors accept ──► accepted
-         └──────── differ ── two more ── labels of most ──┘        └── one rejects ──► rejected
+         │                                      ▲  └──── one rejects ──► rejected ─┐
+         └── differ ── two more ── labels of most ┘                               ├─► an adjudicator decides ──► accepted
+                           └── no label of most, though most see a fault ─────────┘
 
-The rounds are Artifact-Bench's (section 3.3); the guidelines of the page are MagicMirror's (appendix A.2).
+The rounds are Artifact-Bench's (section 3.3), its levels too; the guidelines of the page are MagicMirror's (appendix A.2).
 """
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from random import Random
-from typing import Any, Final
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection
 
-from salon_arena.board import LiveBoard
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
-from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, seen_among
+from salon_arena.rounds import ADJUDICATE, Item, RoundsTask, most, states
+from salon_arena.tasks import Payload, prompt_payload
 from salon_bench.suites.contract.generations import Generated
-from salon_ranking.agreement import UndefinedError, fleiss_kappa
 from salon_taxonomy.taxonomy import Taxonomy
 
 ROUND: Final = 3
@@ -31,20 +30,10 @@ VERIFIERS: Final = 2
 MOST_LABELS: Final = 2
 """MagicMirror: only the two most obvious issues."""
 NORMAL: Final = "normal"
-_TRIED: Final = 64
-_LEASED: Final = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > bindparam("now"))
-_PENDING: Final = (
-    select(ASSIGNMENTS.c.subject, func.count())
-    .where(ASSIGNMENTS.c.kind.in_(["label", "verify"]) & ((ASSIGNMENTS.c.state == "answered") | _LEASED))
-    .group_by(ASSIGNMENTS.c.subject)
-)
-_SETTLED: Final = (
-    select(SETTLED.c.number, SETTLED.c.kind, ASSIGNMENTS.c.subject, ANSWERS.c.choice)
-    .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
-    .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
-    .where((SETTLED.c.number > bindparam("last")) & SETTLED.c.kind.in_(["label", "verify"]))
-    .order_by(SETTLED.c.number)
-)
+KINDS: Final = {"rater": "label", "auditor": "verify", "adjudicator": ADJUDICATE}
+LEVELLED: Final = "artifact-bench"
+"""The taxonomy whose files get a level."""
+Level = Literal["L1", "L2", "L3"]
 Box = tuple[float, float, float, float]
 
 
@@ -67,47 +56,76 @@ class Mark(BaseModel):
 
 
 class Labelled(BaseModel):
-    """The answer of a rater: the labels that apply; none: the file is normal."""
+    """The answer of a rater: the labels that apply; none: the file is normal.
+
+    Attributes:
+        marks: one per label.
+        level: how hard the faults are to see, from L1 to L3; with Artifact-Bench's taxonomy alone.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     marks: tuple[Mark, ...] = Field(max_length=20)
+    level: Level | None = None
 
 
 @dataclass
-class _Item:
+class LabelItem(Item):
     """What people have said of one file."""
 
-    answers: list[frozenset[str]] = field(default_factory=list)
-    verdicts: list[bool] = field(default_factory=list)
+    @property
+    def labels(self) -> list[frozenset[str]]:
+        """The labels that each rater gave."""
+        return [labels_of(choice) for choice in self.said]
 
     @property
     def agreed(self) -> frozenset[str] | None:
-        """The labels that hold; None while more raters are needed."""
-        if len(self.answers) >= ROUND and len(set(self.answers[:ROUND])) == 1:
-            return self.answers[0]
-        if len(self.answers) < ROUND + MORE:
+        """The labels that hold; None while people have yet to settle them."""
+        if self.final:
+            return labels_of(self.final[-1])
+        found = [(labels_of(choice), level_of(choice)) for choice in self.said]
+        if len(found) >= ROUND and len(set(found[:ROUND])) == 1:
+            return found[0][0]
+        if len(found) < ROUND + MORE:
             return None
-        counts = Counter(label for answer in self.answers for label in answer)
-        return frozenset(label for label, count in counts.items() if count > len(self.answers) / 2)
+        counts = Counter(label for labels, _ in found for label in labels)
+        held = frozenset(label for label, count in counts.items() if count > len(found) / 2)
+        faulty = sum(bool(labels) for labels, _ in found) > len(found) / 2
+        return None if (faulty and not held) or (self.level is None and found[0][1] is not None) else held
 
     @property
-    def wanted(self) -> int:
-        """How many raters it needs as far as is known."""
-        return ROUND if len(self.answers) < ROUND or self.agreed is not None else ROUND + MORE
+    def level(self) -> str | None:
+        """The level that most gave, or the adjudicator."""
+        return level_of(self.final[-1]) if self.final else most([level_of(choice) for choice in self.said])
+
+    @property
+    def rejected(self) -> bool:
+        """Whether an auditor rejected what was agreed."""
+        return not all(json.loads(verdict)["accept"] for verdict in self.verdicts[:VERIFIERS])
+
+    def wanted(self, role: str) -> int:
+        """Three raters, or five; two auditors once labels are agreed; an adjudicator where people end in dispute."""
+        if role == "auditor":
+            return VERIFIERS if self.agreed is not None and not self.final else 0
+        if role == "adjudicator":
+            disputed = self.agreed is None and len(self.said) >= ROUND + MORE
+            return int(disputed or bool(self.final) or self.rejected)
+        return ROUND if len(self.said) < ROUND or self.agreed is not None else ROUND + MORE
 
     @property
     def state(self) -> str:
         """``open``, ``disputed``, ``agreed``, ``accepted`` or ``rejected``."""
+        if self.final:
+            return "accepted"
         if self.agreed is None:
-            return "disputed" if len(self.answers) >= ROUND else "open"
-        if len(self.verdicts) < VERIFIERS:
-            return "agreed"
-        return "accepted" if all(self.verdicts[:VERIFIERS]) else "rejected"
+            return "disputed" if len(self.said) >= ROUND else "open"
+        if self.rejected:
+            return "rejected"
+        return "agreed" if len(self.verdicts) < VERIFIERS else "accepted"
 
 
-class LabelTask:
-    """Deals files to label, and to auditors what is agreed. Its methods run on the writer thread.
+class LabelTask(RoundsTask[LabelItem]):
+    """Deals files to label, to auditors what is agreed, to adjudicators what is not. Methods run on the writer thread.
 
     Args:
         material: what is labelled.
@@ -119,110 +137,87 @@ class LabelTask:
     page: str = "label.html.jinja"
 
     def __init__(self, material: Material, taxonomy: Taxonomy, *, most: int | None = None, seed: int = 0) -> None:
+        self._files = {label_subject(file): file for file in material.files}
+        super().__init__({subject: LabelItem() for subject in self._files}, KINDS, seed=seed)
         self.taxonomy = taxonomy
         self._material = material
         self._most = most if most is not None or taxonomy.name != "magicmirror" else MOST_LABELS
-        random = Random(f"labels {seed}")  # noqa: S311 - the order, no secret
-        self._files = {_subject(file): file for file in random.sample(material.files, len(material.files))}
-        self._items = {subject: _Item() for subject in self._files}
-        self._last = 0
-        answerable = [label for label in taxonomy.answers() if label.id != NORMAL]
-        self._labels = {label.id for label in answerable}
-        self._tree = [
+        self._levels = list(get_args(Level)) if taxonomy.name == LEVELLED else []
+
+    @cached_property
+    def _tree(self) -> list[dict[str, Any]]:
+        return [
             {
                 "id": label.id,
                 "name": label.name,
                 "definition": label.definition or "",
-                "path": [each.name for each in taxonomy.path(label)[:-1]],
+                "path": [each.name for each in self.taxonomy.path(label)[:-1]],
             }
-            for label in answerable
+            for label in self.taxonomy.answers()
+            if label.id != NORMAL
         ]
 
-    @property
-    def board(self) -> LiveBoard | None:
-        """None: labels have no board."""
-        return None
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {entry["id"]: entry["name"] for entry in self._tree}
 
-    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
-        """Always ``work``."""
-        return {"state": "work"}
-
-    def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
-        """Files that need a further rater; for auditors those whose labels are agreed and that need a further verdict."""
-        self._fold(connection)
-        pending: dict[str, int] = {row[0]: row[1] for row in connection.execute(_PENDING, {"now": now})}
-        auditing = rater.role == "auditor"
-        wanted: list[tuple[str, _Item]] = []
-        for subject, item in self._items.items():
-            key = f"verify\x1f{subject}" if auditing else subject
-            have = (len(item.verdicts) if auditing else len(item.answers)) + pending.get(key, 0)
-            needed = have < VERIFIERS and item.agreed is not None if auditing else have < item.wanted
-            if needed:
-                wanted.append((key, item))
-        wanted.sort(key=lambda each: each[1].state != "disputed")
-        drafts: list[Draft] = []
-        for start in range(0, len(wanted), _TRIED):
-            some = wanted[start : start + _TRIED]
-            seen = seen_among(connection, rater.rater_id, [key for key, _ in some])
-            new = [self._draft(key, item, auditing) for key, item in some if key not in seen]
-            drafts += new[: missing - len(drafts)]
-            if len(drafts) == missing:
-                break
-        return drafts
-
-    def _draft(self, key: str, item: _Item, auditing: bool) -> Draft:
-        file = self._files[key.removeprefix("verify\x1f")]
-        prompt = self._material.prompts[file.prompt_id]
-        payload = {**prompt_payload(prompt, (file,)), "taxonomy": self.taxonomy.name}
-        if auditing:
+    def payload(self, subject: str, item: LabelItem, kind: str) -> Payload:
+        """The file; for auditors what is agreed, for adjudicators what each rater said, in the order of their answers."""
+        file = self._files[subject]
+        payload = {**prompt_payload(self._material.prompts[file.prompt_id], (file,)), "taxonomy": self.taxonomy.name}
+        if kind == KINDS["auditor"]:
             payload["proposed"] = sorted(item.agreed or ())
-        return Draft("verify" if auditing else "label", key, payload)
+        elif kind == ADJUDICATE:
+            payload["said"] = [json.loads(choice) for choice in item.said]
+        return payload
 
     def shown(self, payload: Payload) -> dict[str, Any]:
-        """The labels to choose from, how many, and for auditors those to verify."""
-        more = {"media_kind": self._material.kind, "labels": self._tree, "most": self._most}
-        names = {entry["id"]: entry["name"] for entry in self._tree}
+        """The labels to choose from, how many, the levels; for auditors those to verify, for adjudicators what was said."""
+        more = {"media_kind": self._material.kind, "labels": self._tree, "most": self._most, "levels": self._levels}
         proposed = payload.get("proposed")
-        return {**more, "proposed": None if proposed is None else [names.get(label, label) for label in proposed]}
+        named = None if proposed is None else [self._names.get(label, label) for label in proposed]
+        return {**more, "proposed": named, "said": payload.get("said")}
 
     def check(self, payload: Payload, choice: JsonValue) -> str:
         """Marks with known labels, each once; for auditors ``{"accept": true}`` or false."""
         if "proposed" in payload:
-            if choice not in ({"accept": True}, {"accept": False}) or type(choice["accept"]) is not bool:
-                raise RefusedError(422, "bad_answer")
-            return json.dumps(choice)
+            return json.dumps({"accept": accepts(choice)})
         try:
             found = Labelled.model_validate(choice)
         except ValidationError as error:
             raise RefusedError(422, "bad_answer") from error
-        names = [mark.label for mark in found.marks]
-        places = [box for mark in found.marks for box in mark.boxes]
-        fits = len(set(names)) == len(names) and self._labels.issuperset(names)
-        fits = fits and (self._most is None or len(names) <= self._most)
-        fits = fits and all(0 <= left < right <= 1 and 0 <= top < bottom <= 1 for left, top, right, bottom in places)
-        fits = fits and all(mark.frames is None or 0 <= mark.frames[0] <= mark.frames[1] for mark in found.marks)
-        if not fits:
+        if not self.fits(found):
             raise RefusedError(422, "bad_answer")
         return found.model_dump_json()
 
-    def _fold(self, connection: Connection) -> None:
-        for number, kind, subject, choice in connection.execute(_SETTLED, {"last": self._last}):
-            self._last = number
-            _add(self._items, kind, subject, choice)
+    def fits(self, found: Labelled) -> bool:
+        """Whether an answer can be stored.
+
+        Labels must be known, each there once and not too many, boxes within the picture, and a level given if one is wanted.
+        """
+        names = [mark.label for mark in found.marks]
+        places = [box for mark in found.marks for box in mark.boxes]
+        fits = len(set(names)) == len(names) and self._names.keys() >= set(names)
+        fits = fits and (self._most is None or len(names) <= self._most)
+        fits = fits and all(0 <= left < right <= 1 and 0 <= top < bottom <= 1 for left, top, right, bottom in places)
+        fits = fits and all(mark.frames is None or 0 <= mark.frames[0] <= mark.frames[1] for mark in found.marks)
+        return fits and (found.level is not None) == bool(self._levels)
 
 
-def _subject(file: Generated) -> str:
+def accepts(choice: JsonValue) -> bool:
+    """Read the answer of an auditor.
+
+    Raises:
+        RefusedError: 422 for anything but ``{"accept": true}`` or false.
+    """
+    if choice not in ({"accept": True}, {"accept": False}) or type(choice["accept"]) is not bool:
+        raise RefusedError(422, "bad_answer")
+    return choice["accept"]
+
+
+def label_subject(file: Generated) -> str:
+    """The subject of a file that is labelled."""
     return f"label\x1f{file.prompt_id}\x1f{file.model}\x1f{file.sample}"
-
-
-def _add(items: Mapping[str, _Item], kind: str, subject: str, choice: str) -> None:
-    item = items.get(subject.removeprefix("verify\x1f"))
-    if item is None:  # a file that is no longer in the folder
-        return
-    if kind == "verify":
-        item.verdicts.append(json.loads(choice)["accept"])
-    else:
-        item.answers.append(labels_of(choice))
 
 
 def labels_of(choice: str) -> frozenset[str]:
@@ -235,23 +230,12 @@ def labels_of(choice: str) -> frozenset[str]:
     return frozenset(mark["label"] for mark in json.loads(choice)["marks"])
 
 
-def label_states(connection: Connection) -> dict[str, _Item]:
+def level_of(choice: str) -> str | None:
+    """The level of a stored answer; None where none was asked for."""
+    level: str | None = json.loads(choice).get("level")
+    return level
+
+
+def label_states(connection: Connection) -> dict[str, LabelItem]:
     """What people have said of each file that has a settled answer, by subject."""
-    items: dict[str, _Item] = {}
-    for _, kind, subject, choice in connection.execute(_SETTLED, {"last": 0}):
-        items.setdefault(subject.removeprefix("verify\x1f"), _Item())
-        _add(items, kind, subject, choice)
-    return items
-
-
-def label_summary(connection: Connection) -> list[str]:
-    """Count files by state, and compute Fleiss' κ of normal against faulty over their first three raters."""
-    items = label_states(connection).values()
-    states = Counter(item.state for item in items)
-    lines = [f"{count:,} {state}" for state, count in sorted(states.items())]
-    rated = [[bool(answer) for answer in item.answers[:ROUND]] for item in items if len(item.answers) >= ROUND]
-    try:
-        kappa = fleiss_kappa([[sum(row), ROUND - sum(row)] for row in rated])
-    except UndefinedError as error:
-        return [*lines, f"Fleiss' κ of normal against faulty is not defined: {error}"]
-    return [*lines, f"Fleiss' κ of normal against faulty: {kappa:.3f} ({len(rated):,} files, {ROUND} raters each)"]
+    return states(connection, LabelItem, KINDS)

@@ -14,12 +14,13 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from salon_arena.database import CONSENTS, INVITES, RATERS, SESSIONS, ArenaDatabase
+from salon_arena.database import ACCOUNTS, CONSENTS, INVITES, RATERS, SESSIONS, ArenaDatabase
 from salon_arena.errors import RefusedError
 from salon_arena.tasks import Rater
 from salon_taxonomy.records import Mode
 
-ROLES: Final = ("rater", "auditor")
+ROLES: Final = ("rater", "auditor", "adjudicator", "admin")
+"""Adjudicators decide where raters of labels and verdicts end in dispute; admins look after the arena and get no tasks."""
 OCCUPATIONS: Final = ("design", "media", "film_tv", "ai", "other")
 """Answers of the questionnaire: the groups that MEF recruits from (section 5.1.1), for weights by persona (Table 9)."""
 CONSENT: Final = """You will see pictures or videos made by generative models, and say what you think of them. \
@@ -66,23 +67,14 @@ class People:
     def join(self, *, invite: str | None = None, occupation: str | None = None) -> "Future[Session]":
         """Make a rater who agreed to the consent text, and a session for them.
 
-        The future raises :class:`RefusedError` 403 ``invite`` when an invite is needed and this one is unknown or used.
+        The future raises :class:`RefusedError` 403 ``invite`` when an invite is needed or given, and it is unknown or used.
         """
         session = Session(f"rater-{secrets.token_hex(8)}", secrets.token_urlsafe(32))
 
         def work(connection: Connection) -> Session:
             now = self._clock()
-            role = ROLES[0]
-            if self.invited:
-                this = (INVITES.c.code_hash == token_hash(invite or "")) & INVITES.c.rater_id.is_(None)
-                found = connection.execute(select(INVITES.c.role).where(this)).scalar_one_or_none()
-                if found is None:
-                    raise RefusedError(403, "invite")
-                role = found
             row = {"rater_id": session.rater_id, "created_at": now}
-            connection.execute(insert(RATERS), {**row, "role": role, "occupation": occupation})
-            if self.invited:
-                connection.execute(update(INVITES).where(this).values(rater_id=session.rater_id))
+            add_rater(connection, session.rater_id, now, invite=invite, invited=self.invited, occupation=occupation)
             connection.execute(insert(SESSIONS), {**row, "token_hash": token_hash(session.token)})
             self._agreed(connection, session.rater_id, now)
             return session
@@ -116,8 +108,28 @@ class People:
         return self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
 
     def _agreed(self, connection: Connection, rater_id: str, now: int) -> None:
-        row = {"rater_id": rater_id, "version": self.consent_version, "at": now}
-        connection.execute(insert(CONSENTS).prefix_with("OR IGNORE"), row)
+        there = (CONSENTS.c.rater_id == rater_id) & (CONSENTS.c.version == self.consent_version)
+        if connection.execute(select(CONSENTS.c.at).where(there)).first() is None:
+            connection.execute(insert(CONSENTS), {"rater_id": rater_id, "version": self.consent_version, "at": now})
+
+
+def add_rater(
+    connection: Connection, rater_id: str, now: int, *, invite: str | None, invited: bool, occupation: str | None = None
+) -> None:
+    """Add a rater, in the role of the invite if there is one, and use the invite up.
+
+    Raises:
+        RefusedError: 403 ``invite`` when an invite is needed or given, and it is unknown or used.
+    """
+    role: str | None = ROLES[0]
+    this = (INVITES.c.code_hash == token_hash(invite or "")) & INVITES.c.rater_id.is_(None)
+    if invited or invite:
+        role = connection.execute(select(INVITES.c.role).where(this)).scalar_one_or_none()
+        if role is None:
+            raise RefusedError(403, "invite")
+    connection.execute(insert(RATERS), {"rater_id": rater_id, "created_at": now, "role": role, "occupation": occupation})
+    if invited or invite:
+        connection.execute(update(INVITES).where(this).values(rater_id=rater_id))
 
 
 def make_invites(connection: Connection, count: int, role: str, now: int) -> list[str]:
@@ -144,13 +156,14 @@ def suspend(connection: Connection, rater_ids: Sequence[str], until: int) -> int
 
 
 def forget(connection: Connection, rater_id: str) -> bool:
-    """Erase what is kept of a person: session, consent, invite and occupation. The answers stay, under a number that no
-    device, invite or person leads to any more, so the chain of answers stays valid.
+    """Erase what is kept of a person: session, account, consent, invite and occupation.
+
+    The answers stay, under a number that no device, invite or person leads to any more, so the chain of answers stays valid.
 
     Returns:
         Whether there was such a rater.
     """
-    for table in (SESSIONS, CONSENTS, INVITES):
+    for table in (SESSIONS, CONSENTS, INVITES, ACCOUNTS):
         connection.execute(delete(table).where(table.c.rater_id == rater_id))
     erased = update(RATERS).where(RATERS.c.rater_id == rater_id).values(occupation=None)
     return connection.execute(erased).rowcount == 1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from salon_arena.board import STREAMS
-from salon_arena.database import ASSIGNMENTS
+from salon_arena.database import ASSIGNMENTS, payload_value
 from salon_arena.material import Material, pair_key
 from salon_arena.tasks import seen_among
 from salon_bench.suites.contract.generations import Generated
@@ -136,11 +136,11 @@ class Planner:
 
 def _open_leases(connection: Connection) -> dict[int, dict[tuple[str, str], int]]:
     """Open and answered battles that are not settled yet: how many of each pair of models, by stream."""
-    names = [func.json_extract(ASSIGNMENTS.c.payload, f"$.{name}") for name in ("plan_stream", "model_a", "model_b")]
+    names = [payload_value(name) for name in ("plan_stream", "model_a", "model_b")]
     live = (ASSIGNMENTS.c.kind == "battle") & ASSIGNMENTS.c.state.in_(["open", "answered"])
     found: dict[int, dict[tuple[str, str], int]] = {}
     query = select(names[0], names[1], names[2], func.count()).where(live).group_by(*names)
     for stream, one, other, count in connection.execute(query):
         if stream is not None:
-            found.setdefault(stream, {})[one, other] = count
+            found.setdefault(int(stream), {})[one, other] = count
     return found

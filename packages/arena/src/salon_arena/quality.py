@@ -5,7 +5,8 @@ expert's battles is judged again by an auditor. The checks are those of ``salon 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 from threading import Lock
@@ -14,7 +15,7 @@ from typing import Any, Final
 import polars as pl
 from sqlalchemy import Connection, delete, func, insert, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, CERTIFICATES, FLAGS, RATERS, SETTLED, ArenaDatabase
+from salon_arena.database import ANSWERS, ASSIGNMENTS, CERTIFICATES, FLAGS, RATERS, SETTLED, ArenaDatabase, payload_value
 from salon_arena.people import suspend
 from salon_arena.tasks import Draft, instant, seen_among
 from salon_ranking.agreement import UndefinedError, cohen_kappa
@@ -123,7 +124,7 @@ def audits(connection: Connection, auditor: str, missing: int, random: Random, s
 
 def _audited() -> Any:
     live = (ASSIGNMENTS.c.kind == "audit") & (ASSIGNMENTS.c.state != "void")
-    return select(func.json_extract(ASSIGNMENTS.c.payload, "$.audits")).where(live)
+    return select(payload_value("audits")).where(live)
 
 
 def _mirrored(payload: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def _mirrored(payload: dict[str, Any]) -> dict[str, Any]:
 def audit_agreement(connection: Connection, rater_id: str) -> tuple[int, int]:
     """Of an expert's audited battles: how many, and in how many the auditor gave the same answer."""
     again, first = SETTLED.alias("again"), SETTLED.alias("first")
-    audited = func.json_extract(ASSIGNMENTS.c.payload, "$.audits")
+    audited = payload_value("audits")
     query = (
         select(again.c.winner, first.c.winner)
         .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == again.c.assignment_id)
@@ -207,27 +208,68 @@ def flagged(connection: Connection) -> set[str]:
     return set(connection.execute(select(FLAGS.c.rater_id)).scalars())
 
 
-def overview(connection: Connection) -> list[str]:
-    """One line per rater: answers, last test, audits, suspension, flags."""
+@dataclass(frozen=True, slots=True)
+class Person:
+    """What is known of one rater.
+
+    Attributes:
+        rater_id: random.
+        role: of :data:`salon_arena.people.ROLES`.
+        settled: final answers.
+        test: the last qualification test, in words; empty without one.
+        audited: battles that an auditor judged again; ``met``: with the same answer.
+        suspended: the day until which no tasks are given; empty for none.
+        flags: the reasons of the checks, with their explanations.
+    """
+
+    rater_id: str
+    role: str
+    settled: int
+    test: str
+    audited: int
+    met: int
+    suspended: str
+    flags: Mapping[str, str]
+
+    @property
+    def line(self) -> str:
+        """The same on one line."""
+        parts = [f"{self.rater_id}: {self.role}, {self.settled:,} settled"]
+        parts += [self.test] if self.test else []
+        parts += [f"{self.met} of {self.audited} audits agree"] if self.audited else []
+        parts += [f"suspended until {self.suspended}"] if self.suspended else []
+        parts += [f"flagged: {', '.join(self.flags)}"] if self.flags else []
+        return "; ".join(parts)
+
+
+def overview(connection: Connection) -> list[Person]:
+    """Every rater, in the order of joining: answers, last test, audits, suspension, flags."""
     counts = select(SETTLED.c.rater_id, func.count()).group_by(SETTLED.c.rater_id)
     answered: dict[str, int] = dict(connection.execute(counts).all())
-    reasons: dict[str, list[str]] = {}
-    for rater_id, reason in connection.execute(select(FLAGS.c.rater_id, FLAGS.c.reason)):
-        reasons.setdefault(rater_id, []).append(reason)
+    reasons: dict[str, dict[str, str]] = {}
+    for rater_id, reason, explanation in connection.execute(select(FLAGS.c.rater_id, FLAGS.c.reason, FLAGS.c.explanation)):
+        reasons.setdefault(rater_id, {})[reason] = explanation
     tests = connection.execute(select(CERTIFICATES).order_by(CERTIFICATES.c.round))
     last = {row.rater_id: row for row in tests}
-    lines = []
+    experts = set(connection.execute(select(SETTLED.c.rater_id).where(SETTLED.c.kind == "battle").distinct()).scalars())
+    people = []
     for row in connection.execute(select(RATERS).order_by(RATERS.c.created_at, RATERS.c.rater_id)):
-        parts = [f"{row.rater_id}: {row.role}, {answered.get(row.rater_id, 0):,} settled"]
-        if (test := last.get(row.rater_id)) is not None:
-            parts.append(f"{'passed' if test.passed else 'failed'} test {test.round} with {test.agreement:.0%}")
-        audited, met = audit_agreement(connection, row.rater_id)
-        parts += [f"{met} of {audited} audits agree"] if audited else []
-        if row.suspended_until:
-            parts.append(f"suspended until {datetime.fromtimestamp(row.suspended_until / 1e6, UTC):%Y-%m-%d}")
-        parts += [f"flagged: {', '.join(reasons[row.rater_id])}"] if row.rater_id in reasons else []
-        lines.append("; ".join(parts))
-    return lines
+        test = last.get(row.rater_id)
+        words = f"{'passed' if test.passed else 'failed'} test {test.round} with {test.agreement:.0%}" if test else ""
+        audited, met = audit_agreement(connection, row.rater_id) if row.rater_id in experts else (0, 0)
+        until = f"{datetime.fromtimestamp(row.suspended_until / 1e6, UTC):%Y-%m-%d}" if row.suspended_until else ""
+        found = (row.rater_id, row.role, answered.get(row.rater_id, 0), words, audited, met, until)
+        people.append(Person(*found, reasons.get(row.rater_id, {})))
+    return people
+
+
+def recertify(connection: Connection, rater_id: str, now: int) -> None:
+    """Let an expert be tested again before the next battle, and end a suspension."""
+    last = select(CERTIFICATES.c.agreement).where(CERTIFICATES.c.rater_id == rater_id).order_by(CERTIFICATES.c.round.desc())
+    agreement = connection.execute(last.limit(1)).scalar_one_or_none() or 0.0
+    row = {"rater_id": rater_id, "round": rounds(connection, rater_id) + 1, "at": now, "agreement": agreement}
+    connection.execute(insert(CERTIFICATES), {**row, "kappa": None, "passed": False})
+    suspend(connection, [rater_id], 0)
 
 
 def _write_flags(connection: Connection, findings: list[dict[str, Any]]) -> None:

@@ -36,6 +36,8 @@ AHEAD: Final = 3
 """Tasks leased beyond the one that is shown, so that their files are there when they are needed."""
 UNDO: Final = "undo"
 _LONGEST_ELAPSED_MS: Final = 7 * 24 * 3600 * 1000
+_SEEDS_OF_A_WORKER: Final = 1_000_003
+"""Servers of one database plan pairs of their own."""
 _NO_UNDO: Final = ("qualification",)
 
 # Statements are made once: to make one takes longer than to run it.
@@ -120,6 +122,8 @@ class WorkService:
         now = self.clock()
         rater = read_rater(connection, rater_id)
         reply = self.task.standing(connection, rater, now)
+        if rater.role == "admin":
+            return {**reply, "state": "admin", "tasks": [], "last": None}
         if rater.suspended_until > now:
             return {**reply, "state": "suspended", "until": rater.suspended_until, "tasks": [], "last": None}
         rows = list(connection.execute(_BUSY, {"rater": rater_id}))
@@ -206,7 +210,8 @@ class WorkService:
             if known.body != body.canonical:
                 raise RefusedError(409, "other_body")
             return {"answer_id": answer_id, "version": known.version}
-        if row.digests is None and "model_a" not in json.loads(row.payload):
+        payload = json.loads(row.payload)
+        if row.digests is None and payload["files"] and "model_a" not in payload:
             raise RefusedError(409, "not_shown")
         before = None if body.supersedes is None else str(body.supersedes)
         undoing = body.choice == UNDO
@@ -220,7 +225,7 @@ class WorkService:
             "assignment_id": body.assignment,
             "version": version,
             "body": body.canonical,
-            "choice": UNDO if undoing else self.task.check(json.loads(row.payload), body.choice),
+            "choice": UNDO if undoing else self.task.check(payload, body.choice),
             "elapsed_ms": min(body.elapsed_ms, max(0, (now - row.issued_at) // 1000)),
             "received_at": now,
             "supersedes": before,
@@ -284,4 +289,5 @@ def vote_service(
     rules = rules or BattleRules()
     counted_from = rules.anchors_first if rules.anchors and database.mode == Mode.PUBLIC.value else 0
     board = LiveBoard(database, anchors_first=counted_from)
-    return WorkService(database, BattleTask(material, board, database.mode, rules, seed), **options)
+    own = seed + database.worker * _SEEDS_OF_A_WORKER
+    return WorkService(database, BattleTask(material, board, database.mode, rules, own), **options)

@@ -8,16 +8,18 @@ The row commits to what the rater sent, to which task, and when it arrived. It h
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
+from salon_arena.database import ADMIN_LOG, ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
 from salon_arena.settling import winner_of
 
 COLUMNS: Final = ("answer_id", "assignment_id", "version", "body", "choice", "elapsed_ms", "received_at", "supersedes")
 """What a link commits to."""
+SIGNED: Final = ("at", "admin_id", "action", "detail")
+"""What a signature of the admin log commits to, beside the signature before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,14 @@ def last_link(connection: Connection) -> str:
 
 
 def verify_answers(database: ArenaDatabase, *, head: str | None = None) -> Verified:
-    """Compute the chain again, and compare every settled vote with the answer it was made from.
+    """Compute the chain again, compare every settled vote with its answer, and check the signatures of the admin log.
 
     Args:
         database: the arena's; it may be in use.
         head: a value of the chain that was published earlier; it must be in the chain.
     """
-    return database.read(lambda connection: _verified(connection, head))
+    found = database.read(lambda connection: _verified(connection, head))
+    return replace(found, problems=(*found.problems, *log_problems(database)))
 
 
 def _verified(connection: Connection, head: str | None) -> Verified:
@@ -87,3 +90,18 @@ def _verified(connection: Connection, head: str | None) -> Verified:
         elif row.winner is not None and row.winner != winner_of(choice, json.loads(row.payload)["side_a_shown"]):
             problems.append(f"settled vote {row.number} counts another winner than was answered")
     return Verified(count, before, tuple(problems))
+
+
+def signature(database: ArenaDatabase, before: str, row: Mapping[str, Any]) -> str:
+    """Return the signature of a row of the log, from the one before it."""
+    return database.hmac("admin log", before + json.dumps([row[name] for name in SIGNED], ensure_ascii=False))
+
+
+def log_problems(database: ArenaDatabase) -> list[str]:
+    """A sentence for each row of the log whose signature does not fit."""
+    before, problems = "", []
+    for row in database.read(lambda connection: list(connection.execute(select(ADMIN_LOG).order_by(ADMIN_LOG.c.number)))):
+        if row.signature != signature(database, before, dict(row._mapping)):
+            problems.append(f"row {row.number} of the admin log is not the one that was signed")
+        before = row.signature
+    return problems

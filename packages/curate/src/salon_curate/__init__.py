@@ -16,6 +16,7 @@ from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_curate.dataset import DataSet, Picture
+    from salon_curate.drift import drift
     from salon_curate.engine import embedded, inline
     from salon_curate.errors import RefusedReleaseError, StageError, StorageError
     from salon_curate.importing import import_pictures
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from salon_curate.lineage import why
     from salon_curate.measures import fields, look
     from salon_curate.pipeline import read_pipeline
+    from salon_curate.planning import plan, simulate
     from salon_curate.running import run, status, verify
     from salon_curate.selection import diff, save_selection, select, sweep, table
     from salon_curate.stages import Stage, stage
 
 _BY_MODULE = {
     "dataset": ("DataSet", "Picture"),
+    "drift": ("drift",),
     "engine": ("embedded", "inline"),
     "errors": ("RefusedReleaseError", "StageError", "StorageError"),
     "importing": ("import_pictures",),
@@ -36,6 +39,7 @@ _BY_MODULE = {
     "lineage": ("why",),
     "measures": ("fields", "look"),
     "pipeline": ("read_pipeline",),
+    "planning": ("plan", "simulate"),
     "running": ("run", "status", "verify"),
     "selection": ("diff", "save_selection", "select", "sweep", "table"),
     "stages": ("Stage", "stage"),
@@ -49,16 +53,19 @@ __all__ = [
     "StageError",
     "StorageError",
     "diff",
+    "drift",
     "embedded",
     "fields",
     "import_pictures",
     "inline",
     "judge_stage",
     "look",
+    "plan",
     "read_pipeline",
     "run",
     "save_selection",
     "select",
+    "simulate",
     "stage",
     "status",
     "sweep",

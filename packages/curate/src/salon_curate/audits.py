@@ -7,10 +7,12 @@ half and half.
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from salon_curate.dataset import DataSet, checked_key, seeded_hash
 from salon_curate.files import publish, publish_text
@@ -23,6 +25,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DRAWS: Final = 20_000
+PICTURES: Final = "pictures/sample"
+"""The folder of an audit's pictures."""
+BLANK: Final = "pictures/blank"
+"""Blank pictures in place of every twentieth one, shown beside the sample in an arena; who accepts one was not looking."""
+_EVERY: Final = 20
+POINT: Final = "accept"
+"""The arena's test point, and the name of the choice in Label Studio."""
+QUESTION: Final = "the picture is whole and shows what its prompt asks for"
+_LABEL_STUDIO: Final = """<View>
+  <Image name="picture" value="$picture"/>
+  <Header value="{question}"/>
+  <Choices name="accept" toName="picture" choice="single" required="true">
+    <Choice value="accept"/>
+    <Choice value="reject"/>
+  </Choices>
+</View>
+"""
 _ACCEPT: Final = {
     "1": True,
     "true": True,
@@ -68,6 +87,7 @@ class AuditResult:
         negative_value: share of the dropped pictures that are not good (negative predictive value).
         recall: share of the good pictures that are kept.
         kappa: Cohen's κ of the first two raters of each picture; None with fewer than two, or where it does not exist.
+        careless: raters of an arena who accepted a blank picture; their answers count until you remove them.
     """
 
     selection: str
@@ -79,6 +99,7 @@ class AuditResult:
     negative_value: Estimate
     recall: Estimate
     kappa: float | None
+    careless: tuple[str, ...] = ()
 
 
 def sample_audit(
@@ -89,17 +110,20 @@ def sample_audit(
     *,
     per_stratum: int = 500,
     near: str | None = None,
+    question: str = QUESTION,
     seed: int = 0,
 ) -> Sampled:
-    """Draw an audit's sample and write what people need: pictures, a sheet to fill in, and tasks for Label Studio.
+    """Draw an audit's sample, and write its pictures with a sheet to fill in, an arena's prompts, and tasks for Label Studio.
 
-    Raters see neither the decision nor the stratum, and the order is random.
+    Raters see neither the decision nor the stratum, and the order is random. In the arena's pages:
+    ``salon arena serve audits/NAME/pictures --prompts audits/NAME/prompts.jsonl --task checks``.
 
     Args:
         selection: of a saved selection.
         name: of the audit, a folder below ``audits/``.
         per_stratum: pictures of each stratum, or all where it has fewer.
         near: SQL: rows close to a threshold become strata of their own.
+        question: that raters answer with yes or no.
         seed: of the sample; a larger ``per_stratum`` keeps the smaller sample.
 
     Raises:
@@ -111,8 +135,9 @@ def sample_audit(
     if per_stratum < 1:
         raise InputError("must be 1 or more", column="per_stratum", value=per_stratum)
     folder = dataset.folder / "audits" / checked_key(name, source="audits", row=1)
-    if folder.exists():
+    if (folder / "plan.json").exists():  # written last: without it a sample was interrupted
         raise InputError("there is an audit of this name", source=folder, hint="Choose another name.")
+    shutil.rmtree(folder, ignore_errors=True)
     predicates = saved_predicates(dataset, selection)
     kept = select(dataset, stages, predicates, selection).mask
     close = np.zeros(len(kept), dtype=np.bool_) if near is None else select(dataset, stages, {"near": near}).mask
@@ -130,16 +155,29 @@ def sample_audit(
             strata[stratum] = (len(rows), len(taken))
             chosen += [(int(row), stratum) for row in taken]
     chosen.sort(key=lambda pair: order[pair[0]])
-    sheet = [{"key": keys[row], "picture": f"pictures/{number:05d}{_write_picture(dataset, row, folder, number)}"}
-             for number, (row, _) in enumerate(chosen)]  # fmt: skip
+    prompts = table(dataset, stages, ["prompt"]).collect()["prompt"]
+    sheet: list[dict[str, Any]] = []
+    arena: list[dict[str, Any]] = []
+    for number, (row, _) in enumerate(chosen):
+        name_of = f"{name}-{number:05d}"
+        ending = _write_picture(dataset, row, folder / PICTURES / name_of)
+        sheet.append({"key": keys[row], "picture": f"{PICTURES}/{name_of}{ending or ''}"})
+        if ending is not None:
+            text = prompts[row] or "(a picture without a prompt)"
+            if len(arena) % _EVERY == 0:
+                _write_blank(folder / BLANK / f"{name_of}.png")
+            arena.append({"prompt_id": name_of, "prompt": text, "test_points": [f"{POINT}: {question}"]})
     lines = ["key,picture,rater,accept", *(f"{_cell(each['key'])},{each['picture']},," for each in sheet)]
     publish_text(folder / "sheet.csv", "\n".join(lines) + "\n")
+    publish_text(folder / "prompts.jsonl", "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in arena))
     publish_text(
         folder / "label_studio.json", json.dumps([{"data": each} for each in sheet], indent=1, ensure_ascii=False) + "\n"
     )
+    publish_text(folder / "label_studio.xml", _LABEL_STUDIO.format(question=escape(question, quote=True)))
     plan = {
         "selection": selection, "predicates": predicates, "near": near, "seed": seed, "strata": strata,
         "stratum": {keys[row]: stratum for row, stratum in chosen},
+        "pictures": {f"{name}-{number:05d}": keys[row] for number, (row, _) in enumerate(chosen)},
     }  # fmt: skip
     publish_text(folder / "plan.json", json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
     return Sampled(folder, len(chosen), strata)
@@ -150,9 +188,9 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
 
     Args:
         name: of the audit.
-        answers: a CSV table with ``key``, ``rater`` and ``accept`` (true/false, yes/no, accept/reject, 1/0); one row per
-            rater and
-            picture. Rows with an empty ``accept`` count as missing.
+        answers: a CSV table with ``key``, ``rater`` and ``accept`` (true/false, yes/no, accept/reject, 1/0), one row per rater
+            and picture, where an empty ``accept`` counts as missing; or the JSON export of Label Studio; or the result store
+            that an arena exported its checks to.
         seed: of the intervals' draws.
 
     Raises:
@@ -163,7 +201,7 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
         plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError("there is no audit", source=dataset.folder / "audits", value=name) from error
-    rated = _read_answers(answers, plan["stratum"])
+    rated = _collected(answers, plan["stratum"], plan["pictures"])
     counts = {stratum: [0, 0] for stratum in plan["strata"]}
     for key, given in rated.items():
         counts[plan["stratum"][key]][0] += all(given.values())
@@ -172,7 +210,8 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
     shares = {stratum: (good, number) for stratum, (good, number) in counts.items()}
     found = estimates(sizes, shares, seed=seed, draws=draws)
     missing = len(plan["stratum"]) - len(rated)
-    result = AuditResult(plan["selection"], plan["predicates"], len(rated), missing, *found, _kappa(rated))
+    careless = _careless(answers) if answers.is_dir() else ()
+    result = AuditResult(plan["selection"], plan["predicates"], len(rated), missing, *found, _kappa(rated), careless)
     publish_text(folder / "result.json", json.dumps(asdict(result), indent=1, ensure_ascii=False) + "\n")
     return result
 
@@ -240,8 +279,28 @@ def _kappa(rated: Mapping[str, Mapping[str, bool]]) -> float | None:
         return None
 
 
-def _read_answers(path: Path, known: Mapping[str, str]) -> dict[str, dict[str, bool]]:
+_Answer: TypeAlias = tuple[int, str, str, str]
+"""Row, key, rater, and what was said."""
+
+
+def _collected(path: Path, known: Mapping[str, str], pictures: Mapping[str, str]) -> dict[str, dict[str, bool]]:
+    """The answers by key and rater, from any of the three forms."""
+    read = _of_label_studio if path.suffix == ".json" else _of_sheet
+    said = _of_arena(path, pictures) if path.is_dir() else read(path)
     found: dict[str, dict[str, bool]] = {}
+    for row, key, rater, text in said:
+        if key not in known:
+            raise InputError("the key is not in the audit's sample:", source=path, row=row, column="key", value=key)
+        if text not in _ACCEPT:
+            raise InputError("unknown answer", source=path, row=row, column="accept", value=text, allowed=_ACCEPT)
+        given = found.setdefault(key, {})
+        if rater in given:
+            raise InputError("a rater answers twice:", source=path, row=row, column="rater", value=rater)
+        given[rater] = _ACCEPT[text]
+    return found
+
+
+def _of_sheet(path: Path) -> Iterator[_Answer]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
@@ -251,36 +310,73 @@ def _read_answers(path: Path, known: Mapping[str, str]) -> dict[str, dict[str, b
                     "the table lacks the column", source=path, value=sorted(missing)[0], found=reader.fieldnames or ()
                 )
             for row, line in enumerate(reader, 1):
-                said = (line["accept"] or "").strip().lower()
-                if not said:
-                    continue
-                if line["key"] not in known:
-                    raise InputError(
-                        "the key is not in the audit's sample:", source=path, row=row, column="key", value=line["key"]
-                    )
-                if said not in _ACCEPT:
-                    raise InputError("unknown answer", source=path, row=row, column="accept", value=said, allowed=_ACCEPT)
-                given = found.setdefault(line["key"], {})
-                if line["rater"] in given:
-                    raise InputError("a rater answers twice:", source=path, row=row, column="rater", value=line["rater"])
-                given[line["rater"]] = _ACCEPT[said]
+                if said := (line["accept"] or "").strip().lower():
+                    yield row, line["key"], line["rater"], said
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot be read ({error})", source=path) from error
-    return found
 
 
-def _write_picture(dataset: DataSet, row: int, folder: Path, number: int) -> str:
-    """Write one picture of the sample; return its ending, empty where the row has no picture."""
+def _of_arena(path: Path, pictures: Mapping[str, str]) -> Iterator[_Answer]:
+    """The checks of this audit's pictures in a result store; those of other arenas are passed over."""
+    import polars as pl
+
+    from salon_store import ResultStore
+
+    answers = (pl.col("dimension") == POINT) & (pl.col("subject_model") != Path(BLANK).name) & pl.col("value").is_not_null()
+    scores = ResultStore.open(path).read("scores").filter(answers)
+    rows = scores.select("prompt_id", "judge", "value").sort("prompt_id", "judge").collect()
+    for row, (picture, rater, value) in enumerate(rows.iter_rows(), 1):
+        if picture in pictures:
+            yield row, pictures[picture], rater, f"{value:g}"
+
+
+def _careless(path: Path) -> tuple[str, ...]:
+    """The raters who accepted a blank picture."""
+    import polars as pl
+
+    from salon_store import ResultStore
+
+    accepted = (pl.col("dimension") == POINT) & (pl.col("subject_model") == Path(BLANK).name) & (pl.col("value") == 1)
+    return tuple(
+        ResultStore.open(path).read("scores").filter(accepted).select("judge").unique().sort("judge").collect()["judge"]
+    )
+
+
+def _of_label_studio(path: Path) -> Iterator[_Answer]:
+    """The choices of each annotation; one that its author cancelled or left empty is missing."""
+    try:
+        tasks = json.loads(path.read_text(encoding="utf-8"))
+        for row, task in enumerate(tasks, 1):
+            for annotation in task.get("annotations", ()):
+                if annotation.get("was_cancelled"):
+                    continue
+                for each in annotation["result"]:
+                    if each.get("from_name") == POINT:
+                        rater = str(annotation.get("completed_by", "unknown"))
+                        yield row, task["data"]["key"], rater, each["value"]["choices"][0].lower()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        hint = "Export the project from Label Studio as JSON."
+        raise InputError(f"is no export of Label Studio ({type(error).__name__}: {error})", source=path, hint=hint) from error
+
+
+def _write_blank(path: Path) -> None:
+    from PIL import Image
+
+    publish(path, lambda place: Image.new("L", (256, 256), 128).save(place, "PNG"))
+
+
+def _write_picture(dataset: DataSet, row: int, path: Path) -> str | None:
+    """Write one picture of the sample; return the ending of its name, None where the row has no picture."""
     import polars as pl
 
     for shard in dataset.shards:
         if row < shard.rows:
             data = pl.scan_parquet(dataset.shard_path(shard.name)).slice(row, 1).select("image").collect().item()
             if data is None:
-                return ".missing"
+                return None
             ending = {b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg", b"RIFF": ".webp", b"GIF8": ".gif"}
             name = next((end for start, end in ending.items() if data.startswith(start)), ".bin")
-            publish(folder / "pictures" / f"{number:05d}{name}", lambda path, data=data: path.write_bytes(data))  # type: ignore[misc]
+            publish(path.with_name(path.name + name), lambda place, data=data: place.write_bytes(data))  # type: ignore[misc]
             return name
         row -= shard.rows
     raise InputError("no such row", value=row)

@@ -17,6 +17,7 @@ from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 if TYPE_CHECKING:
     from salon_curate.dataset import DataSet
     from salon_curate.pipeline import Pipeline
+    from salon_curate.planning import Quantity
     from salon_curate.running import Progress
     from salon_curate.selection import Selection, YieldCurve
 
@@ -226,6 +227,154 @@ def verify(dataset: Path, judge: str | None) -> None:
     click.echo(f"{dataset}: {len(opened.shards):,} shards and their parts are as they were written")
 
 
+@curate.command()
+@_DATASET
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.02,
+    show_default=True,
+    help="Of the shards to run; at least two are.",
+)
+@click.option("--workers", type=click.IntRange(1, 512), default=1, show_default=True, help="As many as the run will have.")
+@SEED
+@_JUDGE
+@FORMAT
+def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None, form: str) -> None:
+    """Run a few shards, and show what all of them will take: calls, tokens, money, bytes and hours of each stage.
+
+    What the sample asks is paid and kept; the run does not ask it again.
+
+    \b
+    Example:
+      salon curate plan birds
+      salon curate plan birds --share 0.05 --workers 8
+    """
+    from salon_curate.planning import plan as planning
+    from salon_curate.planning import simulate as simulating
+
+    opened, stages = _opened(dataset), _pipeline(dataset, judge, asks=True).stages
+    found = planning(opened, stages, share=share, seed=seed, workers=workers)
+    wall = simulating(opened, stages, workers=workers, seed=seed)
+    if form == "json":
+        from dataclasses import asdict
+
+        click.echo(json.dumps({"stages": [asdict(each) for each in found], "wall": asdict(wall)}, indent=2))
+        return
+    header = ["stage", "shards run", "calls", "tokens in", "tokens out", "US dollars", "MB read", "MB written", "hours"]
+    sizes = {"bytes_read": 1e6, "bytes_written": 1e6, "seconds": 3600.0}
+    rows = [[each.stage, f"{each.measured} of {each.shards:,}",
+             *(_total_of(each.totals[name], sizes.get(name, 1.0)) for name in each.totals)] for each in found]  # fmt: skip
+    print_table(header, rows)
+    click.echo("± is half of Student's 95 % interval over the shards that were run")
+    click.echo(f"wall with {workers} workers and 1 judge: {_duration(wall.seconds)} ({_duration(wall.low)} to "
+               f"{_duration(wall.high)} in 95 % of {50} simulations)")  # fmt: skip
+
+
+@curate.command()
+@_DATASET
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    multiple=True,
+    default=(1,),
+    show_default=True,
+    help="Processes for stages without a judge; repeat to compare.",
+)
+@click.option(
+    "--judges",
+    type=click.IntRange(1),
+    multiple=True,
+    default=(1,),
+    show_default=True,
+    help="Processes that judge at once, each with a judge of the measured speed; repeat to compare.",
+)
+@SEED
+@_JUDGE
+@FORMAT
+def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], seed: int, judge: str | None, form: str) -> None:
+    """Simulate the wall of a whole run from the costs that `plan` or `run` measured. Nothing is run or asked.
+
+    \b
+    Example:
+      salon curate simulate birds --workers 2 --workers 16 --judges 1 --judges 8
+    """
+    from dataclasses import asdict
+
+    from salon_curate.planning import simulate as simulating
+
+    opened, stages = _opened(dataset), _pipeline(dataset, judge).stages
+    found = [simulating(opened, stages, workers=one, judges=other, seed=seed) for one in workers for other in judges]
+    if form == "json":
+        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+        return
+    print_table(["workers", "judges", "wall", "95 % of simulations", "busy", *(stage.name for stage in stages)],
+                [[as_cell(each.workers), as_cell(each.judges), _duration(each.seconds),
+                  f"{_duration(each.low)} to {_duration(each.high)}", f"{each.busy:.0%}",
+                  *map(_duration, each.by_stage.values())] for each in found])  # fmt: skip
+
+
+@curate.command()
+@_DATASET
+@click.option("--stage", required=True, metavar="NAME", help="The stage to make again for a sample.")
+@click.option("--now", metavar="SPEC", help="The judge of now, where another is served. Default: the stage's own, asked again.")
+@click.option("--rows", type=click.IntRange(1), default=200, show_default=True, help="Pictures of the sample.")
+@click.option("--at-most", type=click.FloatRange(0, 1), help="Exit with 1 where surely more than this share changed.")
+@SEED
+@_JUDGE
+@FORMAT
+def drift(
+    dataset: Path, stage: str, now: str | None, rows: int, at_most: float | None, seed: int, judge: str | None, form: str
+) -> None:
+    """Make a stage's answers about a sample again, and compare them with the stored ones. The data set stays as it is.
+
+    \b
+    Example:
+      salon curate drift birds --stage quality --rows 500
+      salon curate drift birds --stage quality --now vllm:NEW@localhost:8001 --at-most 0.05
+    """
+    from dataclasses import asdict
+
+    from salon_curate.drift import drift as drifting
+
+    opened, stages = _opened(dataset), _pipeline(dataset, judge, asks=True).stages
+    again = None if now is None else next(
+        (each for each in _pipeline(dataset, judge, asks=True, now=(stage, now)).stages if each.name == stage), None
+    )  # fmt: skip
+    found = drifting(opened, stages, stage, now=again, rows=rows, seed=seed)
+    if form == "json":
+        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+    else:
+        lines = []
+        for each in found:
+            ends = "–" if each.shift_low is None else f"{each.shift_low:+.3f} to {each.shift_high:+.3f}"
+            lines.append([each.column, as_cell(each.rows), as_cell(each.changed), f"{each.low:.3f} to {each.high:.3f}",
+                          as_cell(each.lost), as_cell(each.found), as_cell(each.shift), ends])  # fmt: skip
+        print_table(["column", "rows", "changed", "95 % interval of the share (Wilson)", "lost", "found", "mean shift",
+                     "95 % interval (Student)"], lines)  # fmt: skip
+    moved = [each for each in found if at_most is not None and each.low > at_most]
+    if moved:
+        raise IncompleteError(f"{moved[0].column}: {moved[0].changed} of {moved[0].rows} values changed, surely more than "
+                              f"{at_most:g} of all")  # fmt: skip
+
+
+def _total_of(total: "Quantity", unit: float) -> str:
+    if total.value is None:
+        return "–"
+    text = f"{total.value / unit:,.0f}" if unit == 1 and total.value >= 100 else f"{total.value / unit:,.3g}"
+    if total.high is None or total.high == total.value:
+        return text
+    return f"{text} ± {(total.high - total.value) / unit:,.2g}"
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in the unit that fits: 12.3 s, 4.5 min, 6.7 h."""
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:,.1f} s"
+
+
 @curate.command("yield")
 @_DATASET
 @click.option("--sweep", multiple=True, metavar="COLUMN", help="Move a threshold of this column; may be repeated.")
@@ -426,23 +575,35 @@ def audit() -> None:
 @click.option("--name", required=True, help="Of the audit.")
 @click.option("--per-stratum", type=click.IntRange(1), default=500, show_default=True, help="Pictures of each stratum.")
 @click.option("--near", metavar="SQL", help="Pictures near a threshold: strata of their own.")
+@click.option("--question", help="What raters answer with yes or no. Default: whether the picture shows its prompt.")
 @SEED
 @_JUDGE
 def audit_sample(
-    dataset: Path, selection: str, name: str, per_stratum: int, near: str | None, seed: int, judge: str | None
+    dataset: Path,
+    selection: str,
+    name: str,
+    per_stratum: int,
+    near: str | None,
+    question: str | None,
+    seed: int,
+    judge: str | None,
 ) -> None:
-    """Draw the sample and write pictures, sheet.csv to fill in, and tasks for Label Studio. Raters do not see the decision.
+    """Draw the sample and write it for people: a sheet to fill in, a folder for the arena, and tasks for Label Studio.
+
+    Raters do not see the decision.
 
     \b
     Example:
       salon curate audit sample birds --selection v1 --name first --per-stratum 500 --near "sharpness BETWEEN 70 AND 90"
+      salon arena serve birds/audits/first/pictures --prompts birds/audits/first/prompts.jsonl --task checks
     """
-    from salon_curate.audits import sample_audit
+    from salon_curate.audits import QUESTION, sample_audit
 
     opened = _opened(dataset)
     found = sample_audit(
-        opened, _pipeline(dataset, judge).stages, selection, name, per_stratum=per_stratum, near=near, seed=seed
-    )
+        opened, _pipeline(dataset, judge).stages, selection, name, per_stratum=per_stratum, near=near,
+        question=question or QUESTION, seed=seed,
+    )  # fmt: skip
     print_table(
         ["stratum", "in the data set", "in the sample"], [[n, as_cell(a), as_cell(b)] for n, (a, b) in found.strata.items()]
     )
@@ -452,15 +613,18 @@ def audit_sample(
 @audit.command("score")
 @_DATASET
 @click.argument("name")
-@click.argument("answers", type=InputPath(dir_okay=False))
+@click.argument("answers", type=InputPath(exists=True))
 @SEED
 @FORMAT
 def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -> None:
-    """Score ANSWERS (CSV: key, rater, accept) about the audit NAME: precision, recall and agreement of the whole data set.
+    """Score ANSWERS about the audit NAME: precision, recall and agreement of the whole data set.
+
+    ANSWERS is a CSV table (key, rater, accept), a JSON export of Label Studio, or the store that an arena exported to.
 
     \b
     Example:
       salon curate audit score birds first answers.csv
+      salon curate audit score birds first results
     """
     from dataclasses import asdict
 
@@ -477,6 +641,8 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -
         rows.append([label.replace("_", " "), as_cell(estimate.value), interval])
     print_table(["of the whole data set", "estimate", "95 % interval (Jeffreys, by stratum)"], rows)
     click.echo(f"{found.rated:,} pictures rated, {found.missing:,} missing; κ of two raters: {as_cell(found.kappa)}")
+    if found.careless:
+        click.echo(f"accepted a blank picture: {', '.join(found.careless)}", err=True)
 
 
 @curate.command()
@@ -555,14 +721,29 @@ def release(
     "--per-category", type=click.IntRange(1), default=40, show_default=True, help="Pictures of each of 8 kinds of prompts."
 )
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@click.option(
+    "--train",
+    is_flag=True,
+    help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
+)
 @SEED
-def demo(folder: Path, per_category: int, workers: int, seed: int) -> None:
+def demo(folder: Path, per_category: int, workers: int, train: bool, seed: int) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
     Example:
       salon curate demo curated
+      salon curate demo circle --train
     """
+    if train:
+        from salon_curate.circle import circle
+
+        results = circle(folder, seeds=range(seed, seed + 3), tell=click.echo)
+        print_table(["seed", "unfiltered", "macro F1", "filtered", "macro F1"],
+                    [[str(each.seed), as_cell(each.pictures["unfiltered"]), as_cell(each.f1_macro["unfiltered"]),
+                      as_cell(each.pictures["filtered"]), as_cell(each.f1_macro["filtered"])] for each in results])  # fmt: skip
+        click.echo(f"page: {folder / 'circle.html'}")
+        return
     from salon_curate.demo import demo as build
 
     found = build(folder, per_category=per_category, seed=seed, workers=workers)
@@ -581,10 +762,12 @@ def _opened(folder: Path) -> "DataSet":
     return DataSet.open(folder)
 
 
-def _pipeline(folder: Path, judge: str | None, *, limits: Any = None, asks: bool = False) -> "Pipeline":
+def _pipeline(
+    folder: Path, judge: str | None, *, limits: Any = None, asks: bool = False, now: tuple[str, str] | None = None
+) -> "Pipeline":
     from salon_curate.pipeline import PIPELINE, read_pipeline
 
-    return read_pipeline(folder / PIPELINE, environment=os.environ, limits=limits, judge=judge, asks=asks)
+    return read_pipeline(folder / PIPELINE, environment=os.environ, limits=limits, judge=judge, asks=asks, now=now)
 
 
 def _shard_range(text: str | None, count: int) -> range | None:

@@ -11,10 +11,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final
 
-from salon_curate.engine import Engine, Outcome, embedded, inline
-from salon_curate.errors import StorageError
-from salon_curate.stages import Task, work_on
-from salon_taxonomy.errors import InputError, SalonError
+from salon_curate.engine import Engine, Outcome, answer_to, embedded, inline, outcome_of
+from salon_curate.stages import Task
+from salon_taxonomy.errors import InputError
 
 _WITHOUT_UV_RUN: Final = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
 """Below ``uv run``, Ray copies the project and starts every worker with ``uv run`` in the copy: 43 s for a test of 12 s,
@@ -57,7 +56,7 @@ def ray(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
         ready, _ = library.wait(list(running), num_returns=1)
         task = running.pop(ready[0])
         try:
-            yield _outcome(task, library.get(ready[0]))
+            yield outcome_of(task, json.loads(library.get(ready[0])))
         except library.exceptions.WorkerCrashedError as error:
             yield Outcome(task, error=f"shard {task.shard}: its worker died ({error}); set aside")
 
@@ -79,21 +78,11 @@ def daft(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     answers = frame.with_column("answer", worker().answer(frame["task"])).to_pydict()
     by_task = dict(zip(answers["task"], answers["answer"], strict=True))
     for task in tasks:
-        yield _outcome(task, by_task[json.dumps(asdict(task))])
+        yield outcome_of(task, json.loads(by_task[json.dumps(asdict(task))]))
 
 
 def _answer(task: str) -> str:
-    try:
-        return json.dumps({"counts": work_on(Task(**json.loads(task)))})
-    except SalonError as error:
-        return json.dumps({"error": str(error), "kind": type(error).__name__})
-
-
-def _outcome(task: Task, answer: str) -> Outcome:
-    found = json.loads(answer)
-    if found.get("kind") == StorageError.__name__:
-        raise StorageError(found["error"])
-    return Outcome(task, found.get("counts", {}), found.get("error"))
+    return json.dumps(answer_to(Task(**json.loads(task))))
 
 
 _PACKAGES: Final = {"ray": "'salon-curate[ray]'", "daft": "daft"}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from salon_curate.audits import AuditResult, sample_audit, score_audit
 from salon_curate.cascade import CascadeLoss, cascade_loss
@@ -18,13 +18,11 @@ from salon_curate.dataset import DataSet, seeded_hash
 from salon_curate.files import publish_text
 from salon_curate.importing import import_pictures
 from salon_curate.pages import curve_chart, write_page
-from salon_curate.pipeline import PIPELINE, Pipeline, read_pipeline
+from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.release import Release, release
 from salon_curate.running import run
 from salon_curate.selection import save_selection, select, sweep, table
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from salon_curate.stages import Stage
 
 PIPELINE_TEXT: Final = """# The demonstration's pipeline: two pixel judges, of which the first is cheap and short-sighted.
 [[stage]]
@@ -110,28 +108,33 @@ def demo(folder: Path, *, per_category: int = 40, seed: int = 0, workers: int = 
     answers = _rate(sampled.folder / "sheet.csv", folder / "answers.csv", truth, seed)
     audit = score_audit(dataset, "people", answers, seed=seed)
     loss = cascade_loss(dataset, pipeline.stages, "agreement_explored", {"dear": "agrees"})
-    worth = worth_of(dataset, pipeline, pipeline.selections["default"])
+    worth = worth_of(dataset, pipeline.stages, pipeline.selections["default"], _ORDER)
     released = release(dataset, pipeline.stages, "default", "v1", columns=["sharpness"], audit="people", split="split")
     curves = sweep(dataset, pipeline.stages, pipeline.selections["default"], ["sharpness", "contrast"], points=30)
+    write_page([curve_chart(curve) for curve in curves], "From prompts to a release", folder / "demo.html", worth_html(worth))
+    return Demo(dataset.rows, worth, loss, audit, released, folder / "demo.html")
+
+
+def worth_of(
+    dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, str], order: Sequence[str]
+) -> tuple[StageWorth, ...]:
+    """Return what the conditions are worth, one after another in an order, against the column ``truth``."""
+    good = table(dataset, stages, ["truth"]).collect()["truth"].fill_null(value=False).to_numpy()
+    found = [StageWorth("all", len(good), float(good.mean()), 1.0)]
+    for number in range(1, len(order) + 1):
+        mask = select(dataset, stages, {name: predicates[name] for name in order[:number]}).mask
+        both, kept = int((mask & good).sum()), int(mask.sum())
+        found.append(StageWorth(order[number - 1], kept, both / max(kept, 1), both / max(int(good.sum()), 1)))
+    return tuple(found)
+
+
+def worth_html(worth: Sequence[StageWorth]) -> str:
+    """Return the funnel as a table in HTML: pictures kept, precision and recall after each condition."""
     rows = "".join(
         f"<tr><td>{each.condition}</td><td>{each.kept}</td><td>{each.precision:.3f}</td><td>{each.recall:.3f}</td></tr>"
         for each in worth
     )
-    html = f"<table><tr><th>conditions up to</th><th>kept</th><th>precision</th><th>recall</th></tr>{rows}</table>"
-    write_page([curve_chart(curve) for curve in curves], "From prompts to a release", folder / "demo.html", html)
-    return Demo(dataset.rows, worth, loss, audit, released, folder / "demo.html")
-
-
-def worth_of(dataset: DataSet, pipeline: Pipeline, predicates: Mapping[str, str]) -> tuple[StageWorth, ...]:
-    """Return what the conditions are worth, one after another, against the column ``truth``."""
-    good = table(dataset, pipeline.stages, ["truth"]).collect()["truth"].fill_null(value=False).to_numpy()
-    found = [StageWorth("all", len(good), float(good.mean()), 1.0)]
-    for number in range(1, len(_ORDER) + 1):
-        names = _ORDER[:number]
-        mask = select(dataset, pipeline.stages, {name: predicates[name] for name in names}).mask
-        both = int((mask & good).sum())
-        found.append(StageWorth(names[-1], int(mask.sum()), both / max(int(mask.sum()), 1), both / max(int(good.sum()), 1)))
-    return tuple(found)
+    return f"<table><tr><th>conditions up to</th><th>kept</th><th>precision</th><th>recall</th></tr>{rows}</table>"
 
 
 def draw_candidates(folder: Path, per_category: int, seed: int) -> Path:
@@ -139,31 +142,35 @@ def draw_candidates(folder: Path, per_category: int, seed: int) -> Path:
 
     ``truth`` is true for a whole, sharp picture that shows its prompt and is no repetition.
     """
-    from salon_synthetic import drawn, generate
+    from salon_synthetic import generate, png
 
     (folder / "pictures").mkdir(parents=True)
     rows: list[dict[str, Any]] = []
     for item in generate(per_category, seed=seed):
-        fate = seeded_hash(f"{item.idx}", seed, "fate") % 20
-        image = drawn(item.shown)
+        data, fate = damaged(png(item.shown), f"{item.idx}", seed)
         name = f"pictures/{item.idx:05d}.png"
         row = {"key": f"{item.idx:05d}", "image": name, "prompt": item.prompt, "truth": not item.findings}
-        data = _png(image, blurred=fate == 0)
-        (folder / name).write_bytes(data[: len(data) // 2] if fate == 1 else data)
-        rows.append({**row, "truth": row["truth"] and fate not in (0, 1)})
-        if fate == 2:
+        (folder / name).write_bytes(data)
+        rows.append({**row, "truth": row["truth"] and fate not in ("blurred", "cut")})
+        if fate == "repeated":
             rows.append({**row, "key": f"{item.idx:05d}-again", "truth": False})
     table_file = folder / "rows.jsonl"
     publish_text(table_file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return table_file
 
 
-def _png(image: "Image", *, blurred: bool) -> bytes:
-    from PIL import ImageFilter
+def damaged(png: bytes, key: str, seed: int) -> tuple[bytes, str]:
+    """Return a picture's bytes and its fate: of every 20 one ``blurred``, one ``cut``, one ``repeated``, else ``whole``."""
+    from PIL import Image, ImageFilter
 
-    stream = BytesIO()
-    (image.filter(ImageFilter.GaussianBlur(4)) if blurred else image).save(stream, "PNG")
-    return stream.getvalue()
+    fate = ("blurred", "cut", "repeated", *["whole"] * 17)[seeded_hash(key, seed, "fate") % 20]
+    if fate == "cut":
+        return png[: len(png) // 2], fate
+    if fate == "blurred":
+        stream = BytesIO()
+        Image.open(BytesIO(png)).filter(ImageFilter.GaussianBlur(4)).save(stream, "PNG")
+        return stream.getvalue(), fate
+    return png, fate
 
 
 def _rate(sheet: Path, answers: Path, truth: Mapping[str, bool], seed: int) -> Path:

@@ -9,9 +9,10 @@ import os
 import selectors
 import subprocess
 import sys
+import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from salon_curate.errors import StorageError
@@ -23,12 +24,38 @@ _TICK: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What one part took to make.
+
+    Attributes:
+        seconds: of the work itself, on the wall.
+        overhead: seconds from giving the task to its answer that were not work; with the start of a process where ``started``.
+        started: a worker process was started for the task.
+        calls: different questions that the part's answers rest on; those already in the journal count.
+        replayed: of these, answered from the journal.
+        prompt_tokens: of these questions, as reported by the judge; 0 for a judge that reports none.
+        completion_tokens: of their replies, likewise.
+        cost_usd: of their replies; None where one has no price.
+    """
+
+    seconds: float = 0.0
+    overhead: float = 0.0
+    started: bool = False
+    calls: int = 0
+    replayed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a task ended: the receipt's counts, or an error."""
+    """How a task ended: the receipt's counts, or an error; and what it took."""
 
     task: Task
     counts: dict[str, int] = field(default_factory=dict)
     error: str | None = None
+    spent: Spent = Spent()
 
 
 class Engine(Protocol):
@@ -41,12 +68,28 @@ class Engine(Protocol):
 def inline(tasks: Sequence[Task], workers: int = 1) -> Iterator[Outcome]:
     """Run tasks in this process, one after another."""
     for task in tasks:
-        try:
-            yield Outcome(task, work_on(task))
-        except StorageError:
-            raise
-        except SalonError as error:
-            yield Outcome(task, error=str(error))
+        yield outcome_of(task, answer_to(task))
+
+
+def answer_to(task: Task) -> dict[str, Any]:
+    """Work on a task and return its answer as plain values, which a worker of any engine sends back."""
+    began = time.monotonic()
+    try:
+        counts = work_on(task)
+    except SalonError as error:
+        return {"error": str(error), "kind": type(error).__name__}
+    return {"counts": counts, "seconds": time.monotonic() - began}
+
+
+def outcome_of(task: Task, answer: Mapping[str, Any]) -> Outcome:
+    """Return the outcome that an answer describes.
+
+    Raises:
+        StorageError: the part could not be written.
+    """
+    if answer.get("kind") == StorageError.__name__:
+        raise StorageError(answer["error"])
+    return Outcome(task, answer.get("counts", {}), answer.get("error"), Spent(answer.get("seconds", 0.0)))
 
 
 def embedded(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
@@ -56,21 +99,22 @@ def embedded(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
         StorageError: a part cannot be written; the workers are ended, and finished parts are kept.
     """
     waiting = deque((task, 1) for task in tasks)
-    busy: dict[_Worker, tuple[Task, int]] = {}
+    busy: dict[_Worker, tuple[Task, int, float, bool]] = {}
     idle: list[_Worker] = []
     with selectors.DefaultSelector() as selector:
         try:
             while waiting or busy:
                 while waiting and len(busy) < workers:
+                    given, started = time.monotonic(), not idle
                     worker = idle.pop() if idle else _Worker()
                     task, attempt = waiting.popleft()
-                    busy[worker] = (task, attempt)
+                    busy[worker] = (task, attempt, given, started)
                     selector.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
                     worker.give(task)
                 for chosen, _ in selector.select(_TICK):
                     worker = chosen.data
                     selector.unregister(chosen.fileobj)
-                    task, attempt = busy.pop(worker)
+                    task, attempt, given, started = busy.pop(worker)
                     found = worker.outcome()
                     if found is None:
                         why = worker.end()
@@ -80,9 +124,9 @@ def embedded(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
                             yield Outcome(task, error=f"shard {task.shard}: its worker died {attempt} times ({why}); set aside")
                         continue
                     idle.append(worker)
-                    if found.get("kind") == StorageError.__name__:
-                        raise StorageError(found["error"])
-                    yield Outcome(task, found.get("counts", {}), found.get("error"))
+                    outcome = outcome_of(task, found)
+                    overhead = max(0.0, time.monotonic() - given - outcome.spent.seconds)
+                    yield replace(outcome, spent=replace(outcome.spent, overhead=overhead, started=started))
         finally:
             for worker in (*idle, *busy):
                 worker.end()

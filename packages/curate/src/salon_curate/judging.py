@@ -12,6 +12,7 @@ import asyncio
 import fcntl
 import json
 import os
+import time
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from salon_bench.media import PicturePolicy, prepare_bytes
 from salon_bench.runs.limits import Limits, Spending
 from salon_bench.suites import Inquiry
 from salon_curate.dataset import BATCH_ROWS, DataSet, seeded_hash
-from salon_curate.engine import Outcome
+from salon_curate.engine import Outcome, Spent
 from salon_curate.errors import StageError, StorageError
 from salon_curate.selection import predicate
 from salon_curate.stages import Stage, Task, checked_output, write_part
@@ -45,19 +46,23 @@ _LOST: Final = {CallStatus.TIMEOUT, CallStatus.UNREACHABLE, CallStatus.CANCELLED
 
 
 class Ask(Protocol):
-    """What to ask about one picture, and the columns that the answers make (:mod:`salon_curate.asks`).
+    """What to ask about one picture, and the columns that the answers make (:mod:`salon_curate.asks`)."""
 
-    Attributes:
-        name: of the stage when the pipeline gives none.
-        version: a digest of prompts, parser and options; a change makes new parts.
-        needs: columns of the row that :meth:`examine` reads, beside the picture.
-        writes: the new columns with their polars types.
-    """
+    @property
+    def name(self) -> str:
+        """Return the name of the stage when the pipeline gives none."""
 
-    name: str
-    version: str
-    needs: tuple[str, ...]
-    writes: Mapping[str, Any]
+    @property
+    def version(self) -> str:
+        """Return a digest of prompts, parser and options; a change makes new parts."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Return the columns of the row that :meth:`examine` reads, beside the picture."""
+
+    @property
+    def writes(self) -> Mapping[str, Any]:
+        """Return the new columns with their polars types."""
 
     def examine(self, row: Mapping[str, Any], image: Media) -> Examination:
         """Yield inquiries, receive a verdict for each, return the row's columns."""
@@ -90,6 +95,11 @@ class JudgedStage(Stage):
     prefix: str = ""
     pictures: PicturePolicy = PICTURES
     spending: Spending = field(default_factory=Spending, compare=False)
+
+    @property
+    def judged(self) -> bool:
+        """Return whether the stage asks a judge."""
+        return True
 
     @property
     def stopped(self) -> str | None:
@@ -146,7 +156,9 @@ def judge_shards(dataset: DataSet, stage: JudgedStage, tasks: Sequence[Task]) ->
     """
     with asyncio.Runner() as runner:
         for task in tasks:
-            yield runner.run(_judge_shard(dataset, stage, task))
+            began = time.monotonic()
+            outcome = runner.run(_judge_shard(dataset, stage, task))
+            yield replace(outcome, spent=replace(outcome.spent, seconds=time.monotonic() - began))
             if stage.spending.stopped:
                 return
 
@@ -185,7 +197,7 @@ async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: Task) -> Outc
     schema = {"key": pl.String, **stage.writes, "problem": pl.String}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
     frame = checked_output(stage, frame["key"], frame, task.shard)
-    return Outcome(task, write_part(dataset.folder / task.output, stage, frame, task.shard))
+    return Outcome(task, write_part(dataset.folder / task.output, stage, frame, task.shard), spent=examiner.spent())
 
 
 async def _rows(dataset: DataSet, stage: JudgedStage, task: Task) -> AsyncIterator[tuple[int, dict[str, Any]]]:
@@ -227,6 +239,8 @@ class _Examiner:
 
     def __init__(self, stage: JudgedStage, journal: "Journal") -> None:
         self._stage, self._journal = stage, journal
+        self._in_flight: dict[str, asyncio.Task[Reply]] = {}
+        self._used: dict[str, Reply] = {}
 
     async def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
         stage = self._stage
@@ -270,13 +284,33 @@ class _Examiner:
         return found
 
     async def _reply(self, question: Question, key: str) -> Reply:
-        judge, spending = self._stage.judge, self._stage.spending
+        judge = self._stage.judge
         if judge is None:
             raise StageError("a judged stage is made by judge_stage")
         request = digest("curate call", {"judge": judge.version, "request": question.request_sha256()})
         known = self._journal.known(request)
         if known is not None:
+            self._used[request] = known
             return known
+        if request not in self._in_flight:  # a repeated picture in the same shard waits for the first one's reply
+            self._in_flight[request] = asyncio.create_task(self._ask(judge, question, request, key))
+        reply = self._used[request] = await self._in_flight[request]
+        return reply
+
+    def spent(self) -> Spent:
+        """Return what the shard's answers rest on: different questions, tokens and money."""
+        used = [reply.usage for reply in self._used.values()]
+        costs = [each.cost_usd for each in used]
+        return Spent(
+            calls=len(used),
+            replayed=len(used) - len(self._in_flight),
+            prompt_tokens=sum(each.prompt_tokens or 0 for each in used),
+            completion_tokens=sum(each.completion_tokens or 0 for each in used),
+            cost_usd=None if None in costs else sum(each or 0.0 for each in costs),
+        )
+
+    async def _ask(self, judge: Judge, question: Question, request: str, key: str) -> Reply:
+        spending = self._stage.spending
         if (refusal := spending.begin_call()) is not None:
             spending.stopped = refusal
             raise _StoppedError

@@ -115,8 +115,10 @@ def _text_cells(pixels: NDArray[np.int16]) -> NDArray[np.bool_]:
     steps[:, 1:] = np.diff(pixels[: down * _CELL, : across * _CELL], axis=1)
 
     def count(mask: NDArray[np.bool_]) -> NDArray[np.int16]:
-        columns = np.add.reduce(mask.view(np.uint8).reshape(down, _CELL, across * _CELL), axis=1, dtype=np.uint8)
-        return np.add.reduce(columns.reshape(down, across, _CELL), axis=2, dtype=np.int16)
+        bits = mask.view(np.uint8).reshape(down, _CELL, across * _CELL)
+        columns = np.add.reduce(bits, axis=1, dtype=np.uint8)
+        counts: NDArray[np.int16] = np.add.reduce(columns.reshape(down, across, _CELL), axis=2, dtype=np.int16)
+        return counts
 
     rising, falling = count(steps > _STROKE_EDGE), count(steps < -_STROKE_EDGE)
     fewer, even = np.minimum(rising, falling), count((steps + np.int16(_FLAT - 1)).view(np.uint16) < 2 * _FLAT - 1)

@@ -95,6 +95,7 @@ def read_pipeline(
     limits: Limits | None = None,
     judge: str | None = None,
     asks: bool = False,
+    now: tuple[str, str] | None = None,
 ) -> Pipeline:
     """Read a pipeline.
 
@@ -104,6 +105,7 @@ def read_pipeline(
         limits: of each judged stage in this run.
         judge: used where a judged stage names none.
         asks: the judges will be asked; False reads a pipeline although a judge's secret is missing.
+        now: ``(stage, judge)``: this stage asks that judge instead of the file's.
 
     Raises:
         InputError: the file cannot be read, has an unknown key, or names an unknown stage, ask, judge or option.
@@ -118,13 +120,20 @@ def read_pipeline(
         fault = error.errors(include_url=False)[0]
         raise InputError(fault["msg"], source=path, key=".".join(map(str, fault["loc"]))) from error
     try:
-        stages = tuple(_stage(table, environment, limits, judge, asks) for table in document.stage)
+        stages = tuple(_stage(table, environment, limits, judge, asks, now) for table in document.stage)
     except InputError as error:
         raise error.at(source=path) from error
     return Pipeline(stages, document.selection)
 
 
-def _stage(table: StageTable, environment: Mapping[str, str], limits: Limits | None, judge: str | None, asks: bool) -> Stage:
+def _stage(
+    table: StageTable,
+    environment: Mapping[str, str],
+    limits: Limits | None,
+    judge: str | None,
+    asks: bool,
+    now: tuple[str, str] | None,
+) -> Stage:
     if (table.use is None) == (table.ask is None):
         raise InputError("a stage has either use or ask", key="stage", value=table.name)
     if table.use is not None:
@@ -139,6 +148,8 @@ def _stage(table: StageTable, environment: Mapping[str, str], limits: Limits | N
         asked = ASKS[table.ask](**table.options)  # type: ignore[operator]
     except TypeError as error:
         raise InputError(f"does not take these options ({error}):", key="options", value=table.ask) from error
+    if now is not None and now[0] == (table.name or f"{table.prefix}{asked.name}"):
+        specification = now[1]
     try:
         opened: Judge = open_judge(specification, environment)
     except InputError:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from salon_curate.dataset import DataSet, file_digest
-from salon_curate.engine import Engine, Outcome, embedded
+from salon_curate.engine import Engine, Outcome, Spent, embedded
+from salon_curate.planning import record_cost
 from salon_curate.selection import table
 from salon_curate.stages import Stage, Task, checked_output, expected_parts, read_receipt, write_part
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -118,6 +119,7 @@ def run(
             if outcome.error is not None:
                 aside.append(outcome.error)
             else:
+                record_cost(dataset, stage, outcome)
                 made += 1
                 problems += outcome.counts.get("problems", 0)
                 progress.problems += outcome.counts.get("problems", 0)
@@ -131,6 +133,7 @@ def run(
 
 def _whole(dataset: DataSet, stages: Sequence[Stage], stage: Stage, tasks: Sequence[Task]) -> Iterator[Outcome]:
     """Run a stage that sees all shards at once, and write its missing parts."""
+    began = time.monotonic()
     try:
         rows = table(dataset, stages, stage.reads).collect()
     except IncompleteError as error:
@@ -138,12 +141,13 @@ def _whole(dataset: DataSet, stages: Sequence[Stage], stage: Stage, tasks: Seque
         return
     found = checked_output(stage, rows["key"], stage.function(rows, **stage.parameters), "all")
     wanted = {task.shard: task for task in tasks}
+    share = (time.monotonic() - began) / len(tasks)
     start = 0
     for shard in dataset.shards:
         if shard.name in wanted:
             task = wanted[shard.name]
             counts = write_part(dataset.folder / task.output, stage, found.slice(start, shard.rows), shard.name)
-            yield Outcome(task, counts)
+            yield Outcome(task, counts, spent=Spent(share))
         start += shard.rows
 
 

@@ -65,6 +65,17 @@ class Stage:
         return f"columns/{self.name}@{self.version}"
 
     @property
+    def judged(self) -> bool:
+        """Return whether the stage asks a judge."""
+        return False
+
+    @property
+    def identity(self) -> str:
+        """Return a digest of everything but the data that decides what the stage writes and costs."""
+        return digest("curate stage", {"stage": self.name, "where": self.where, "version": self.version,
+                                       "parameters": dict(self.parameters)})  # fmt: skip
+
+    @property
     def stopped(self) -> str | None:
         """Return why the stage does no more in this run; None for a stage that asks no judge."""
         return None

@@ -10,8 +10,8 @@ import signal
 import sys
 from typing import Final
 
-from salon_curate.stages import Task, work_on
-from salon_taxonomy.errors import SalonError
+from salon_curate.engine import answer_to
+from salon_curate.stages import Task
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -27,11 +27,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a stage prints goes to standard error
     for line in sys.stdin:
-        try:
-            outcome: dict[str, object] = {"counts": work_on(Task(**json.loads(line)))}
-        except SalonError as error:
-            outcome = {"error": str(error), "kind": type(error).__name__}
-        answers.write(json.dumps(outcome) + "\n")
+        answers.write(json.dumps(answer_to(Task(**json.loads(line)))) + "\n")
         answers.flush()
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FORMAT
 from salon_taxonomy.file_options import InputPath
 
 if TYPE_CHECKING:
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from salon_published import CellCheck, CheckReport, PublishedTable
     from salon_published.quickstart import Quickstart
 
-
-_TABLE_OR_JSON = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
 
 _PIPED_WIDTH = 120
 
@@ -44,7 +41,7 @@ def published() -> None:
 
 
 @published.command("list")
-@_TABLE_OR_JSON
+@FORMAT
 def list_tables(form: str) -> None:
     """List the tables: paper, caption, size, and how many cells follow from others.
 
@@ -101,7 +98,7 @@ def show(table_id: str, form: str) -> None:
 @published.command("check")
 @click.argument("table_id", metavar="[TABLE]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Show every recomputed cell, not only those that disagree.")
-@_TABLE_OR_JSON
+@FORMAT
 def check_tables(table_id: str | None, everything: bool, form: str) -> None:
     """Recompute every cell that follows from others and compare it with what the paper prints.
 
@@ -267,7 +264,7 @@ def _progress() -> "Iterator[Callable[[str, int, int], None]]":
 
 
 def _print_consensus(done: "Quickstart", top: int | None) -> None:
-    from salon_ranking.report import numbers
+    from salon_ranking import numbers
 
     result = done.consensus
     board = result.board
@@ -299,7 +296,7 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
 
 
 def _print_agreement(done: "Quickstart") -> None:
-    from salon_ranking.report import numbers
+    from salon_ranking import numbers
 
     pairs = done.consensus.agreement
     known = pairs.drop_nulls("spearman")

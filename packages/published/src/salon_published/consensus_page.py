@@ -7,7 +7,7 @@ import polars as pl
 
 from salon_published.benchmark_agreement import FEWEST_IN_COMMON
 from salon_published.consensus import BASELINE, Consensus
-from salon_ranking.report import numbers
+from salon_ranking import numbers
 from salon_ranking.report.charts import bump_chart, heat_map, interval_plot
 from salon_ranking.report.leaderboard import how_it_was_made
 from salon_ranking.report.page import Code, Figure, Section, Table, render_page

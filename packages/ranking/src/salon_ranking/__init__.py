@@ -10,9 +10,8 @@
 side by side. ``differences``, ``listing`` and ``explain`` take any board; ``goodness_of_fit``, ``cycle_report`` and
 ``win_rates`` compare a fit with its battles. ``settle_both_bad`` defines how both_bad counts; ``online_elo`` and
 ``alternative_scores`` are other methods; ``Arena`` is a league that grows. The numeric core is written in Rust (``_core``).
-Formulas and sources:
-``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``, ``docs/contextual.md``,
-``docs/diagnostics.md``, ``docs/online-elo.md``.
+Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``,
+``docs/contextual.md``, ``docs/diagnostics.md``, ``docs/online-elo.md``.
 
 Names are imported on first use (PEP 562), as polars alone takes a third of a second.
 """
@@ -109,80 +108,30 @@ __all__ = [
 ]
 
 _BY_MODULE = {
-    "battles": ("Battles",),
-    "diagnostics.both_bad": (
-        "acceptability",
-        "settle_both_bad",
-    ),
-    "diagnostics.goodness_of_fit": (
-        "CycleReport",
-        "GoodnessOfFit",
-        "cycle_report",
-        "goodness_of_fit",
-    ),
-    "diagnostics.prediction": ("LogLoss", "log_loss", "predict"),
-    "diagnostics.win_rates": (
-        "as_matrix",
-        "win_rates",
-    ),
+    "battles": "Battles",
+    "diagnostics.both_bad": "acceptability settle_both_bad",
+    "diagnostics.goodness_of_fit": "CycleReport GoodnessOfFit cycle_report goodness_of_fit",
+    "diagnostics.prediction": "LogLoss log_loss predict",
+    "diagnostics.win_rates": "as_matrix win_rates",
     "errors": (
-        "BattleError",
-        "CovariateCollinearityError",
-        "CovariateError",
-        "CovariateSeparationError",
-        "MissingExtraError",
-        "OptionError",
-        "OrderError",
-        "RankingError",
-        "UnknownModelError",
-        "UnratableError",
+        "BattleError CovariateCollinearityError CovariateError CovariateSeparationError MissingExtraError "
+        "OptionError OrderError RankingError UnknownModelError UnratableError"
     ),
-    "leaderboard.board": (
-        "NOT_GIVEN",
-        "Leaderboard",
-    ),
-    "leaderboard.comparison": (
-        "VoteComparison",
-        "compare",
-        "compare_votes",
-    ),
-    "leaderboard.contributions": (
-        "Contributions",
-        "contributions",
-    ),
-    "leaderboard.differences": (
-        "Differences",
-        "differences",
-    ),
-    "leaderboard.explanation": ("explain",),
-    "leaderboard.groups": (
-        "groups_of",
-        "rank_by",
-    ),
-    "leaderboard.listing": (
-        "listing",
-        "match_effects",
-    ),
-    "leaderboard.ranking": ("rank",),
-    "models.arena": ("Arena",),
-    "models.covariates": ("Covariate",),
-    "models.online_elo": (
-        "OnlineElo",
-        "online_elo",
-    ),
-    "models.ratings": (
-        "Ratings",
-        "fit",
-    ),
-    "models.spectral": (
-        "Scores",
-        "alternative_scores",
-    ),
-    "models.ties": ("Chances",),
-    "uncertainty.multiple_testing": ("holm",),
-    "uncertainty.quantiles": (
-        "bca_interval",
-        "percentile_interval",
-    ),
+    "leaderboard.board": "NOT_GIVEN Leaderboard",
+    "leaderboard.comparison": "VoteComparison compare compare_votes",
+    "leaderboard.contributions": "Contributions contributions",
+    "leaderboard.differences": "Differences differences",
+    "leaderboard.explanation": "explain",
+    "leaderboard.groups": "groups_of rank_by",
+    "leaderboard.listing": "listing match_effects",
+    "leaderboard.ranking": "rank",
+    "models.arena": "Arena",
+    "models.covariates": "Covariate",
+    "models.online_elo": "OnlineElo online_elo",
+    "models.ratings": "Ratings fit",
+    "models.spectral": "Scores alternative_scores",
+    "models.ties": "Chances",
+    "uncertainty.multiple_testing": "holm",
+    "uncertainty.quantiles": "bca_interval percentile_interval",
 }
-__getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)
+__getattr__, __dir__ = lazy_names(globals(), {module: tuple(names.split()) for module, names in _BY_MODULE.items()})

@@ -22,7 +22,7 @@ from salon_taxonomy.errors import InputError
 
 @dataclass(frozen=True)
 class Wrong:
-    """One kind of mistake in the rows of a table: the first row that has it, and how many have it."""
+    """One kind of mistake in the rows of a table, with its first row and its number of rows."""
 
     problem: str
     row: int
@@ -47,7 +47,9 @@ class BattleError(RankingError):
 
 
 class UnratableError(RankingError):
-    """No finite ratings exist: some models won all or lost all of their battles against the rest, or never met it.
+    """No finite ratings exist.
+
+    Some models won all or lost all of their battles against the rest, or never met it.
 
     ``groups`` are the strongly connected components of the graph of wins, largest first, each a tuple of names.
     """

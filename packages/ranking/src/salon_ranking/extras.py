@@ -26,11 +26,8 @@ def analysis(module: str, purpose: str) -> Any:
 
 
 @contextmanager
-def drawing(what: str) -> Iterator[None]:
-    """Imports of the extra ``salon-ranking[report]`` fail with its name.
-
-    Args:
-        what: what needs it, as the beginning of a sentence: ``"an HTML page needs"``.
+def drawing() -> Iterator[None]:
+    """Import what the extra ``salon-ranking[report]`` installs.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -41,4 +38,4 @@ def drawing(what: str) -> Iterator[None]:
         if error.name is None or error.name.startswith("salon_"):  # not an extra: our own mistake
             raise
         hint = "Install it: pip install 'salon-ranking[report]'"
-        raise MissingExtraError(f"{what} the extra 'report', which lacks", value=error.name, hint=hint) from error
+        raise MissingExtraError("pages and charts need the extra 'report', which lacks", value=error.name, hint=hint) from error

@@ -1,4 +1,4 @@
-"""The one place where tables are read: files of many kinds, folders, patterns, databases, standard input, result stores.
+"""Read tables from files, folders, patterns, databases, standard input and result stores; write them whole or not at all.
 
 A directory is first offered to the functions of the entry-point group ``salon.sources``, each
 ``(path, table) -> LazyFrame | None``; so a result store can be ranked although this package imports no store. CSV, JSON Lines
@@ -12,19 +12,20 @@ import io
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 import polars as pl
 
-from salon_ranking.errors import BattleError, MissingExtraError, RankingError, Wrong
+from salon_ranking.errors import BattleError, MissingExtraError, OptionError, RankingError, Wrong
+from salon_ranking.table_checks import all_wrong
 from salon_taxonomy.store_address import is_url
+from salon_taxonomy.whole_files import replacing
 
-E = TypeVar("E", bound=RankingError)
 Source: TypeAlias = Callable[[str | Path, str], pl.LazyFrame | None]
 
 
@@ -45,8 +46,6 @@ _Content: TypeAlias = Path | io.BytesIO
 _DATABASES = (".duckdb", ".ddb", ".db")
 _NOT_ROWS = {"dataset_dict.json", "dataset_info.json", "dataset_infos.json", "state.json", "store.json"}
 """Files about a data set that Hugging Face and Salon write beside its rows."""
-TRUTH = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
-"""Text that is read as a truth value, in lower case."""
 _START = 1 << 16
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -74,14 +73,6 @@ def as_lazy(frame: object, source: str = "frame", error: type[RankingError] = Ba
         raise error("cannot be read as a table:", source=source, value=str(problem)) from problem
     known = ["polars", "pandas", "pyarrow", "a table with __arrow_c_stream__ or __dataframe__", "a mapping of columns"]
     raise error("is not a table:", source=source, value=type(frame).__name__, allowed=known)
-
-
-def truth_of(column: str, dtype: pl.DataType) -> pl.Expr:
-    """Return the truth values of a column of truth values, numbers or text; null where there is none."""
-    if dtype == pl.Boolean:
-        return pl.col(column)
-    text = pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
-    return text.replace_strict(TRUTH, default=None, return_dtype=pl.Boolean)
 
 
 def scan(path: str | Path, table: str = "battles", error: type[RankingError] = BattleError) -> pl.LazyFrame:
@@ -120,6 +111,16 @@ def scan(path: str | Path, table: str = "battles", error: type[RankingError] = B
     if database.suffix.lower() in _DATABASES and database.is_file():
         return _scan_database(database, None if database == path else path.name, table, error)
     return _scan_files(_files(path, error), path, error)
+
+
+def read_table(path: str | Path, table: str, error: type[RankingError]) -> pl.DataFrame:
+    """Return the rows of a file, of a folder or pattern of files, or of a result store's table ``table``.
+
+    Raises:
+        error: nothing is there, the ending is unknown, the file cannot be read, or no package knows the directory.
+    """
+    with reading(str(path), error):
+        return scan(path, table, error).collect()
 
 
 def _files(path: Path, error: type[RankingError]) -> list[Path]:
@@ -297,82 +298,9 @@ def _scan_database(path: Path, name: str | None, table: str, error: type[Ranking
         raise error("cannot be read:", source=path, value=str(problem).splitlines()[0]) from problem
 
 
-class Check(NamedTuple):
-    """One kind of mistake that rows may have: where ``wrong`` is true; null is not.
-
-    ``shown`` is the column whose value an error shows; by default ``column``.
-    """
-
-    column: str
-    problem: str
-    wrong: pl.Expr
-    allowed: Sequence[object] | None = None
-    hint: str | None = None
-    shown: str | None = None
-
-
-def wrong_rows(frame: pl.LazyFrame, checks: Sequence[Check]) -> list[Wrong]:
-    """Return every kind of mistake that rows have, each with its first row and their number.
-
-    Args:
-        frame: the rows, each with its number from 1 in ``__row``.
-
-    Example:
-        >>> rows = pl.LazyFrame({"__row": [1, 2, 3], "model": ["x", "", ""]})
-        >>> wrong_rows(rows, [Check("model", "is blank:", pl.col("model") == "")])
-        [Wrong(problem='is blank:', row=2, rows=2, column='model', value='', allowed=None, hint=None)]
-    """
-    numbers = [
-        each
-        for place, check in enumerate(checks)
-        for wrong in [check.wrong.fill_null(False)]
-        for each in (
-            wrong.sum().alias(f"rows {place}"),
-            pl.col("__row").filter(wrong).first().alias(f"first {place}"),
-            pl.col(check.shown or check.column).filter(wrong).first().alias(f"value {place}"),
-        )
-    ]
-    counts = frame.select(numbers).collect().row(0, named=True)
-    return [
-        Wrong(check.problem, counts[f"first {place}"], rows, check.column, counts[f"value {place}"], check.allowed, check.hint)
-        for place, check in enumerate(checks)
-        if (rows := counts[f"rows {place}"])
-    ]
-
-
-def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
-    """Return one error for all kinds of mistakes: the first row's in full, each other kind with its first row, all counted.
-
-    Example:
-        >>> found = [Wrong("no winner", 4, 2, "winner"), Wrong("no model name", 3, 1, "model_a")]
-        >>> print(all_wrong(found, "votes.csv", BattleError))
-        votes.csv, row 3, column 'model_a': no model name
-        Also row 4, column 'winner': no winner (2 such rows).
-    """
-    first, *others = sorted(found, key=lambda one: one.row)
-    words = [first.hint] if first.hint else []
-    if first.rows > 1:
-        words.append(f"There are {first.rows:,} such rows.")
-    for one in others:
-        rows = "" if one.rows == 1 else f" ({one.rows:,} such rows)"
-        said = error(one.problem, row=one.row, column=one.column, value=one.value)
-        words.append(f"Also {said}{rows}.")
-    whole = error(
-        first.problem,
-        source=source,
-        row=first.row,
-        column=first.column,
-        value=first.value,
-        allowed=first.allowed,
-        hint="\n".join(words) or None,
-    )
-    whole.wrong = tuple(found)
-    return whole
-
-
 @contextmanager
 def reading(source: str, error: type[RankingError] = BattleError) -> Iterator[None]:
-    """Raise ``error`` with the source, and the row where it can be found, for what polars or the system cannot read."""
+    """Raise ``error`` with source and, where known, row for what polars or the system cannot read."""
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeDecodeError) as problem:
@@ -389,7 +317,7 @@ _ENCODING_HINT = "Save the file as UTF-8, or convert it: iconv -f latin1 -t utf-
 
 
 def _broken_rows(path: Path) -> list[Wrong]:
-    """What is wrong with the rows of one text file that polars could not read; nothing where that cannot be said."""
+    """Return the mistakes in the rows of one text file that polars could not read, if any are found."""
     kind = _ending(path)
     if not path.is_file() or kind not in (".csv", ".tsv", ".jsonl", ".ndjson"):
         return []
@@ -443,3 +371,68 @@ def _broken_lines(content: str) -> Iterator[_Broken]:
 
 def _is_text(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+TABLE_ENDINGS = (".csv", ".parquet", ".json")
+"""The kinds of file that every table can become."""
+PAGE_ENDINGS = (*TABLE_ENDINGS, ".html")
+"""The same, and a page."""
+
+
+def check_path(path: Path | None, endings: Collection[str] = TABLE_ENDINGS, what: str = "output") -> None:
+    """Check that :func:`write_table` can write to a path, before any work is done for it; None is no path.
+
+    Raises:
+        OptionError: the ending is not among ``endings``, or the folder does not exist.
+    """
+    if path is None:
+        return
+    if path.suffix not in endings:
+        raise OptionError(f"unknown kind of {what}", source=path, value=path.suffix, allowed=endings)
+    if not path.absolute().parent.is_dir():
+        raise OptionError("there is no such folder", source=path.absolute().parent)
+
+
+def write_table(
+    table: pl.DataFrame,
+    path: Path,
+    *,
+    endings: Collection[str] = TABLE_ENDINGS,
+    texts: Mapping[str, Callable[[], str]] | None = None,
+) -> None:
+    """Write a frame to a file; its ending says the kind, and an existing file is replaced whole.
+
+    Args:
+        endings: those that are allowed.
+        texts: makes the content of a file by its ending, in place of the frame; a page's, for example.
+
+    Raises:
+        OptionError: the ending is not allowed, or the file cannot be written.
+        MissingExtraError: the text needs a package that is not installed.
+    """
+    check_path(path, endings)
+    writers: dict[str, Callable[[Path], object]] = {
+        ".csv": table.write_csv,
+        ".parquet": table.write_parquet,
+        ".json": table.write_json,
+        ".jsonl": table.write_ndjson,
+    }
+    try:
+        with replacing(path) as unfinished:
+            if texts and path.suffix in texts:
+                unfinished.write_text(texts[path.suffix](), encoding="utf-8")
+            else:
+                writers[path.suffix](unfinished)
+    except OSError as error:
+        raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
+    except pl.exceptions.ComputeError as error:  # a column that CSV cannot hold
+        raise OptionError(f"cannot be written as {path.suffix[1:].upper()}:", source=path, value=str(error)) from error
+
+
+def json_text(content: object) -> str:
+    """Return JSON for programs: indented, with every character as it is, and without NaN.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)

@@ -1,7 +1,7 @@
 """Readable twins of the Rust core for models with further parameters: dense Newton in NumPy, one line per formula.
 
-They share no code and no trick with the core. Strengths and further parameters stand in one vector; constraints are left
-to the pseudo-inverse. Tests hold twins and core together.
+They share no code and no trick with the core; the terms of the tie models have a test of their own. Strengths and further
+parameters are in one vector; constraints are left to the pseudo-inverse. Tests compare twins and core.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking import _core
+from salon_ranking.models.ties import davidson, rao_kupper
 
 Floats = NDArray[np.float64]
 Curve = Callable[[Floats], tuple[float, Floats, Floats]]
@@ -194,32 +195,6 @@ def _maximise(
             x[:models] -= x[:models].mean()
         iteration, converged = iteration + 1, reach <= tolerance
     return x, iteration, converged
-
-
-def davidson(d: Floats, t: float, outcome: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    """Log-probability of each outcome, its slopes in d and t, and its negative second derivatives dd, dt, tt."""
-    utility = np.stack([d / 2, -d / 2, np.full_like(d, t)])
-    log_p = utility - np.logaddexp.reduce(utility, axis=0)
-    p = np.exp(log_p)
-    mean = (p[0] - p[1]) / 2
-    own = np.array([0.5, -0.5, 0.0])[outcome]
-    value = np.take_along_axis(log_p, outcome[None].astype(np.int64), axis=0)[0]
-    return value, own - mean, (outcome == 2) - p[2], (p[0] + p[1]) / 4 - mean**2, -mean * p[2], p[2] * (1 - p[2])
-
-
-def rao_kupper(d: Floats, t: float, outcome: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    """As :func:`davidson`. P(tie) = σ(d + t) - σ(d - t)."""
-    upper, lower = _logistic(d + t), _logistic(d - t)
-    f_upper, f_lower = upper * (1 - upper), lower * (1 - lower)  # densities
-    g_upper, g_lower = f_upper * (1 - 2 * upper), f_lower * (1 - 2 * lower)  # their slopes
-    tie = outcome == 2
-    p = np.choose(outcome, [lower, 1 - upper, upper - lower])
-    p_d = np.choose(outcome, [f_lower, -f_upper, f_upper - f_lower])
-    p_t = np.choose(outcome, [-f_lower, -f_upper, f_upper + f_lower])
-    p_dd = np.choose(outcome, [g_lower, -g_upper, g_upper - g_lower])
-    p_dt = np.choose(outcome, [-g_lower, -g_upper, g_upper + g_lower])
-    p_tt = np.where(tie, g_upper - g_lower, p_dd)
-    return np.log(p), p_d / p, p_t / p, (p_d / p) ** 2 - p_dd / p, p_d * p_t / p**2 - p_dt / p, (p_t / p) ** 2 - p_tt / p
 
 
 def _prior(theta: Floats, prior_ties: float) -> tuple[float, Floats, Floats]:

@@ -14,13 +14,11 @@ from salon_rewards.batch import labels_of
 from salon_rewards.catalog import ASKED, REWARDS, source_names
 from salon_rewards.magicmirror import REASONING_RULES, ConsistencyMode, MagicMirrorReward, ReasoningRule, magicmirror_reward
 from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed, parse_magicmirror
+from salon_taxonomy.cli.options import FORMAT
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
-_FORMAT = click.option(
-    "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
 _CONSISTENCY: dict[str, Verdict[bool]] = {
     "yes": Scored(True),
     "no": Scored(False),
@@ -51,15 +49,15 @@ def reward() -> None:
 
 
 @reward.command("list")
-@_FORMAT
-def list_(output: str) -> None:
+@FORMAT
+def list_(form: str) -> None:
     """List the rewards with their ranges and what they need; as JSON with their sources, too.
 
     \b
     salon reward list
     salon reward list --format json
     """
-    if output == "json":
+    if form == "json":
         click.echo(json.dumps([asdict(entry) for entry in REWARDS], indent=2))
         return
     table = Table("reward", "pays for", "range", "needs", box=None, padding=(0, 2, 0, 0))
@@ -89,8 +87,8 @@ def list_(output: str) -> None:
     show_default=True,
     help="Which reasoning the format asks for: words, a <think> block (the paper's rule), or none.",
 )
-@_FORMAT
-def explain(truth: str, answer: str, consistency: str | None, mode: str, reasoning: ReasoningRule, output: str) -> None:
+@FORMAT
+def explain(truth: str, answer: str, consistency: str | None, mode: str, reasoning: ReasoningRule, form: str) -> None:
     """Show what one answer of an artifact assessor earns against the truth, and why (MagicMirror's multi-level reward).
 
     What holds a brace or a tag is the text itself, - is standard input, and anything else is a file if it exists. A
@@ -111,7 +109,7 @@ def explain(truth: str, answer: str, consistency: str | None, mode: str, reasoni
         mode=ConsistencyMode(mode),
         reasoning=reasoning,
     )
-    if output == "json":
+    if form == "json":
         click.echo(json.dumps(earned.as_dict(), indent=2))
     else:
         _print(earned)

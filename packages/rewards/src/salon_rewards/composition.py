@@ -18,8 +18,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward, LogMetric, RewardFunction, RuleReward
-from salon_rewards.components import Component
-from salon_rewards.group_mask import Paid, plain, together
+from salon_rewards.group_mask import Component, Paid, plain, together
 from salon_rewards.schedules import Schedule
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError

@@ -6,6 +6,7 @@ whole group abstains, for this reward and this batch: it then learns nothing fro
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -17,6 +18,21 @@ Paid: TypeAlias = float | Unscored
 
 NO_TRUTH: Final = Unscored(Reason.NOT_REPORTED, "the row has no truth")
 """What a completion earns that there is nothing to hold against."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """What one part of a reward, or the total, came to over one batch.
+
+    Attributes:
+        name: of the part; of a part of a part ``outer/inner``.
+        weight: what it is worth in the sum, at this step; 1 for totals and gates.
+        paid: for each completion.
+    """
+
+    name: str
+    weight: float
+    paid: tuple[Paid, ...]
 
 
 class Abstention(StrEnum):

@@ -1,6 +1,6 @@
 """Illusory rectification: an edit instruction that rewrites the prompt instead of the picture.
 
-R³-Refiner (paper 002), section 3.1 and Figure 5: a policy that is paid for verdicts alone learns to change what was asked for
+R³-Bench (R³-Refiner), section 3.1 and Figure 5: a policy that is paid for verdicts alone learns to change what was asked for
 until it fits what is seen. Reports and monitors count such instructions. What a reward pays for them is the reward's own
 rule (``illusory`` of :class:`~salon_rewards.RectificationReward`).
 
@@ -31,7 +31,7 @@ class IllusoryFinding:
 
     Attributes:
         rule: ``rewritten`` (a verb of rewriting, and the prompt), ``ought`` (the prompt should be different) or
-            ``given_anew`` (another prompt is given).
+            ``new_prompt`` (another prompt is given).
         words: the words that the rule found, in lower case and one spelling; a word for writing in the picture is ``letters``.
     """
 
@@ -85,9 +85,9 @@ def _english(text: str) -> IllusoryFinding | None:
         return None
     for sentence in map(_without_writing, _SENTENCE_END.split(text)):
         asked = _without_reasons(sentence)
-        given = _SUPPOSED.search(sentence) or _GIVEN_ANEW.search(asked)
+        given = _SUPPOSED.search(sentence) or _NEW_PROMPT.search(asked)
         if given is not None:
-            return IllusoryFinding("given_anew", given[0].strip())
+            return IllusoryFinding("new_prompt", given[0].strip())
         for rule, pairs in _RULES:
             for starts, ends, barrier in pairs:
                 words = _reached(asked, starts, ends, barrier)
@@ -274,7 +274,7 @@ _REASON: Final = re.compile(
 # English: rules.
 
 _NEW: Final = rf"(?:new|revised|better|updated|corrected|improved|rewritten|more accurate) {_ASKED}"
-_GIVEN_ANEW: Final = re.compile(
+_NEW_PROMPT: Final = re.compile(
     rf"^\W*(?:in the {_ASKED}|prompt edit|{_NEW})\b|\b{_NEW} ?(?::|(?:is|would be|might be)\b)|"
     r"\b(?:with|from|in place of|instead of) the (?:current |original |given )?prompt\b|\bwhat is asked for\b"
 )

@@ -127,10 +127,10 @@ class Answers(Generic[A]):
                 open_[key] = asyncio.ensure_future(self._one(question, door))
         try:
             await asyncio.gather(*open_.values())
-        except BaseException:
+        finally:  # an error or a cancellation ends here with no question open
             for task in open_.values():
                 task.cancel()
-            raise
+            await asyncio.gather(*open_.values(), return_exceptions=True)
         verdicts: list[Verdict[A]] = [
             _UNTOLD if key is None else self._kept[key] if key in self._kept else open_[key].result() for key in keys
         ]

@@ -1,6 +1,6 @@
 """MagicMirror's multi-level reward: is the answer readable, is the verdict right, are the labels right.
 
-Paper 000 (MagicMirror), section 3.1 and appendix A.4, Equations 3 and 5; the constants are those of the released code. A
+MagicMirror, section 3.1 and appendix A.4, Equations 3 and 5; the constants are those of the released code. A
 level pays only when the one above it did:
 
     format ──► L1 (normal or not) ──► L2 (kinds of artifact) ──► L3 (special cases of the kinds that both name)
@@ -141,7 +141,7 @@ def magicmirror_reward(
     weights: MagicMirrorWeights = MagicMirrorWeights(),
     reasoning: ReasoningRule = "content",
 ) -> MagicMirrorReward:
-    r"""The multi-level reward of one completion (paper 000, appendix A.4).
+    r"""The multi-level reward of one completion (MagicMirror, appendix A.4).
 
     Args:
         answer: the completion as ``parse_magicmirror`` read it.
@@ -178,7 +178,7 @@ def magicmirror_reward(
         return MagicMirrorReward(0.0, 0.0, 0.0, 0.0, judged, Scored(0.0), mode, weights, answer)
     _, l1, l2, l3 = magicmirror_levels(answer.answer, truth)
     earned = weights.format + weights.l1 * l1 + weights.l2 * l2 + weights.l3 * l3
-    judged = Scored(float(consistency.value)) if isinstance(consistency, Scored) else consistency
+    judged = None if consistency is None else consistency.map(float)
     return MagicMirrorReward(1.0, l1, l2, l3, judged, _total(earned, judged, mode, weights), mode, weights)
 
 
@@ -233,9 +233,11 @@ def magicmirror_levels(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> tu
 
 
 def label_score(correct: int, missed: int, extra: int) -> float:
-    """Return the score of labels against the truth: 1 if equal, else 0.6 c − 0.3 (m + e), within 0 and 1.
+    """Return the score of labels against the truth.
 
-    Paper 000, Equation 5, with the constants of the released code. Two empty sets score 0: nothing was found.
+    1 if equal, else 0.6 c − 0.3 (m + e), within 0 and 1.
+
+    MagicMirror, Equation 5, with the constants of the released code. Two empty sets score 0: nothing was found.
 
     Args:
         correct: c, labels that both have.

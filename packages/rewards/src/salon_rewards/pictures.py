@@ -10,10 +10,11 @@ from salon_taxonomy.protocols import Media
 
 
 def picture(value: object, *, row: int | None = None, column: str | None = None) -> Media:
-    """Read one picture: a path, encoded bytes, ``Media``, a PIL image, a mapping with ``bytes`` or ``path``, or a list of one.
+    """Read one picture, as data sets hold it.
 
     Args:
-        value: the picture; a PIL image is encoded as PNG, in red, green and blue where PNG does not know its colours (CMYK).
+        value: a path, encoded bytes, ``Media``, a PIL image, a mapping with ``bytes`` or ``path``, or a list of one. A PIL
+            image is encoded as PNG, in red, green and blue where PNG does not know its colours (CMYK).
         row: where it stands, for the message.
         column: likewise.
 

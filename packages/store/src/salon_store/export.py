@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 import polars as pl
 import polars.selectors as cs
 
-from salon_store.files import publish, temporary_name
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_whole
 
 Format: TypeAlias = Literal["table", "csv", "json", "parquet"]
 _FORMATS: tuple[Format, ...] = ("table", "csv", "json", "parquet")
@@ -53,14 +53,7 @@ def write_file(frame: pl.DataFrame, form: Format, path: Path) -> None:
     Raises:
         InputError: when the file cannot be written.
     """
-    temporary = temporary_name(path)
-    try:
-        temporary.write_bytes(encoded(frame, form))
-        publish(temporary, path)
-    except OSError as error:
-        raise InputError(f"the file cannot be written: {error.strerror or error}", source=path) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(path, encoded(frame, form), flushed=True)
 
 
 def _spelled(frame: pl.DataFrame, columns: cs.Selector) -> pl.DataFrame:

@@ -5,7 +5,8 @@
     imagine                 a scene for a prompt, with seeded errors: a generator of pictures
     read_prompt, findings   what a prompt claims, and the mismatches of a scene
     perceive, PixelJudge    a scene from pixels alone, and the judge that answers from it (``pixels:``)
-    DrawEditor, AnewEditor  editors of scenes (``draw:``); the second also draws a whole prompt (``draw:anew``)
+    DrawEditor              the editor of scenes (``draw:``)
+    PromptDrawEditor        the same, and it draws a whole prompt (``draw:prompt``)
 
 Names are imported at first use (PEP 562): scenes can be read without Pillow.
 """
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from salon_synthetic.draw_editor.editor import AnewEditor, DrawEditor
+    from salon_synthetic.draw_editor.editor import DrawEditor, PromptDrawEditor
     from salon_synthetic.draw_editor.executing import execute
     from salon_synthetic.draw_editor.instructions import read_instruction
     from salon_synthetic.pixel_judge.accuracy import Accuracy, measured
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Accuracy",
-    "AnewEditor",
     "Attributed",
     "Category",
     "Claim",
@@ -48,6 +48,7 @@ __all__ = [
     "PixelJudge",
     "PixelSettings",
     "Present",
+    "PromptDrawEditor",
     "Related",
     "Relation",
     "Scene",
@@ -71,7 +72,7 @@ __all__ = [
 ]
 
 _BY_MODULE = {
-    "draw_editor.editor": ("AnewEditor", "DrawEditor"),
+    "draw_editor.editor": ("PromptDrawEditor", "DrawEditor"),
     "draw_editor.executing": ("execute",),
     "draw_editor.instructions": ("read_instruction",),
     "pixel_judge.accuracy": ("Accuracy", "measured"),

@@ -1,4 +1,4 @@
-"""The parts of a taxonomy file: its header, its labels, and the kinds of text and number that they are made of.
+"""The parts of a taxonomy file: its header, its labels, and their kinds of text and number.
 
 Every model here is frozen. Texts are free of control characters, so they can be shown on a terminal and written to XML.
 """

@@ -6,10 +6,18 @@ keys are content hashes made by ``digest.py`` unless the caller has keys of thei
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+
+# Under these names they belong to the records too.
+from salon_taxonomy.enums import CallStatus as CallStatus
+from salon_taxonomy.enums import Finish as Finish
+from salon_taxonomy.enums import MediaKind as MediaKind
+from salon_taxonomy.enums import Mode as Mode
+from salon_taxonomy.enums import RunEventKind as RunEventKind
+from salon_taxonomy.enums import Side as Side
+from salon_taxonomy.enums import Winner as Winner
 
 Key = Annotated[str, Field(min_length=1, max_length=200)]
 """An identifier: a digest, or the caller's own non-empty string."""
@@ -18,72 +26,6 @@ Name = Annotated[str, Field(min_length=1, max_length=400)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 """A finite number."""
 Count = Annotated[int, Field(ge=0)]
-
-
-class Winner(StrEnum):
-    """The outcome of a battle. ``both_good`` and ``both_bad`` are MEF's two kinds of tie; ``tie`` says no more."""
-
-    MODEL_A = "model_a"
-    MODEL_B = "model_b"
-    BOTH_GOOD = "both_good"
-    BOTH_BAD = "both_bad"
-    TIE = "tie"
-
-
-class Mode(StrEnum):
-    """Who decided a battle. ``derived`` battles compare two published or measured scores, without a vote."""
-
-    EXPERT = "expert"
-    PUBLIC = "public"
-    JUDGE = "judge"
-    DERIVED = "derived"
-
-
-class Side(StrEnum):
-    """Where a picture stood on the rater's screen."""
-
-    LEFT = "left"
-    RIGHT = "right"
-
-
-class MediaKind(StrEnum):
-    """What a generation is."""
-
-    IMAGE = "image"
-    VIDEO = "video"
-
-
-class CallStatus(StrEnum):
-    """How a call to a judge ended, before its reply was parsed."""
-
-    OK = "ok"
-    TIMEOUT = "timeout"
-    UNREACHABLE = "unreachable"
-    REJECTED = "rejected"
-    CANCELLED = "cancelled"
-
-
-class Finish(StrEnum):
-    """Why a reply ended."""
-
-    STOP = "stop"
-    """The judge was done."""
-    LENGTH = "length"
-    """``Decoding.max_tokens`` was reached."""
-    FILTERED = "filtered"
-    """The judge's provider withheld the rest."""
-    UNKNOWN = "unknown"
-    """Unknown."""
-
-
-class RunEventKind(StrEnum):
-    """What happened to a run."""
-
-    STARTED = "started"
-    RESUMED = "resumed"
-    STOPPED = "stopped"
-    """Work was left: a budget, a deadline, Ctrl-C, or calls that failed for good."""
-    FINISHED = "finished"
 
 
 @dataclass(frozen=True, slots=True)

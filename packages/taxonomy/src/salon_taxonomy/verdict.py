@@ -5,12 +5,13 @@ and why. The kinds of answers themselves are parsed in ``answers.py``; rows of v
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Reason(StrEnum):
@@ -42,9 +43,18 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scored(Generic[T]):
-    """A verdict that was had. ``value`` is in the unit of the question that was asked."""
+    """A verdict that was had. ``value`` is in the unit of the question that was asked.
+
+    Example:
+        >>> Scored(8).map(lambda score: score / 10), Unscored(Reason.TIMEOUT).map(float).reason.value
+        (Scored(value=0.8), 'timeout')
+    """
 
     value: T
+
+    def map(self, change: Callable[[T], U]) -> "Scored[U]":
+        """Return the verdict with its value changed; a missing one stays as it is."""
+        return Scored(change(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,10 @@ class Unscored:
     reason: Reason
     detail: str = ""
     raw: str | None = None
+
+    def map(self, change: Callable[[Any], object]) -> "Unscored":
+        """Return the same missing verdict."""
+        return self
 
 
 Verdict: TypeAlias = Scored[T] | Unscored

@@ -1,11 +1,12 @@
 """``salon train``: whether this machine can train, and the commands that do."""
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 
 if TYPE_CHECKING:
@@ -54,11 +55,11 @@ _COMMANDS = {
     ),
     "sft": LazyCommand("salon_train.assessor.cli:sft", "Cold start: teach a model the form of answers, by imitation."),
     "tiny": LazyCommand(
-        "salon_train.models.cli:tiny",
+        "salon_train.assessor.tiny:tiny",
         "Make a tiny model with random weights in the folder that [model] name of CONFIG.toml says.",
     ),
     "world": LazyCommand(
-        "salon_train.world.cli:world", "Pictures with exact truth, to learn from: drawn ones, and damaged photographs."
+        "salon_train.world:world", "Pictures with exact truth, to learn from: drawn ones, and damaged photographs."
     ),
 }
 """Commands with a file of their own; imported when they are called."""
@@ -74,11 +75,9 @@ def train() -> None:
 
 
 @train.command()
-@click.option(
-    "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
+@FORMAT
 @click.pass_context
-def doctor(context: click.Context, output: str) -> None:
+def doctor(context: click.Context, form: str) -> None:
     """Check whether this machine can train, by running one real train step on every device.
 
     Prints versions, devices and what is missing. Exits with 0 when training can start here, with 1 when it cannot; a
@@ -91,8 +90,8 @@ def doctor(context: click.Context, output: str) -> None:
     from salon_train.doctor import diagnose
 
     diagnosis = diagnose()
-    if output == "json":
-        click.echo(json.dumps({"ready": diagnosis.ready, **asdict(diagnosis)}, indent=2))
+    if form == "json":
+        print_json({"ready": diagnosis.ready, **asdict(diagnosis)})
     else:
         _print(diagnosis)
     if not diagnosis.ready:

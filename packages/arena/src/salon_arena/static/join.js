@@ -6,14 +6,16 @@ const WORDS = {
   consent: "The text has changed. Load the page again.",
 };
 const invite = document.getElementById("invite");
-if (invite && location.hash.length > 1) {
-  invite.value = decodeURIComponent(location.hash.slice(1));
+let code = null;
+if (location.hash.length > 1) {
+  code = decodeURIComponent(location.hash.slice(1));
+  if (invite) invite.value = code;
   history.replaceState(null, "", location.pathname);
 }
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const body = { consent: form.dataset.version, occupation: form.elements.occupation.value || null, invite: invite ? invite.value.trim() : null };
+  const body = { consent: form.dataset.version, occupation: form.elements.occupation.value || null, invite: invite ? invite.value.trim() : code };
   message.textContent = "";
   try {
     const reply = await fetch("/session", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });

@@ -10,7 +10,7 @@ const make = (name, settings, ...children) => {
 };
 const LOOK = 3000;
 const player = new Player({ play: find("play"), back: find("back"), on: find("on"), slider: find("slider"), time: find("time") });
-let task = null, chosen = [], drawing = null, can = false, timer = 0;
+let task = null, chosen = [], drawing = null, can = false, timer = 0, level = null;
 
 function full() { return task.most !== null && chosen.length >= task.most; }
 
@@ -37,6 +37,24 @@ function tree() {
     }))));
 }
 
+// How hard the faults are to see: asked for where the task has levels.
+function drawLevels() {
+  const words = { L1: "easy", L2: "medium", L3: "hard" };
+  find("levels").hidden = !task.levels.length;
+  find("levels").querySelector(".options").replaceChildren(...task.levels.map((name) => make("label", {},
+    make("input", { type: "radio", name: "level", value: name, checked: level === name, onchange: () => { level = name; find("done").disabled = !can; } }),
+    make("span", { textContent: `${name} ${words[name] ?? ""}` }))));
+}
+
+// For an adjudicator: what each rater said, in the order of their answers.
+function drawSaid(names) {
+  find("said").hidden = !task.said;
+  find("said").querySelector("ol").replaceChildren(...(task.said ?? []).map((answer) => {
+    const labels = answer.marks.map((mark) => `${names[mark.label] ?? mark.label}${mark.where ? ` (${mark.where})` : ""}`);
+    return make("li", { dir: "auto", textContent: `${labels.join("; ") || "Normal"}${answer.level ? ` · ${answer.level}` : ""}` });
+  }));
+}
+
 function draw() {
   tree();
   const names = Object.fromEntries(task.labels.map((label) => [label.id, label.name]));
@@ -58,8 +76,10 @@ function draw() {
       find("picture").append(box);
     }
   }
+  drawLevels();
   find("done").textContent = chosen.length ? "Done" : "Normal";
-  find("done").disabled = !can;
+  find("done").disabled = !can || (task.levels.length > 0 && !level);
+  drawSaid(names);
 }
 
 const work = new Work({
@@ -77,7 +97,7 @@ const work = new Work({
     find("picture").replaceChildren();
     player.show([], []);
     chosen = [];
-    drawing = null;
+    drawing = level = null;
   },
   show(shown, { elements: [element], frames }) {
     task = shown;
@@ -98,7 +118,10 @@ const work = new Work({
   final() {},
 });
 
-function submit() { work.answer({ marks: chosen }); }
+function submit() {
+  if (find("done").disabled) return;
+  work.answer(task.levels.length ? { marks: chosen, level } : { marks: chosen });
+}
 
 find("search").addEventListener("input", tree);
 find("search").addEventListener("keydown", (event) => {

@@ -13,7 +13,6 @@ import polars as pl
 from salon_bench.runs.status import run_status
 from salon_bench.runs.view import RunView
 from salon_store.export import encoded
-from salon_store.files import publish, temporary_name
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
@@ -68,31 +67,6 @@ def encoded_rows(frame: pl.DataFrame, form: Form) -> bytes:
     out = BytesIO()
     frame.write_ndjson(out)
     return out.getvalue()
-
-
-def write_rows(frame: pl.DataFrame, form: Form, path: Path) -> None:
-    """Write the rows to a file, which holds either all of them or what it held before.
-
-    Raises:
-        InputError: when the file cannot be written.
-    """
-    write_bytes(encoded_rows(frame, form), path)
-
-
-def write_bytes(content: bytes, path: Path) -> None:
-    """Write a file that holds either all of the content or what it held before.
-
-    Raises:
-        InputError: when the file cannot be written.
-    """
-    temporary = temporary_name(path)
-    try:
-        temporary.write_bytes(content)
-        publish(temporary, path)
-    except OSError as error:
-        raise InputError(f"the file cannot be written: {error.strerror or error}", source=path) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def form_of(chosen: str | None, output: Path | None) -> Form:

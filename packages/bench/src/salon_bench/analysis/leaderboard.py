@@ -17,7 +17,7 @@ from salon_bench.runs.status import RunState, RunStatus, run_statuses
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
-from salon_ranking.report.numbers import counted
+from salon_ranking.numbers import counted
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_bench.cli.options import GENERATIONS
 from salon_taxonomy.cli.options import STORE
 from salon_taxonomy.cli.output import print_json, print_table
 from salon_taxonomy.file_options import InputPath, OutputPath
@@ -23,14 +24,6 @@ _language = click.option(
     "--language", type=click.Choice(["en", "zh"]), help="Of the prompts. Default: all; the English ones of the released file."
 )
 _subjects = click.option("--subject", "names", multiple=True, required=True, help="A model; repeat for each.")
-_generations = click.option(
-    "--generations",
-    "sources",
-    multiple=True,
-    required=True,
-    type=InputPath(),
-    help="Its pictures: a folder or a table; one for each --subject, in the same order.",
-)
 
 
 @click.group("magic-bench-377")
@@ -85,7 +78,7 @@ def coverage(prompts: Path, language: str | None, form: str) -> None:
 @_prompts
 @_language
 @_subjects
-@_generations
+@GENERATIONS
 @click.option("--battles", "number", required=True, type=click.IntRange(1, 1 << 22), help="How many battles to draw.")
 @click.option(
     "--rule",
@@ -134,7 +127,7 @@ def draft(
 @_prompts
 @_language
 @_subjects
-@_generations
+@GENERATIONS
 @click.option("--output", required=True, type=OutputPath(), help="The CSV file to write (replaced).")
 def checklist(prompt_file: Path, language: str | None, names: tuple[str, ...], sources: tuple[Path, ...], output: Path) -> None:
     """Write a list of all checks for people to answer: one row per picture and test point.

@@ -6,6 +6,7 @@ import rich_click as click
 
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.whole_files import write_whole
 
 _SHEET_ENDINGS = (".jpg", ".jpeg")
 _KINDS = ("clean", "flicker", "pop", "morph", "freeze")
@@ -56,7 +57,7 @@ def draw_video(output: Path, kind: str, seconds: float, seed: int) -> None:
     """
     from typing import cast
 
-    from salon_bench.media.drawn_videos import ClipKind, write_clip
+    from salon_synthetic.videos import ClipKind, write_clip
 
     try:
         write_clip(output, cast("ClipKind", kind), seconds=seconds, seed=seed)
@@ -66,7 +67,4 @@ def draw_video(output: Path, kind: str, seconds: float, seed: int) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", source=path) from error
+    write_whole(path, data)

@@ -1,9 +1,46 @@
-"""Options that several commands of ``salon bench`` have in common."""
+"""Options that several commands of ``salon bench`` have in common, and the judges, limits and watchers that they mean."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
+
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.file_options import InputPath, OutputPath
+
+if TYPE_CHECKING:
+    from salon_bench.runs.limits import Limits
+    from salon_bench.runs.progress import Watcher
+    from salon_bench.runs.suite_runner import Pace
+    from salon_taxonomy.plugins import ManagedJudge
+    from salon_taxonomy.protocols import Judge
+
+
+GENERATIONS: Final = click.option(
+    "--generations",
+    "sources",
+    multiple=True,
+    required=True,
+    type=InputPath(),
+    help="Its pictures: a folder or a table; one for each --subject, in the same order.",
+)
+LANGUAGE: Final = click.option(
+    "--language",
+    type=click.Choice(["en", "zh"]),
+    default="en",
+    show_default=True,
+    help="Of the prompts.",
+)
+
+
+def output_of(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option of a JSON Lines file to write."""
+    words = f"The JSON Lines file of {what} to write (replaced)."
+    return click.option("--output", required=True, type=OutputPath(), help=words)
 
 
 def work_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -47,3 +84,71 @@ def _with(options: Sequence[Callable[..., Any]], command: Callable[..., None]) -
     for option in reversed(options):
         command = option(command)
     return command
+
+
+_LIMITS: Final = ("max_cost", "max_tokens", "max_calls", "deadline")
+
+
+def opened(settings: Any, work: Mapping[str, Any], environment: Mapping[str, str]) -> "ManagedJudge":
+    """The judge that has these settings, with the concurrency that was asked for.
+
+    Raises:
+        InputError: for a limit on cost and a judge without prices, or a secret that is not set.
+    """
+    from salon_bench.judges.specification import open_settings, with_concurrency
+
+    if work["max_cost"] is not None and getattr(settings, "prices", settings) is None:
+        hint = "Give the judge as a TOML file with [prices], or limit --max-tokens or --max-calls."
+        raise InputError("a limit on cost needs a judge with prices", source="--max-cost", value=settings.title, hint=hint)
+    concurrency = work["concurrency"]
+    return open_settings(settings if concurrency is None else with_concurrency(settings, concurrency), environment)
+
+
+def limits_of(work: Mapping[str, Any]) -> "Limits":
+    """How far to go.
+
+    Raises:
+        InputError: for a limit that is not above 0; names the option.
+    """
+    from salon_bench.runs.limits import Limits
+
+    for option in _LIMITS:
+        limit = work[option]
+        if limit is not None and not 0 < limit < math.inf:
+            raise InputError("a limit must be a number above 0, not", source=f"--{option.replace('_', '-')}", value=limit)
+    return Limits(work["max_cost"], work["max_tokens"], work["max_calls"], work["deadline"])
+
+
+def pace_of(judge: "Judge", work: Mapping[str, Any]) -> "Pace":
+    """How much at once: what was asked for, else what the judge allows."""
+    from salon_bench.runs.suite_runner import Pace
+
+    allowed = getattr(getattr(judge, "settings", None), "limits", None)
+    return Pace(work["concurrency"] or getattr(allowed, "concurrency", None) or Pace().concurrency)
+
+
+@contextmanager
+def watching(work: Mapping[str, Any], label: str) -> "Iterator[Watcher]":
+    """A bar on a terminal, and the log that was asked for.
+
+    Raises:
+        InputError: when the log cannot be written.
+    """
+    from salon_bench.runs.progress import JsonLog, Watchers
+
+    watchers: list[Watcher] = []
+    with ExitStack() as stack:
+        if sys.stderr.isatty() and not work["quiet"]:
+            from rich.console import Console
+
+            from salon_bench.cli.progress_bar import Bar
+
+            watchers.append(stack.enter_context(Bar(Console(stderr=True), label)))
+        if work["log_json"] == "-":
+            watchers.append(JsonLog(sys.stderr))
+        elif work["log_json"]:
+            try:
+                watchers.append(JsonLog(stack.enter_context(Path(work["log_json"]).open("a", encoding="utf-8"))))
+            except OSError as error:
+                raise InputError(f"the log cannot be written ({error.strerror})", source=work["log_json"]) from error
+        yield Watchers(tuple(watchers))

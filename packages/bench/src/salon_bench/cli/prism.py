@@ -1,14 +1,14 @@
 """``salon bench prism``: check text, compare languages and judges. Parse, one library call, print."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.suites.prism.tracks import Language
+from salon_bench.cli.options import LANGUAGE, output_of
 from salon_taxonomy.cli.output import print_json
-from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
+from salon_taxonomy.file_options import InputPath, StorePath
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
@@ -25,17 +25,9 @@ _FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="For people or programs."
 )
 _SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed draws otherwise.")
-_LANGUAGES = click.Choice([language.value for language in Language])
-_LANGUAGE = click.option("--language", type=_LANGUAGES, default="en", show_default=True, help="Of the prompts.")
 _REPLICATES = click.option(
     "--bootstrap", type=click.IntRange(min=0), default=1000, show_default=True, help="Replicates; 0 gives no intervals."
 )
-
-
-def _output(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option(
-        "--output", required=True, type=OutputPath(), help=f"The JSON Lines file of {what} to write (replaced)."
-    )
 
 
 @click.group()
@@ -86,8 +78,7 @@ def agreement(
       salon bench prism agreement --scores RUN_A --scores RUN_B --store results --level pictures
     """
     from salon_bench.suites.prism import agreement as study
-    from salon_bench.suites.prism.people import read_marks
-    from salon_bench.suites.prism.score_rows import read_scores
+    from salon_bench.suites.prism.score_rows import read_marks, read_scores
 
     if (len(sources), people is not None) not in ((1, True), (2, False)):
         raise click.UsageError("Give --scores with --people, or --scores twice.")
@@ -130,8 +121,8 @@ def bilingual(english: str, chinese: str, fidelity: str, store: StoreAddress, bo
 @click.option("--prompts", required=True, type=InputPath(), help="The file or folder of prompts.")
 @click.option("--generations", required=True, type=InputPath(), help="The folder or table of pictures.")
 @click.option("--subject", required=True, help="The model that made them.")
-@_LANGUAGE
-@_output("scores")
+@LANGUAGE
+@output_of("scores")
 @_REPLICATES
 @_SEED
 @_FORMAT
@@ -148,16 +139,16 @@ def ocr(
     """
     from salon_bench.cli.reporting import announced
     from salon_bench.suites.contract.generations import read_generations
-    from salon_bench.suites.prism.prompt_rows import save_rows
     from salon_bench.suites.prism.score_rows import frame_of
     from salon_bench.suites.prism.suite import PrismBench
     from salon_bench.suites.prism.text_check import OcrReader, check_text, summarize_text
+    from salon_taxonomy.whole_files import write_json_lines
 
     suite, reader = PrismBench(language), OcrReader()
     found = announced(suite.prompts(prompts))
     pictures = read_generations(generations, subject, [each.prompt.prompt_id for each in found])
     rows = list(check_text(suite.cases(found, pictures), reader))
-    save_rows((row.model_dump(mode="json") for row in rows), output)
+    write_json_lines(output, (row.model_dump(mode="json") for row in rows))
     summary = summarize_text(frame_of(rows), replicates=bootstrap, seed=seed)
     _show(summary.table, (*summary.notes, f"Read by {reader.version}; rows: {output}"), form)
 

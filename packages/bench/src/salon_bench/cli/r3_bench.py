@@ -131,11 +131,7 @@ def explanations(folder: Path, judge: str, store: StoreAddress, **work: Any) -> 
     Example:
       salon bench r3-bench explanations --work work/qwen --judge vllm:Qwen/Qwen3-235B@localhost:8000
     """
-    from salon_bench.suites.r3_bench.workspace import Workspace
-
-    chain = _Chain(store, work)
-    opened, settings = chain.opened(judge)
-    chain.stage(Workspace.open(folder), "explanations", opened, settings)
+    _Chain(store, work).judged(folder, "explanations", judge)
 
 
 @r3_bench.command()
@@ -150,11 +146,7 @@ def images(folder: Path, judge: str, store: StoreAddress, **work: Any) -> None:
     Example:
       salon bench r3-bench images --work work/qwen --judge vllm:Qwen/Qwen3-VL-235B@localhost:8000
     """
-    from salon_bench.suites.r3_bench.workspace import Workspace
-
-    chain = _Chain(store, work)
-    opened, settings = chain.opened(judge)
-    chain.stage(Workspace.open(folder), "images", opened, settings)
+    _Chain(store, work).judged(folder, "images", judge)
 
 
 @r3_bench.command()
@@ -249,7 +241,7 @@ class _Chain:
     """
 
     def __init__(self, store: StoreAddress, work: Mapping[str, Any]) -> None:
-        from salon_bench.cli.at_work import limits_of
+        from salon_bench.cli.options import limits_of
         from salon_bench.runs.limits import Spending
 
         self._store = store
@@ -257,17 +249,23 @@ class _Chain:
         self._spending = Spending(limits_of(work))
 
     def opened(self, specification: str) -> "tuple[Judge, JudgeSettings]":
-        from salon_bench.cli.at_work import opened
+        from salon_bench.cli.options import opened
         from salon_bench.judges.specification import read_settings
 
         settings = read_settings(specification)
         return opened(settings, self._work, os.environ), settings
 
+    def judged(self, folder: Path, stage: str, specification: str) -> None:
+        from salon_bench.suites.r3_bench.workspace import Workspace
+
+        judge, settings = self.opened(specification)
+        self.stage(Workspace.open(folder), stage, judge, settings)
+
     def stage(
         self, space: "Workspace", stage: str, judge: "Judge", settings: "JudgeSettings", fidelity: "Fidelity" = "paper"
     ) -> None:
-        from salon_bench.cli.at_work import pace_of
-        from salon_bench.judges.remarks import remarks_of
+        from salon_bench.cli.options import pace_of
+        from salon_bench.judges.wrapping import remarks_of
         from salon_bench.runs.checkpoint import fold_apart
         from salon_bench.suites.r3_bench.stages import StageOptions, run_stage
 
@@ -317,7 +315,7 @@ class _Chain:
         self._ended("edit", "rows", done.progress, done.stopped, f"; {states or 'nothing to edit'}")
 
     def _watching(self, stage: str) -> "AbstractContextManager[Watcher]":
-        from salon_bench.cli.at_work import watching
+        from salon_bench.cli.options import watching
 
         return watching(self._work, stage)
 

@@ -34,7 +34,7 @@ _METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
     "--editor",
     required=True,
     metavar="SPEC",
-    help="The editor: draw, draw:anew (also draws prompts), or KIND:MODEL@URL.",
+    help="The editor: draw, draw:prompt (also draws prompts), or KIND:MODEL@URL.",
 )
 @click.option("--judge", metavar="SPEC", help="Who says what to change, one judge: KIND:MODEL@URL or a TOML file.")
 @click.option(
@@ -99,10 +99,10 @@ def refine(
     Example:
       salon refine --prompt "a red cube left of a blue ball" --image cube.png --judge judge.toml --editor draw
       salon refine --items rows.jsonl --judge judge.toml --editor draw --scorer judge.toml --check --output refined
-      salon refine --items rows.jsonl --method best-of-n --candidates 4 --scorer judge.toml --editor draw:anew --output best
+      salon refine --items rows.jsonl --method best-of-n --candidates 4 --scorer judge.toml --editor draw:prompt --output best
       salon refine --items rows.jsonl --judge judge.toml --editor openai:gpt-image-1 --max-cost 5 --max-calls 400
     """
-    from salon_bench.cli.at_work import limits_of, watching
+    from salon_bench.cli.options import limits_of, watching
     from salon_bench.editors import open_editor
     from salon_bench.judges.routing import step_and_judge
     from salon_bench.refine.batch import refine_all
@@ -149,7 +149,7 @@ def refine(
 
 def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bool) -> None:
     from salon_bench.cli.reporting import remark, shortened
-    from salon_bench.judges.remarks import remarks_of
+    from salon_bench.judges.wrapping import remarks_of
     from salon_taxonomy.verdict import Reason, Unscored
 
     click.echo(remark(refined.progress.fields(), "items"), err=True)
@@ -176,7 +176,7 @@ def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bo
 def _refuse_deaf(editor: str, method: str) -> None:
     """The draw editor carries out instructions; a method that tells it whole prompts would get no picture at all."""
     if editor.rstrip(":") == "draw" and method in ("resubmit", "best-of-n"):
-        hint = "Give --editor draw:anew: it draws a new picture from a prompt."
+        hint = "Give --editor draw:prompt: it draws a new picture from a prompt."
         raise InputError(
             "this editor carries out instructions and draws no prompts", source="--editor", value=editor, hint=hint
         )
@@ -197,7 +197,7 @@ def _items(prompt: str | None, image: Path | None, items: Path | None, images: P
 
 def _judge(specifications: Sequence[str], work: Mapping[str, Any]) -> "Judge | None":
     """The one judge that is meant; None for none."""
-    from salon_bench.cli.at_work import opened
+    from salon_bench.cli.options import opened
     from salon_bench.judges.specification import read_judges
 
     judges = read_judges(specifications)

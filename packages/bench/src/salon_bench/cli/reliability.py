@@ -77,10 +77,10 @@ def reliability(
     swap = swap_evaluators({table.judge: table.means for table in tables}) if len(tables) > 1 else None
     human = None
     if ratings is not None:
-        from salon_ranking.mos.ratings import Ratings
+        from salon_ranking.opinion.ratings import MosRatings
 
         metrics = {table.judge: table.means for table in tables}
-        human = validate_all(metrics, Ratings.read(ratings).scored, ratings_dimension or dimension)
+        human = validate_all(metrics, MosRatings.read(ratings).scored, ratings_dimension or dimension)
     if form == "json":
         print_json(_document(compared, swap, human))
         return

@@ -149,15 +149,16 @@ def export(run_ids: tuple[str, ...], store: StoreAddress, wide: bool, form: str 
       salon bench export prism-a-qwen-1a2b3c4d --output verdicts.csv
       salon bench export RUN_A RUN_B --wide --output verdicts.parquet
     """
-    from salon_bench.analysis.export import encoded_rows, exported, form_of, write_rows
-    from salon_ranking.report.numbers import counted
+    from salon_bench.analysis.export import encoded_rows, exported, form_of
+    from salon_ranking.numbers import counted
+    from salon_taxonomy.whole_files import write_whole
 
     chosen = form_of(form, output)
     rows = exported(store, run_ids, wide=wide)
     if output is None:
         click.echo(encoded_rows(rows, chosen), nl=False)
         return
-    write_rows(rows, chosen, output)
+    write_whole(output, encoded_rows(rows, chosen), flushed=True)
     click.echo(f"{counted(rows.height, 'row')} in {output}", err=True)
 
 
@@ -215,13 +216,13 @@ def _page_form(form: str, output: Path | None) -> str:
 
 
 def _give(text: str, output: Path | None) -> None:
-    from salon_bench.analysis.export import write_bytes
+    from salon_taxonomy.whole_files import write_whole
 
     if output is None:
         click.echo(text, nl=not text.endswith("\n"))
         return
     content = text.encode("utf-8", "replace")
-    write_bytes(content, output)
+    write_whole(output, content, flushed=True)
     click.echo(f"{len(content) / 1e6:,.1f} MB in {output}", err=True)
 
 

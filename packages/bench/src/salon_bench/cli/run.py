@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import work_options
+from salon_bench.cli.options import GENERATIONS, work_options
 from salon_taxonomy.cli.options import FORMAT, STORE
 from salon_taxonomy.cli.output import cells, print_json, print_table
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -106,14 +106,7 @@ def bench() -> None:
 @bench.command("run")
 @click.argument("suite_name", metavar="SUITE")
 @click.option("--subject", "names", multiple=True, required=True, help="The model under test; repeat for a comparison.")
-@click.option(
-    "--generations",
-    "sources",
-    multiple=True,
-    required=True,
-    type=InputPath(),
-    help="Its pictures: a folder or a table; one for each --subject, in the same order.",
-)
+@GENERATIONS
 @click.option(
     "--judge",
     "judges",
@@ -314,7 +307,7 @@ def _refuse_twins(run_ids: Sequence[str]) -> None:
 def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
     import os
 
-    from salon_bench.cli.at_work import opened
+    from salon_bench.cli.options import opened
 
     return opened(settings, work, os.environ)
 
@@ -325,9 +318,9 @@ def _judged(
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
     import asyncio
 
-    from salon_bench.cli.at_work import limits_of, pace_of, watching
+    from salon_bench.cli.options import limits_of, pace_of, watching
     from salon_bench.cli.reporting import MOST_NAMED, problem_of, report_of, shortened
-    from salon_bench.judges.remarks import remarks_of
+    from salon_bench.judges.wrapping import remarks_of
     from salon_bench.runs.checkpoint import fold_apart
     from salon_bench.runs.session import FinishedError, stop_on_signals
     from salon_bench.runs.suite_runner import execute

@@ -1,6 +1,6 @@
 """Editors: what changes a picture as an instruction says.
 
-    open_editor("draw:", environment)      "draw:anew"      "openai:MODEL@URL"      "replay:FOLDER"      "diffusers:MODEL"
+    open_editor("draw:", environment)      "draw:prompt"      "openai:MODEL@URL"      "replay:FOLDER"      "diffusers:MODEL"
 
 Further kinds come from installed packages (``salon_taxonomy.plugins``): ``draw:`` from ``salon-synthetic``. The contract
 (``Editor``, ``Edit``) is in ``salon_taxonomy.protocols``: an edit that fails is an ``Edit`` with its reason, not an exception.

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+import aiohttp
+
 from salon_bench.judges.chat_reply import Completion, NoCompletion, read_error
-from salon_bench.judges.clock import Clock, SystemClock
 from salon_bench.judges.endpoint import Endpoint
+from salon_bench.judges.pacing import Clock, SystemClock
 from salon_bench.judges.retry import Calls
 from salon_bench.judges.secrets import Secrets
 from salon_bench.judges.settings import ChatSettings
@@ -66,9 +68,10 @@ class OpenAICompatibleEditor(Closing):
         shaping: dict[str, Digestible] = settings.model_dump(mode="json", include={"model", "headers", "extra_body"})
         self.version = digest("editor", {"protocol": PROTOCOL, **shaping})
         clock = clock or SystemClock()
+        self._secrets = Secrets.of(settings, environment or {})
         self._endpoint = Endpoint(
             self.settings,
-            Secrets.of(settings, environment or {}),
+            self._secrets,
             self.version,
             clock,
             path="/images/edits",
@@ -81,6 +84,10 @@ class OpenAICompatibleEditor(Closing):
     def name(self) -> str:
         """What tables call it."""
         return self.settings.title
+
+    def hide(self, text: str) -> str:
+        """Return the text without the keys that this editor sends."""
+        return self._secrets.hide(text)
 
     async def close(self) -> None:
         """Close all connections; the next edit opens new ones."""
@@ -95,8 +102,8 @@ class OpenAICompatibleEditor(Closing):
         Raises:
             InputError: for a video, a file that cannot be read, or one that is no picture.
         """
-        body = await asyncio.to_thread(self._body, image, instruction, seed)
-        reply = await self._calls.reply(body)
+        data = await asyncio.to_thread(_bytes, image)
+        reply = await self._calls.reply([await self._form(image, data, instruction, seed)])
         if reply.status != CallStatus.OK:
             turned_away = reply.status == CallStatus.REJECTED and reply.http_status not in _REFUSALS
             status = CallStatus.UNREACHABLE if turned_away else reply.status
@@ -104,19 +111,22 @@ class OpenAICompatibleEditor(Closing):
         picture = Media.from_bytes(base64.b64decode(reply.text))
         return Edit(picture, version=self.version, latency_ms=reply.latency_ms)
 
-    def _body(self, image: Media, instruction: str, seed: int | None) -> list[bytes]:
-        data = _bytes(image)
+    async def _form(self, image: Media, data: bytes, instruction: str, seed: int | None) -> bytes:
+        """Return the multipart body; equal edits have equal bytes, hence a fixed boundary (`aiohttp.FormData` draws one)."""
         kind = format_of(data)
         if kind is None or not kind.sendable or _BOUNDARY.encode() in data:
             raise InputError("only PNG, JPEG and WebP pictures can be sent to an editor", column="image", value=image.uri)
         fields: dict[str, object] = {"model": self.settings.model, "prompt": instruction, "n": 1, **self.settings.extra_body}
         if seed is not None:
             fields["seed"] = seed
-        written = "".join(_field(name, value) for name, value in fields.items())
-        ending = kind.media_type.rpartition("/")[2]
-        head = f'Content-Disposition: form-data; name="image"; filename="image.{ending}"\r\nContent-Type: {kind.media_type}'
-        opening = f"{written}--{_BOUNDARY}\r\n{head}\r\n\r\n".encode("utf-8", "replace")
-        return [opening, data, f"\r\n--{_BOUNDARY}--\r\n".encode()]
+        form = aiohttp.MultipartWriter("form-data", boundary=_BOUNDARY)
+        for name, value in fields.items():
+            text = (value if isinstance(value, str) else json.dumps(value)).encode("utf-8", "replace").decode()
+            part = form.append(text.replace(f"--{_BOUNDARY}", f"-- {_BOUNDARY}"))
+            part.set_content_disposition("form-data", name=name)
+        part = form.append(data, {"Content-Type": kind.media_type})
+        part.set_content_disposition("form-data", name="image", filename=f"image.{kind.media_type.rpartition('/')[2]}")
+        return await form.as_bytes()
 
 
 def read_picture(body: bytes) -> Completion | NoCompletion:
@@ -145,14 +155,6 @@ def read_picture(body: bytes) -> Completion | NoCompletion:
     except (binascii.Error, ValueError):
         return NoCompletion("the picture is no base64")
     return Completion(text, Finish.STOP) if data else NoCompletion("the picture is empty")
-
-
-def _field(name: str, value: object) -> str:
-    """One form field; a text that holds the boundary cannot end the part."""
-    text = value if isinstance(value, str) else json.dumps(value)
-    safe = text.replace(f"--{_BOUNDARY}", f"-- {_BOUNDARY}")
-    key = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-    return f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{safe}\r\n'
 
 
 def _bytes(image: Media) -> bytes:

@@ -9,7 +9,7 @@ from salon_taxonomy.plugins import EDITORS, EditorKind, ManagedEditor, installed
 
 _SERVERS: Final = ("openai", "vllm", "sglang")
 _KINDS: Final = (*_SERVERS, "replay", "diffusers")
-_HINT: Final = "Write draw:, draw:anew, KIND:MODEL@URL, replay:FOLDER, diffusers:MODEL, or name a TOML file as judges have."
+_HINT: Final = "Write draw:, draw:prompt, KIND:MODEL@URL, replay:FOLDER, diffusers:MODEL, or name a TOML file as judges have."
 
 
 def open_editor(specification: str, environment: Mapping[str, str]) -> ManagedEditor:

@@ -11,24 +11,22 @@ secrets. The contract (``Judge``, ``Question``, ``Reply``) is in ``salon_taxonom
 Nothing is imported before it is asked for (PEP 562): settings can be read without the HTTP client.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_bench.judges.batch_folder import BatchFolder, Ingested
-    from salon_bench.judges.cache import ResponseCache
-    from salon_bench.judges.cached import CachedJudge
-    from salon_bench.judges.clock import Clock, SystemClock
+    from salon_bench.judges.cache import CachedJudge, ResponseCache
     from salon_bench.judges.collecting import CollectingJudge
     from salon_bench.judges.local_settings import ReplaySettings, TransformersSettings
     from salon_bench.judges.local_transformers import TransformersJudge
     from salon_bench.judges.openai_compatible import OpenAICompatibleJudge
+    from salon_bench.judges.pacing import Clock, SystemClock
     from salon_bench.judges.pictures import PictureParts
-    from salon_bench.judges.pricing import Prices
-    from salon_bench.judges.recording import RecordingJudge
-    from salon_bench.judges.replay import Recording, ReplayFileJudge
+    from salon_bench.judges.replay import Recording, RecordingJudge, ReplayFileJudge
     from salon_bench.judges.routing import RoutedJudge, RoutedSettings
-    from salon_bench.judges.settings import ChatSettings, DecodingOverrides, JsonMode, Limits, TokensField
+    from salon_bench.judges.settings import ChatSettings, DecodingOverrides, JsonMode, Limits, Prices, TokensField
     from salon_bench.judges.specification import open_judge, open_settings, read_judges, read_settings, restore_settings
     from salon_bench.judges.wrapping import WrappedSettings
 
@@ -66,35 +64,17 @@ __all__ = [
 
 _BY_MODULE = {
     "batch_folder": ("BatchFolder", "Ingested"),
-    "cache": ("ResponseCache",),
-    "cached": ("CachedJudge",),
-    "clock": ("Clock", "SystemClock"),
+    "cache": ("CachedJudge", "ResponseCache"),
     "collecting": ("CollectingJudge",),
     "local_settings": ("ReplaySettings", "TransformersSettings"),
     "local_transformers": ("TransformersJudge",),
     "openai_compatible": ("OpenAICompatibleJudge",),
+    "pacing": ("Clock", "SystemClock"),
     "pictures": ("PictureParts",),
-    "pricing": ("Prices",),
-    "recording": ("RecordingJudge",),
-    "replay": ("Recording", "ReplayFileJudge"),
+    "replay": ("Recording", "RecordingJudge", "ReplayFileJudge"),
     "routing": ("RoutedJudge", "RoutedSettings"),
-    "settings": ("ChatSettings", "DecodingOverrides", "JsonMode", "Limits", "TokensField"),
+    "settings": ("ChatSettings", "DecodingOverrides", "JsonMode", "Limits", "Prices", "TokensField"),
     "specification": ("open_judge", "open_settings", "read_judges", "read_settings", "restore_settings"),
     "wrapping": ("WrappedSettings",),
 }
-_MODULE_OF = {name: module for module, names in _BY_MODULE.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    """Import a name of the table of contents when it is first used."""
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """Everything that there is, imported or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

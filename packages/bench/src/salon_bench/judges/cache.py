@@ -1,18 +1,20 @@
-"""Replies on disk by judge version and question: the folder behind :class:`~salon_bench.judges.cached.CachedJudge`.
+"""Replies on disk by judge version and question: a judge that is not asked twice, and its folder.
 
-    replies/
-      3f/3fa9…c1.reply        "salon-reply-1 <sha256 of the rest>\n" and the reply as JSON
+    replies/replies.sqlite3        key, SHA-256 of the reply, the reply as JSON, when it was last used
 
-An entry is written under a temporary name and renamed, so many processes may share a folder. It is not flushed to the disk:
-an entry that a power cut tore no longer has its checksum, counts as none, and is written again. Entries hold what the judge
-said and no question, so no secret; nothing in them is ever executed.
+The database is in WAL mode, so several processes of one machine may share a folder and a killed one loses at most the reply
+that it was writing; keep the folder on a local disk. A row without its checksum is no entry and is written again; a file
+that is no database any more is set aside under another name. Rows hold what the judge said and no question, so no secret.
+
+The key is the judge's version and the question's ``request_sha256``: everything that can change the reply. Only whole
+replies are kept, never a failure, a refusal, or a text that was cut off.
 """
 
+import asyncio
 import hashlib
-import os
-import re
 import secrets
-from collections.abc import Iterator
+import sqlite3
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,19 +22,21 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from salon_bench.judges.reply_documents import ReplyDocument, problem_of
+from salon_bench.judges.wrapping import WrappedJudge
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Reply
+from salon_taxonomy.protocols import Judge, Question, Reply, Usage
 from salon_taxonomy.records import CallStatus
 
-_MAGIC = b"salon-reply-1 "
-_SHA256_DIGITS = 64
-_HEAD = len(_MAGIC) + _SHA256_DIGITS + 1
+_FILE = "replies.sqlite3"
 _LARGEST_ENTRY = 16 << 20
 _MOST_DAMAGE_TOLD = 100
-_ENTRY = re.compile(r"[0-9a-f]{64}\.reply")
-_SHARD = re.compile(r"[0-9a-f]{2}")
-_TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.[0-9a-f]{16}")
+_BUSY_S = 10.0
+_USE_NOTED_S = 60
+_TABLE = """CREATE TABLE IF NOT EXISTS replies
+    (key BLOB PRIMARY KEY, sha256 BLOB NOT NULL, body BLOB NOT NULL, used_s INTEGER NOT NULL)"""
+_OLDEST = """DELETE FROM replies WHERE key IN (SELECT key FROM
+    (SELECT key, sum(length(body)) OVER (ORDER BY used_s DESC, key) AS bytes FROM replies) WHERE bytes > ?)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Counts:
 
 
 class ResponseCache:
-    """A folder of replies.
+    """A folder of replies. Its file is opened at first use, and again after :meth:`close`.
 
     Args:
         folder: created when it is missing.
@@ -94,6 +98,8 @@ class ResponseCache:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.counts = Counts()
+        self._path = self.folder / _FILE
+        self._opened: sqlite3.Connection | None = None
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -101,111 +107,124 @@ class ResponseCache:
 
     def find(self, version: str, request_sha256: str) -> Reply | None:
         """Return the stored reply of a judge version to a question, ``cached`` and at no cost; None if missing."""
-        path = self._path(version, request_sha256)
+        key = _key(version, request_sha256)
         try:
-            with path.open("rb") as file:
-                content = file.read(_LARGEST_ENTRY + 1)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            found: Reply | str = f"cannot be read ({error.strerror})"
-        else:
-            found = _entry(content)
-        if isinstance(found, str):
-            if len(self.counts.damaged) < _MOST_DAMAGE_TOLD:
-                self.counts.damaged.append(Damage(path, found))
-            return None
-        with suppress(OSError):
-            os.utime(path)  # pruning takes those that were used longest ago
-        return found
+            database = self._database()
+            row = database.execute("SELECT sha256, body, used_s FROM replies WHERE key = ?", (key,)).fetchone()
+            if row is None:
+                return None
+            now = int(time.time())
+            if not 0 <= now - row[2] < _USE_NOTED_S:  # pruning takes those that were used longest ago
+                with suppress(sqlite3.OperationalError):
+                    database.execute("UPDATE replies SET used_s = ? WHERE key = ?", (now, key))
+            found = _reply(row[0], row[1])
+        except (sqlite3.Error, TypeError) as error:
+            found = f"cannot be read ({error})"
+            self._give_up(error)
+        if isinstance(found, Reply):
+            return found
+        if len(self.counts.damaged) < _MOST_DAMAGE_TOLD:
+            self.counts.damaged.append(Damage(self._path, found))
+        return None
 
     def keep(self, version: str, request_sha256: str, reply: Reply) -> bool:
         """Write a reply, if it is whole. Whether it was written: a full disk costs the entry, not the run."""
         if not worth_keeping(reply):
             return False
         body = ReplyDocument.of(reply).model_dump_json(exclude_defaults=True).encode()
-        if _HEAD + len(body) > _LARGEST_ENTRY:
+        if len(body) > _LARGEST_ENTRY:
             return False
-        path = self._path(version, request_sha256)
-        temporary = path.with_name(f".{path.stem}.{secrets.token_hex(8)}")
+        row = (_key(version, request_sha256), hashlib.sha256(body).digest(), body, int(time.time()))
         try:
-            try:
-                self._write(temporary, path, body)
-            except FileNotFoundError:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._write(temporary, path, body)
-        except OSError as error:
-            self.counts.not_kept = f"{path}: {error.strerror}"
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+            self._database().execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
+        except sqlite3.Error as error:
+            self.counts.not_kept = f"{self._path}: {error}"
+            self._give_up(error)
             return False
         self.counts.kept += 1
         return True
 
     def size(self) -> Size:
-        """How many entries there are, and their bytes."""
-        sizes = [status.st_size for _, status in self._entries()]
-        return Size(len(sizes), sum(sizes))
+        """Return the number of entries and their bytes.
+
+        Raises:
+            InputError: when the file cannot be read.
+        """
+        if not self._path.exists():
+            return Size(0, 0)
+        return Size(*self._execute("SELECT count(*), coalesce(sum(length(body)), 0) FROM replies").fetchone())
 
     def prune(self, most_bytes: int) -> Size:
         """Delete the entries that were used longest ago until the others fit; returns what was deleted.
 
-        Temporary files that a killed process left behind an hour ago or earlier go too.
-
         Raises:
-            InputError: for a negative size.
+            InputError: for a negative size, or when the file cannot be written.
         """
         if most_bytes < 0:
             raise InputError("a size in bytes is counted from 0, not", value=most_bytes)
-        entries = sorted(self._entries(), key=lambda entry: (entry[1].st_mtime_ns, entry[0].name))
-        left = sum(status.st_size for _, status in entries)
-        newest = entries[-1][1].st_mtime if entries else 0.0
-        deleted = freed = 0
-        for path, status in entries:
-            if left <= most_bytes:
-                break
-            with suppress(FileNotFoundError):  # another process pruned it
-                path.unlink()
-                deleted, freed = deleted + 1, freed + status.st_size
-            left -= status.st_size
-        self._delete_temporary(newest - 3600)
-        return Size(deleted, freed)
+        before = self.size()
+        if before.size_bytes <= most_bytes:
+            return Size(0, 0)
+        self._execute(_OLDEST, most_bytes)
+        after = self.size()
+        with suppress(sqlite3.OperationalError):  # another process is writing: the file shrinks next time
+            self._database().execute("VACUUM")
+        return Size(before.entries - after.entries, before.size_bytes - after.size_bytes)
 
-    def _delete_temporary(self, before: float) -> None:
-        for shard in self._shards():
-            for path in shard.iterdir():
-                if _TEMPORARY.fullmatch(path.name):
-                    with suppress(OSError):
-                        if path.lstat().st_mtime < before:
-                            path.unlink()
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
-    def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
-        for shard in self._shards():
-            for path in shard.iterdir():
-                if _ENTRY.fullmatch(path.name):
-                    with suppress(FileNotFoundError):
-                        yield path, path.lstat()
+    def _database(self) -> sqlite3.Connection:
+        if self._opened is None:
+            database = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            try:
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute("PRAGMA synchronous = NORMAL")
+                database.execute(_TABLE)
+            except sqlite3.Error:
+                database.close()
+                raise
+            self._opened = database
+        return self._opened
 
-    def _shards(self) -> list[Path]:
-        return sorted(path for path in self.folder.iterdir() if _SHARD.fullmatch(path.name) and path.is_dir())
+    def _execute(self, command: str, *values: int) -> sqlite3.Cursor:
+        try:
+            return self._database().execute(command, values)
+        except sqlite3.Error as error:
+            self._give_up(error)
+            raise InputError(f"the cache cannot be read ({error})", source=self._path) from error
 
-    def _path(self, version: str, request_sha256: str) -> Path:
-        key = digest("reply", {"judge": version, "request": request_sha256}, length=_SHA256_DIGITS)
-        return self.folder / key[:2] / f"{key}.reply"
+    def _give_up(self, error: Exception) -> None:
+        """Close the file, and rename it if it is damaged; the next use begins a new one."""
+        self.close()
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) and not self._sound():
+            with suppress(OSError):
+                self._path.rename(self._path.with_name(f"damaged-{secrets.token_hex(4)}-{_FILE}"))
+                for end in ("-wal", "-shm"):
+                    self._path.with_name(_FILE + end).unlink(missing_ok=True)
 
-    def _write(self, temporary: Path, path: Path, body: bytes) -> None:
-        with temporary.open("xb") as file:
-            file.write(b"%b%b\n%b" % (_MAGIC, hashlib.sha256(body).hexdigest().encode(), body))
-        temporary.replace(path)
+    def _sound(self) -> bool:
+        """Whether the file is a whole database (now: another process may have begun a new one)."""
+        try:
+            return bool(self._database().execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+        except sqlite3.Error:
+            return False
+        finally:
+            self.close()
 
 
-def _entry(content: bytes) -> Reply | str:
-    """The reply of an entry, or what is wrong with it."""
-    if len(content) > _LARGEST_ENTRY or content[: len(_MAGIC)] != _MAGIC:
-        return "is no entry of a cache"
-    body = content[_HEAD:]
-    if content[len(_MAGIC) : _HEAD] != hashlib.sha256(body).hexdigest().encode() + b"\n":
-        return "does not have the checksum that it was written with"
+def _key(version: str, request_sha256: str) -> bytes:
+    return bytes.fromhex(digest("reply", {"judge": version, "request": request_sha256}, length=64))
+
+
+def _reply(sha256: bytes, body: bytes) -> Reply | str:
+    """The reply of a row, or what is wrong with it."""
+    if sha256 != hashlib.sha256(body).digest():
+        return "a reply does not have the checksum that it was written with"
     try:
         reply = ReplyDocument.model_validate_json(body).given_again()
     except ValidationError as error:
@@ -216,3 +235,76 @@ def _entry(content: bytes) -> Reply | str:
 def worth_keeping(reply: Reply) -> bool:
     """Whether a reply is whole: not failed, not cut off, not withheld, not blank."""
     return reply.status == CallStatus.OK and reply.problem() is None and not reply.text.isspace() and reply.text != ""
+
+
+class CachedJudge(WrappedJudge):
+    """Looks into a cache before it asks. Equal questions that are asked at the same time make one call.
+
+    A reply that nothing was sent for has ``cached`` set and costs 0 tokens and 0 USD. When the one call of several equal
+    questions fails, they fail together; it is not tried again for each of them.
+
+    Args:
+        judge: the judge within.
+        cache: where replies are kept; many judges may share one.
+        name: what tables call it; None: as the judge within.
+
+    Example:
+        >>> import tempfile
+        >>> from salon_taxonomy.testing import ReplayJudge
+        >>> judge = CachedJudge(ReplayJudge(["yes"]), ResponseCache(tempfile.mkdtemp()))
+        >>> question = Question(("Is this AI-generated?",))
+        >>> replies = [asyncio.run(judge.ask(question)) for _ in range(2)]
+        >>> [(reply.text, reply.cached) for reply in replies]
+        [('yes', False), ('yes', True)]
+    """
+
+    def __init__(self, judge: Judge, cache: ResponseCache, name: str | None = None) -> None:
+        super().__init__(judge, name)
+        self.cache = cache
+        self._flights: dict[str, asyncio.Future[Reply | None]] = {}
+
+    async def close(self) -> None:
+        """Close the cache's file, and the judge within."""
+        self.cache.close()
+        await super().close()
+
+    async def ask(self, question: Question) -> Reply:
+        """The kept reply, or the judge's.
+
+        Raises:
+            InputError: as the judge within.
+        """
+        request = question.request_sha256()
+        while (flight := self._flights.get(request)) is not None:
+            reply = await asyncio.shield(flight)
+            if reply is not None:
+                self.cache.counts.hits += 1
+                return _shared(reply)
+        found = self.cache.find(self.version, request)
+        if found is not None:
+            self.cache.counts.hits += 1
+            return found
+        self.cache.counts.misses += 1
+        flight = self._flights[request] = asyncio.get_running_loop().create_future()
+        landed: Reply | None = None
+        try:
+            landed = await self.judge.ask(question)
+            self.cache.keep(self.version, request, landed)
+            return landed
+        finally:
+            del self._flights[request]
+            flight.set_result(landed)  # None: this caller was cancelled, or the question refused; the next one asks
+
+
+def _shared(reply: Reply) -> Reply:
+    return Reply(
+        reply.text,
+        reply.status,
+        reply.version,
+        reply.finish,
+        usage=Usage(0, 0, 0.0),
+        tokens=reply.tokens,
+        http_status=reply.http_status,
+        error=reply.error,
+        cached=True,
+    )

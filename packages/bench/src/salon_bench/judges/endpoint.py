@@ -7,8 +7,7 @@ from time import perf_counter
 import aiohttp
 
 from salon_bench.judges.chat_reply import Completion, NoCompletion, one_line, read_completion, read_error
-from salon_bench.judges.clock import Clock
-from salon_bench.judges.pacing import Outcome
+from salon_bench.judges.pacing import Clock, Outcome
 from salon_bench.judges.retry import CONGESTED_STATUSES, RETRIED_STATUSES, Attempt, retry_after_s
 from salon_bench.judges.secrets import Secrets
 from salon_bench.judges.settings import ChatSettings

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Self
 
 from salon_bench.judges.chat_request import ChatRequests
-from salon_bench.judges.clock import Clock, SystemClock
 from salon_bench.judges.endpoint import Endpoint
+from salon_bench.judges.pacing import Clock, SystemClock
 from salon_bench.judges.pictures import PictureParts
 from salon_bench.judges.retry import Calls
 from salon_bench.judges.secrets import Secrets
@@ -87,6 +87,10 @@ class OpenAICompatibleJudge(Closing):
             hint = "Open it again where it is needed: open_judge(…, environment)."
             raise InputError("a judge with a key cannot be pickled", value=self.name, hint=hint)
         return type(self), (self.settings,)
+
+    def hide(self, text: str) -> str:
+        """Return the text without the keys that this judge sends."""
+        return self._secrets.hide(text)
 
     async def close(self) -> None:
         """Close all connections; the next question opens new ones."""

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Protocol
 
-from salon_bench.judges.clock import Clock
-from salon_bench.judges.pacing import Outcome, Pacing, Permit
+from salon_bench.judges.pacing import Clock, Outcome, Pacing, Permit
 from salon_bench.judges.settings import Limits
 from salon_taxonomy.protocols import Reply, Usage
 

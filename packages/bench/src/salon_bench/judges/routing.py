@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import Field, SerializeAsAny
 
+from salon_bench.judges.secrets import Hiding
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing, JudgeSettings, ManagedJudge
@@ -114,6 +115,12 @@ class RoutedJudge(Closing):
             InputError: when there is no such judge.
         """
         return await self.judge_of(ELSE).ask(question)
+
+    def hide(self, text: str) -> str:
+        """Return the text without the secrets of any route."""
+        for judge in self.routes.values():
+            text = judge.hide(text) if isinstance(judge, Hiding) else text
+        return text
 
     async def close(self) -> None:
         """Close every route."""

@@ -223,14 +223,13 @@ def _wrapped_kind(name: str, opened: Callable[[WrappedSettings, Mapping[str, str
 
 
 def _open_cache(settings: WrappedSettings, environment: Mapping[str, str]) -> ManagedJudge:
-    from salon_bench.judges.cache import ResponseCache
-    from salon_bench.judges.cached import CachedJudge
+    from salon_bench.judges.cache import CachedJudge, ResponseCache
 
     return CachedJudge(open_settings(settings.judge, environment), ResponseCache(settings.path), settings.name)
 
 
 def _open_recording(settings: WrappedSettings, environment: Mapping[str, str]) -> ManagedJudge:
-    from salon_bench.judges.recording import RecordingJudge
+    from salon_bench.judges.replay import RecordingJudge
 
     return RecordingJudge(open_settings(settings.judge, environment), settings.path, settings.name)
 

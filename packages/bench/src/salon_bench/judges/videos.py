@@ -8,9 +8,8 @@ from pathlib import Path
 from salon_bench.judges.pictures import PictureParts, file_bytes
 from salon_bench.judges.settings import VideoInput
 from salon_bench.media.video_container import media_type_of
-from salon_bench.media.video_policy import VideoPolicy
+from salon_bench.media.video_policy import VideoPolicy, thinned
 from salon_bench.media.video_sampling import sample_video
-from salon_bench.media.video_timing import thinned
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Film, Media
 from salon_taxonomy.verdict import Unscored

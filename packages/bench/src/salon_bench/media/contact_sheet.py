@@ -4,7 +4,7 @@ import math
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
-from salon_bench.media.video_timing import thinned
+from salon_bench.media.video_policy import thinned
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Film
 
@@ -36,7 +36,7 @@ def contact_sheet(film: Film, *, columns: int = 5, width: int = 1280, most_frame
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from salon_bench.media import VideoPolicy, sample_video
-        >>> from salon_bench.media.drawn_videos import write_clip
+        >>> from salon_synthetic.videos import write_clip
         >>> clip = write_clip(Path(tempfile.mkdtemp()) / "1.mp4", "pop")
         >>> Image.open(io.BytesIO(contact_sheet(sample_video(clip.read_bytes(), VideoPolicy()).film, width=640))).size
         (640, 224)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from salon_bench.media.preparing import Prepared
 from salon_bench.media.reading import bad_media, read_inside
 from salon_bench.media.video_container import Outline, opened, outline, require_av, video_failures
-from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits, VideoPolicy
-from salon_bench.media.video_timing import thinned, times_at
+from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits, VideoPolicy, thinned, times_at
 from salon_taxonomy.protocols import Film, Frame, Media
 from salon_taxonomy.records import MediaKind
 from salon_taxonomy.verdict import Unscored
@@ -60,7 +59,7 @@ def prepare_video(
 
     Example:
         >>> import tempfile
-        >>> from salon_bench.media.drawn_videos import write_clip
+        >>> from salon_synthetic.videos import write_clip
         >>> folder = Path(tempfile.mkdtemp())
         >>> clip = write_clip(folder / "1.mp4", "clean", seconds=1.0)
         >>> ready = prepare_video(clip, VideoPolicy(), folder)

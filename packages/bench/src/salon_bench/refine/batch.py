@@ -4,7 +4,6 @@ items ──► method (loop.py) with hands (workshop.py) ──► traces ─�
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Run
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason, Scored, Unscored
+from salon_taxonomy.whole_files import write_json_lines
 
 _LONGEST_SUBJECT = 200
 
@@ -93,10 +93,11 @@ async def refine_all(
     subject = _subject(models, method)
     run = _run_row(items, models, method, effort, subject, seed)
     prompts = [Prompt(prompt_id=each.item_id, suite=SUITE, text=each.prompt) for each in items]
+    asked, total = (models.editor, models.judge, models.scorer), len(items)
     with run_session(
-        store, run, fold, prompts=prompts, total=len(items), limits=limits, watcher=watcher, repeat=True
+        store, run, fold, prompts=prompts, total=total, limits=limits, watcher=watcher, models=asked, repeat=True
     ) as session:
-        async with opened_models(models.editor, models.judge, models.scorer):
+        async with opened_models(*asked):
             steps = ModelSteps(models, run.run_id, subject, folder, session, seed=seed, concurrency=concurrency)
             gate = asyncio.Semaphore(concurrency)
             if on_start is not None:
@@ -206,7 +207,7 @@ def _run_row(items: Sequence[RefineItem], models: RefineModels, method: Method, 
 
 def _write_rounds(path: Path, refined: Refined) -> None:
     """One line for each round of each item, for programs."""
-    lines = []
+    lines: list[dict[str, object]] = []
     for trace in refined.traces:
         for each in trace.rounds:
             said = each.verdict.value if isinstance(each.verdict, Scored) else None
@@ -223,8 +224,5 @@ def _write_rounds(path: Path, refined: Refined) -> None:
                 "final": each.number == trace.final_round,
                 "stopped": str(trace.stopped),
             }
-            lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{ROUNDS}.new")
-    beside.write_text("".join(lines), encoding="utf-8", errors="replace")
-    beside.replace(path)
+            lines.append(line)
+    write_json_lines(path, lines, parents=True)

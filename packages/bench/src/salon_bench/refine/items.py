@@ -41,7 +41,7 @@ class RefineItem:
         name = self.item_id
         if not 0 < len(name) <= _LONGEST_ID or not name.isprintable() or "/" in name or name.strip(". ") == "":
             raise InputError("an id must be a short text without '/', not", column="id", value=name)
-        if name.casefold() in (PAGE, ROUNDS, f".{ROUNDS}.new"):
+        if name.casefold() in (PAGE, ROUNDS):
             raise InputError("an id names a folder, and a file beside it has this name:", column="id", value=name)
         if not self.prompt.strip():
             raise InputError("the prompt is blank", column="prompt", value=self.prompt)

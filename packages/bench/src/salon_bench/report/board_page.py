@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from salon_bench.analysis.leaderboard import Entry, SuiteBoard, number
 from salon_bench.report.gallery import plain
 from salon_bench.report.run_page import interval_text, number_text
-from salon_ranking.report import numbers
+from salon_ranking import numbers
 from salon_ranking.report.page import Block, Section, Table, render_page
 
 _LEAD = (

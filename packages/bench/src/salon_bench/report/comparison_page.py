@@ -9,7 +9,7 @@ from salon_bench.analysis.comparison import Change, Comparison, Gap
 from salon_bench.report.gallery import plain, value_text
 from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
 from salon_bench.runs.view import RunView
-from salon_ranking.report import numbers
+from salon_ranking import numbers
 from salon_ranking.report.page import Block, Fragment, Section, Table, page_template, read_text, render_page
 from salon_taxonomy.store_address import StoreAddress
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from salon_bench.report.gathering import Card, Column, PromptGroup, Reply, SuiteGallery
 from salon_bench.report.thumbnails import Thumbnail
-from salon_ranking.report.numbers import counted
+from salon_ranking.numbers import counted
 from salon_ranking.report.page import Fragment, page_template, read_text
 from salon_taxonomy.visible_text import visible
 

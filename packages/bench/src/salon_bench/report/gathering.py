@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import polars as pl
 
@@ -110,6 +110,14 @@ class SuiteGallery:
     prompts: tuple[PromptGroup, ...]
     left_out: int
     elsewhere: int
+
+
+class PageLimits(TypedDict, total=False):
+    """The limits of :func:`gather` by name."""
+
+    most_pictures: int
+    longest_reply: int
+    side: int
 
 
 def gather(

@@ -1,14 +1,14 @@
 """The page of runs: numbers, differences of two subjects, and a gallery of the pictures."""
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from salon_bench.analysis.compare import compare
 from salon_bench.report.comparison_page import gap_table
 from salon_bench.report.gallery import column_names, gallery_fragment, plain
-from salon_bench.report.gathering import LONGEST_REPLY, MOST_PICTURES, Column, SuiteGallery, gather
-from salon_bench.report.thumbnails import SIDE
+from salon_bench.report.gathering import Column, PageLimits, SuiteGallery, gather
 from salon_bench.runs.status import RunState
-from salon_ranking.report import numbers
+from salon_ranking import numbers
 from salon_ranking.report.page import Block, Section, Table, render_page
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
@@ -22,13 +22,10 @@ _LEAD = (
 def run_page(
     store: StoreAddress,
     run_ids: Sequence[str],
-    *,
-    most_pictures: int = MOST_PICTURES,
-    longest_reply: int = LONGEST_REPLY,
-    side: int = SIDE,
+    **limits: Unpack[PageLimits],
 ) -> str:
     """The page as one string of self-contained HTML; see :func:`~.gathering.gather` for the arguments and errors."""
-    galleries = gather(store, run_ids, most_pictures=most_pictures, longest_reply=longest_reply, side=side)
+    galleries = gather(store, run_ids, **limits)
     several = len(galleries) > 1
     sections = [
         section for each in galleries for section in _sections(store, each, f" · {plain(each.suite)}" if several else "")

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from salon_bench.media import Encoding, PicturePolicy, prepare_picture
 from salon_bench.refine.loop import Round, Stopped, Trace
-from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Scored, Unscored, Verdict
+from salon_taxonomy.whole_files import write_whole
 
 MOST_ITEMS: Final = 200
 """Items that are shown; the others are only counted."""
@@ -33,12 +33,7 @@ def write_trace_page(path: Path, title: str, traces: Sequence[Trace]) -> None:
     Raises:
         InputError: when it cannot be written.
     """
-    text = trace_page(title, traces)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"the page cannot be written ({error.strerror})", source=path) from error
+    write_whole(path, trace_page(title, traces), parents=True)
 
 
 def trace_page(title: str, traces: Sequence[Trace]) -> str:

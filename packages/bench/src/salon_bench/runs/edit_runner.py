@@ -26,6 +26,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Edit, Editor, Media
 from salon_taxonomy.records import CallStatus, JudgeCall, Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+from salon_taxonomy.whole_files import write_whole
 
 CALL_FAILED: Final = (Reason.TIMEOUT, Reason.UNREACHABLE)
 """Why an edit is still open. An editor that refuses (``REJECTED``) has answered, and is not told again."""
@@ -203,15 +204,10 @@ def _write(data: bytes, target: Path) -> Path:
     """
     kind = format_of(data)
     path = target.with_name(f"{target.name}.{kind.name.lower() if kind else 'png'}")
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for old in path.parent.glob(f"{_literal(target.name)}.*"):
-            old.unlink()
-        beside.write_bytes(data)
-        beside.replace(path)
-    except OSError as error:
-        raise InputError(f"the picture cannot be written ({error.strerror})", source=path) from error
+    write_whole(path, data, parents=True)
+    for old in path.parent.glob(f"{_literal(target.name)}.*"):
+        if old != path:
+            old.unlink(missing_ok=True)
     return path
 
 

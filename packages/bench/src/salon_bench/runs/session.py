@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import groupby
 
+from salon_bench.judges.secrets import error_text
 from salon_bench.runs.checkpoint import Checkpoint, Fold
 from salon_bench.runs.limits import Limits, Spending
 from salon_bench.runs.progress import NoWatcher, Progress, Watcher
@@ -65,6 +66,7 @@ class RunSession:
         status: what the store says of earlier starts; None for a new run.
         spending: the calls of this start against its limits.
         watcher: receives the progress.
+        models: the judges and editors whose secrets are not stored.
         total: how many cases there are; None until they are counted.
         done: cases that have their rows, those of earlier starts included.
         open: cases with a failed call; a later start asks again.
@@ -78,6 +80,7 @@ class RunSession:
     status: RunStatus | None
     spending: Spending
     watcher: Watcher = field(default_factory=NoWatcher)
+    models: tuple[Judge | Editor | None, ...] = ()
     total: int | None = None
     done: int = 0
     open: int = 0
@@ -93,6 +96,10 @@ class RunSession:
     def stop(self, why: str) -> None:
         """Ask no further question; calls in flight are completed. Call it from the thread of the event loop."""
         self.spending.stopped = (self.spending.stopped or why)[:_LONGEST_DETAIL]
+
+    def fail(self, error: BaseException) -> None:
+        """Stop as :meth:`stop` does, because of an exception, whose words are stored without secrets."""
+        self.stop(error_text(error, self.models))
 
     def keep(self, records: Iterable[Record]) -> None:
         """Write records to their tables; they survive a kill of this process once this returns.
@@ -178,6 +185,7 @@ def run_session(
     total: int | None = None,
     limits: Limits | None = None,
     watcher: Watcher | None = None,
+    models: Sequence[Judge | Editor | None] = (),
     resume: bool = True,
     repeat: bool = False,
     replies_of: str | None = None,
@@ -192,6 +200,7 @@ def run_session(
         total: how many cases there are, where that is known before.
         limits: the limits of this start.
         watcher: receives the progress.
+        models: the judges and editors that are asked; their secrets are not stored.
         resume: accept a run that was started before.
         repeat: accept a finished run; it gets events only when calls were made.
         replies_of: the run whose stored replies are read instead of this one's.
@@ -215,13 +224,14 @@ def run_session(
             # The run's row last: a start that was killed before it is a first start again, and equal rows are stored once.
             _note_prompts(checkpoint, row.run_id, list(prompts))
             checkpoint.note("runs", row)
-        session = RunSession(row.run_id, checkpoint, before, Spending(limits or Limits()), watcher or NoWatcher(), total)
+        spending = Spending(limits or Limits())
+        session = RunSession(row.run_id, checkpoint, before, spending, watcher or NoWatcher(), tuple(models), total)
         if not finished:
             session.note_event(RunEventKind.STARTED if before is None else RunEventKind.RESUMED)
         try:
             yield session
         except BaseException as error:
-            session.stop(f"{type(error).__name__}: {error}")
+            session.fail(error)
             raise
         finally:
             if not finished or session.spending.calls:

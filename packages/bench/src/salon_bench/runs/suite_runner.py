@@ -96,8 +96,11 @@ async def execute(
     plan = planned.plan
     policy = AskPolicy(judge, plan.context, plan.re_asks, extractor, decoding_seed=plan.decoding_seed)
     prompts = [item.prompt for item in planned.prompts]
-    with run_session(store, plan.row(), fold, prompts=prompts, limits=limits, watcher=watcher, resume=resume) as session:
-        async with opened_models(judge, extractor):
+    models, row = (judge, extractor), plan.row()
+    with run_session(
+        store, row, fold, prompts=prompts, limits=limits, watcher=watcher, models=models, resume=resume
+    ) as session:
+        async with opened_models(*models):
             if on_start is not None:
                 on_start(session)
             settings = plan.judge_settings or _own_settings(judge)
@@ -173,7 +176,7 @@ class _Workers:
         try:
             await asyncio.gather(*workers)
         except BaseException as error:
-            self._session.stop(f"{type(error).__name__}: {error}")
+            self._session.fail(error)
             if isinstance(error, asyncio.CancelledError):
                 for worker in workers:
                     worker.cancel()

@@ -3,12 +3,13 @@
 import asyncio
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_bench.cli.options import LANGUAGE, output_of
 from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language
 from salon_curate.output import FORMAT, SEED, as_cell, print_table
 from salon_taxonomy.errors import IncompleteError
@@ -17,18 +18,10 @@ from salon_taxonomy.file_options import InputPath, OutputPath
 if TYPE_CHECKING:
     from salon_curate.construction.magicbench_prompts import Library, WrittenPrompts
 
-_LANGUAGES = click.Choice([language.value for language in Language])
-_LANGUAGE = click.option("--language", type=_LANGUAGES, default="en", show_default=True, help="Of the prompts.")
 _TRACK = click.Choice(sorted(TRACK_SPELLINGS))
 _FILE = InputPath(dir_okay=False)
 _ASSESSMENTS = click.argument("assessments", type=_FILE)
 _EXPERTS = click.option("--expert", "experts", multiple=True, help="A judge who verifies; repeat for the second one.")
-
-
-def _output(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option(
-        "--output", required=True, type=OutputPath(), help=f"The JSON Lines file of {what} to write (replaced)."
-    )
 
 
 @click.group()
@@ -42,8 +35,8 @@ def prism() -> None:
 
 
 @prism.command()
-@_output("prompts")
-@_LANGUAGE
+@output_of("prompts")
+@LANGUAGE
 @SEED
 @click.option("--per-track", type=click.IntRange(min=1), default=50, show_default=True, help="Prompts in each of the 7 tracks.")
 @click.option("--track", "tracks", multiple=True, type=_TRACK, help="Only this track; may be given several times.")
@@ -59,21 +52,21 @@ def compose(output: Path, language: str, seed: int, per_track: int, tracks: tupl
       salon curate prism compose --output prompts-zh.jsonl --language zh
       salon curate prism compose --output signs.jsonl --track text-rendering --per-track 10
     """
-    from salon_bench.suites.prism.prompt_rows import save_rows
     from salon_bench.suites.prism.tracks import Track
     from salon_curate.construction.prism_prompts import compose as composed
+    from salon_taxonomy.whole_files import write_json_lines
 
     wanted = {TRACK_SPELLINGS[name] for name in tracks} or set(Track)
     prompts = composed(language, seed=seed, per_track=per_track, tracks=[track for track in Track if track in wanted])
-    number = save_rows((prompt.as_row() for prompt in prompts), output)
+    number = write_json_lines(output, (prompt.as_row() for prompt in prompts))
     click.echo(f"{number} prompts in {len(wanted)} tracks: {output}")
 
 
 @prism.command()
 @click.argument("candidates", type=InputPath())
-@_output("prompts")
+@output_of("prompts")
 @click.option("--track", type=_TRACK, help="Only this track; needed where the table has no column track.")
-@_LANGUAGE
+@LANGUAGE
 @click.option("--embedder", default="lsa", show_default=True, help="lsa, or a sentence-transformers model: its name or folder.")
 @click.option("--number", type=click.IntRange(min=1), default=50, show_default=True, help="Prompts per track, and themes.")
 @click.option("--top", type=click.IntRange(min=1), default=10_000, show_default=True, help="Candidates per track, best first.")
@@ -92,14 +85,14 @@ def select(
       salon curate prism select captions.csv --track imagination --output sampled.jsonl --number 50
       salon curate prism select captions.parquet --output sampled.jsonl --embedder ./all-MiniLM-L6-v2
     """
-    from salon_bench.suites.prism.prompt_rows import save_rows
     from salon_curate.construction.prism_selection import LsaEmbedder, SentenceEmbedder, read_candidates, select_all
+    from salon_taxonomy.whole_files import write_json_lines
 
     chosen = None if track is None else TRACK_SPELLINGS[track]
     points = LsaEmbedder(Language(language), seed=seed) if embedder == "lsa" else SentenceEmbedder(embedder)
     found = select_all(read_candidates(candidates, chosen), points, number=number, top=top, seed=seed)
     rows = (each.as_row(place, Language(language)) for selected in found.values() for place, each in enumerate(selected, 1))
-    click.echo(f"{save_rows(rows, output)} prompts in {len(found)} tracks, by {points.name}: {output}")
+    click.echo(f"{write_json_lines(output, rows)} prompts in {len(found)} tracks, by {points.name}: {output}")
 
 
 @click.group()

@@ -16,7 +16,7 @@ def numbers(values: ArrayLike, name: str, *, dimensions: int = 1, missing: bool 
     Args:
         name: what an error calls them.
         dimensions: 1 for a list, 2 for a table.
-        missing: whether NaN (and None) may stand for what is not known.
+        missing: whether NaN and None are allowed, as missing values.
 
     Raises:
         AgreementError: another number of dimensions, text, an infinity, or NaN where nothing may be missing.

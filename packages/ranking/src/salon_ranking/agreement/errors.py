@@ -13,7 +13,9 @@ class AgreementError(RankingError):
 
 
 class UndefinedError(AgreementError):
-    """The statistic does not exist for these values: fewer than two, all the same, or no two raters of the same thing.
+    """The statistic does not exist for these values.
+
+    There are fewer than two, all are equal, or no two raters rated the same thing.
 
     It is never 0 or 1 instead. Functions on frames write null, and this error's ``problem`` beside it.
     """

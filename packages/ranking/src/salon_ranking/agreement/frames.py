@@ -75,7 +75,9 @@ def kappas(
     weights: Weights = "none",
     categories: Sequence[str | int | float] | None = None,
 ) -> pl.DataFrame:
-    """Cohen's κ of every pair of raters over the things that both labelled; the time grows with the square of the raters.
+    """Return Cohen's κ of every pair of raters over the things that both labelled.
+
+    The time grows with the square of the number of raters.
 
     Args:
         frame: one row per label; a rater labels a thing once. Rows with a null are left out.

@@ -26,7 +26,7 @@ def cohen_kappa(
     weights: Weights = "none",
     categories: Sequence[Hashable] | None = None,
 ) -> float:
-    """Cohen's κ of two raters who labelled the same things in the same order.
+    """Return Cohen's κ of two raters who labelled the same things in the same order.
 
     κ = 1 - Σ w·observed / Σ w·expected, where w is 1 off the diagonal (``none``), or the distance of two categories in
     their order (``linear``), or its square (``quadratic``) (Cohen 1960, doi:10.1177/001316446002000104; 1968,
@@ -34,7 +34,7 @@ def cohen_kappa(
 
     Args:
         first, second: n labels each: texts, numbers, truth values. None and NaN are refused.
-        categories: the scale from low to high. Weights need it for labels that are not numbers; a category that nobody
+        categories: the scale from low to high. Weights need it for labels that are not numbers; a category that neither
             used still counts as a step. Default: the labels that occur, numbers in ascending order.
 
     Raises:
@@ -61,11 +61,13 @@ def cohen_kappa(
 
 
 def kappa_of_table(observed: ArrayLike, *, weights: Weights = "none") -> float:
-    """Cohen's κ of a square table of counts: rows are the first rater's categories in order, columns the second's.
+    """Return Cohen's κ of a square table of counts.
+
+    Rows are the first rater's categories in order, columns the second's.
 
     Raises:
         AgreementError: the table is not square, or holds negative or non-finite counts.
-        UndefinedError: the table is empty, or all counts stand in one cell of the diagonal.
+        UndefinedError: the table is empty, or all counts are in one cell of the diagonal.
 
     Example:
         >>> round(kappa_of_table([[20, 5], [10, 15]]), 3)

@@ -87,7 +87,7 @@ def alpha_of_ratings(things: NDArray[np.integer], values: ArrayLike, *, level: L
     _, number, frequency = np.unique(things, return_inverse=True, return_counts=True)
     paired = frequency[number] > 1
     if not paired.any():
-        raise UndefinedError("nothing was rated twice, so nobody can agree or disagree")
+        raise UndefinedError("nothing was rated twice, so there is no agreement to measure")
     kept = found[paired]
     if kept.min() == kept.max():
         raise UndefinedError("all paired ratings are the same, so chance explains everything:", value=float(kept[0]))

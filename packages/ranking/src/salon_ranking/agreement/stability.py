@@ -1,6 +1,6 @@
 """Would a smaller benchmark rank the systems alike? Rankings of stratified subsamples against the full one.
 
-R³-Refiner, 002, appendix C.3 and Table 10 (b): 500 rounds per size; Kendall's τ against the ranking of all items, with and
+R³-Refiner, appendix C.3 and Table 10 (b): 500 rounds per size; Kendall's τ against the ranking of all items, with and
 without treating as ties the pairs whose paired bootstrap interval holds 0; the share of rounds with the very same order.
 """
 

@@ -12,13 +12,14 @@ from typing import Literal, TypeAlias, get_args
 
 import polars as pl
 
-from salon_ranking._index import reading, weight_of
 from salon_ranking.battles import Battles
+from salon_ranking.battles.encoding import weight_of
 from salon_ranking.errors import BattleError, OptionError
+from salon_ranking.files import reading
 from salon_ranking.models.league import check_battles
 from salon_ranking.options import takes_battles
 from salon_ranking.uncertainty.proportions import wilson_interval
-from salon_taxonomy.records import Winner
+from salon_taxonomy.enums import Winner
 
 BothBad: TypeAlias = Literal["tie", "drop", "own"]
 

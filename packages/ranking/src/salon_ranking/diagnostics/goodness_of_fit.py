@@ -45,7 +45,9 @@ class GoodnessOfFit:
 
 @dataclass(frozen=True, eq=False)
 class CycleReport:
-    """Cycles of majorities a > b > c > a; a majority is more than half of the battles, a tie half a win.
+    """Cycles of majorities, a > b > c > a.
+
+    A majority is more than half of the battles, a tie half a win.
 
     Attributes:
         triads: triples of models of which all three pairs met and have a majority.

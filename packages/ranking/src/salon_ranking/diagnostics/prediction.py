@@ -1,15 +1,18 @@
 """Predictions of battles by a fit, and their log-loss."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_ranking._index import reading, weight_of
 from salon_ranking.battles import Battles
+from salon_ranking.battles.encoding import weight_of
+from salon_ranking.files import reading
 from salon_ranking.models.covariate_likelihood import SCORES, CovariateLikelihood
 from salon_ranking.models.ratings import Ratings, chances_of
+from salon_ranking.numbers import counted
 from salon_ranking.options import takes_battles
 
 Floats = NDArray[np.float64]
@@ -28,6 +31,18 @@ class LogLoss:
     value: float | None
     battles: int
     unpredicted: int
+
+    @property
+    def sentence(self) -> str:
+        """The same in words.
+
+        Example:
+            >>> LogLoss(0.5, 1200, 3).sentence
+            'Held-out log-loss 0.5000 per battle (a coin: 0.6931), over 1,200 battles; 3 battles cannot be predicted.'
+        """
+        value = "is not known" if self.value is None else f"{self.value:.4f} per battle (a coin: {math.log(2.0):.4f})"
+        left = f"; {counted(self.unpredicted, 'battle')} cannot be predicted" if self.unpredicted else ""
+        return f"Held-out log-loss {value}, over {counted(self.battles, 'battle')}{left}."
 
 
 @takes_battles

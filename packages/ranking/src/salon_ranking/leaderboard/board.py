@@ -10,11 +10,10 @@ from salon_ranking.leaderboard.excluded import ExcludedRaters
 from salon_ranking.models.covariates import SHOWN_LEFT, Covariate
 from salon_ranking.models.options import Estimator, Ties
 from salon_ranking.models.ratings import RANK_DIGITS
+from salon_ranking.numbers import counted
 from salon_ranking.options import checked
-from salon_ranking.report.numbers import counted
 from salon_ranking.uncertainty.uncertainty import Interval, method_of
 from salon_taxonomy.digest import digest
-from salon_taxonomy.records import LeaderboardRow
 
 NOT_GIVEN = "(not given)"
 """The group of battles whose grouping column is null."""
@@ -262,6 +261,8 @@ class Leaderboard:
             "seed": pl.lit(self.seed if self.replicates else None, dtype=pl.Int64),
             "excluded_by": pl.lit(None if self.excluded is None else self.excluded.report_id, dtype=pl.String),
         }
+        from salon_taxonomy.records import LeaderboardRow  # brings pydantic, which ratings alone do not need
+
         return rated.with_columns(**constants).select(list(LeaderboardRow.model_fields))
 
 

@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles, cluster_columns
+from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.models.covariates import Covariate
@@ -15,7 +16,6 @@ from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
 from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, fitted
 from salon_ranking.options import checked
-from salon_ranking.repeated_ids import ID
 from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.resampling import IntervalOptions, uncertainties
 from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail
@@ -133,7 +133,6 @@ def compare_votes(
     options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties, ridge=ridge)
     sides = [_side(one, shared, one.is_clustered(cluster), options) for one in (battles, other)]
     (first, first_variance, degrees), (second, second_variance, other_degrees) = sides
-    difference = first - second
     why = _dependence(battles, other, battles.is_clustered(cluster) or other.is_clustered(cluster))
     unknown = np.full(len(shared), np.nan)
     error, freedom = unknown, unknown
@@ -142,6 +141,22 @@ def compare_votes(
         error = np.sqrt(variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             freedom = variance**2 / (first_variance**2 / degrees + second_variance**2 / other_degrees)
+    table = _comparison_table(shared, first, second, error, freedom, confidence)
+    how = f"both sandwich variances added, {_independence(battles, other)}"
+    parts = [
+        f"{battles.source} ({battles.count:,} battles) against {other.source} ({other.count:,} battles)",
+        f"{len(shared):,} models in both, whose mean rating is {_MEAN:g} in both",
+        f"no interval is known: {why}" if why is not None else f"{100 * confidence:.4g} % interval of a difference: {how}",
+        *dict.fromkeys([*battles.remarks, *other.remarks]),
+    ]
+    return VoteComparison(table, "; ".join(parts) + ".")
+
+
+def _comparison_table(
+    shared: Sequence[str], first: Floats, second: Floats, error: Floats, freedom: Floats, confidence: float
+) -> pl.DataFrame:
+    """Return ``VoteComparison.table`` from log-strengths by both sets, and error and degrees of freedom of the differences."""
+    difference = first - second
     reach = np.array([two_sided_quantile(1.0 - confidence, each) if each > 0 else np.nan for each in freedom]) * error
     with np.errstate(divide="ignore", invalid="ignore"):
         tails = [
@@ -164,16 +179,8 @@ def compare_votes(
     table = pl.DataFrame({"model": pl.Series(shared, dtype=pl.String), **columns}).with_columns(
         pl.col("ci_low", "ci_high", "p_value", "p_holm").fill_nan(None), **places
     )
-    table = table.with_columns(change=pl.col("other_rank") - pl.col("rank")).sort("rank", "model")
     ordered = ["model", "rating", "rank", "other_rating", "other_rank", "change", *list(columns)[2:]]
-    how = f"both sandwich variances added, {_independence(battles, other)}"
-    parts = [
-        f"{battles.source} ({battles.count:,} battles) against {other.source} ({other.count:,} battles)",
-        f"{len(shared):,} models in both, whose mean rating is {_MEAN:g} in both",
-        f"no interval is known: {why}" if why is not None else f"{100 * confidence:.4g} % interval of a difference: {how}",
-        *dict.fromkeys([*battles.remarks, *other.remarks]),
-    ]
-    return VoteComparison(table.select(ordered), "; ".join(parts) + ".")
+    return table.with_columns(change=pl.col("other_rank") - pl.col("rank")).sort("rank", "model").select(ordered)
 
 
 def _side(battles: Battles, shared: Sequence[str], clustered: bool, options: FitOptions) -> tuple[Floats, Floats, float]:

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from salon_ranking import _core
-from salon_ranking._index import Columns, encode
 from salon_ranking.battles import Battles
+from salon_ranking.battles.encoding import Columns, encode
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.models.options import MAX_ITERATIONS, TOLERANCE
 from salon_ranking.models.ratings import POINTS_PER_UNIT, fit

@@ -62,9 +62,10 @@ class Differences:
     warnings: tuple[str, ...] = ()
 
     def matrix(self) -> pl.DataFrame:
-        """+1 where the row's model is significantly above the column's, -1 below, 0 open; null on the diagonal and between
-        models that cannot be compared. One row per model, first column ``model``, strongest first; where a model is called
-        so itself, underscores are added to that column's name.
+        """Return a square table of signs: +1 where the row's model is significantly above the column's, -1 below, 0 open.
+
+        Null on the diagonal and between models that cannot be compared. One row per model, first column ``model``, strongest
+        first; where a model has that name itself, underscores are added to the column's.
         """
         sign = pl.col("significant").fill_null(False).cast(pl.Int64)
         forward = self.table.select("model_a", "model_b", sign.alias("sign"))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from salon_ranking.report.numbers import counted
+from salon_ranking.numbers import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | 
         >>> print(explain(rank(battles, interval="sandwich", baseline="y"), battles, "x")[0])
         x is rated 1,000 (rank 1 of 2), 95 % interval 941 – 1,059 by sandwich.
     """
-    from salon_ranking.report import numbers
+    from salon_ranking import numbers
 
     workers(threads)
     if model not in board.table["model"]:
@@ -43,7 +43,7 @@ def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | 
     if row["component"] is None:
         return (f"{model} has no rating: all of its battles were judged both-bad and left out.",)
     if row["rating"] is None:
-        return (f"{model} has no rating: it won all or lost all of its battles, or met nobody who can be compared with it.",)
+        return (f"{model} has no rating: it won all or lost all of its battles, or met no model that can be compared with it.",)
     sentences = [
         f"{model} is rated {numbers.rating(row['rating'])} (rank {row['rank']} of {rivals.height}), "
         f"{100 * board.confidence:.4g} % interval {numbers.interval(row['ci_low'], row['ci_high'])} by {board.ci_method}.",
@@ -62,7 +62,7 @@ def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | 
 
 def _rivalry(board: Leaderboard, battles: Battles, model: str, threads: int | None) -> list[str]:
     """The closest models, closest first, and whether the gap to each is settled."""
-    from salon_ranking.report import numbers
+    from salon_ranking import numbers
 
     found = differences(battles, threads=threads, **board.options)  # type: ignore[arg-type]
     own = found.table.filter((pl.col("model_a") == model) | (pl.col("model_b") == model))

@@ -1,4 +1,4 @@
-"""Optional analyses beside a leaderboard: the acceptability of each model, and goodness of fit."""
+"""Optional analyses beside a leaderboard: acceptability of the models, goodness of fit, prediction of held-out battles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import polars as pl
 from salon_ranking.battles import Battles
 from salon_ranking.diagnostics.both_bad import acceptability
 from salon_ranking.diagnostics.goodness_of_fit import cycle_report, goodness_of_fit
+from salon_ranking.diagnostics.prediction import LogLoss, log_loss
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.groups import groups_of
 from salon_ranking.leaderboard.listing import ratings_of
@@ -37,10 +38,12 @@ class Further:
 
     Attributes:
         acceptability: the table of :func:`salon_ranking.acceptability`.
+        held_out: how well the ratings predict battles that they were not made of.
     """
 
     acceptability: pl.DataFrame | None = None
     diagnosis: Diagnosis | None = None
+    held_out: LogLoss | None = None
 
     def document(self) -> dict[str, object]:
         """Return the analyses for JSON; null is what is not known."""
@@ -50,6 +53,9 @@ class Further:
         if self.diagnosis is not None:
             tables = {name: rows_of(table) for name, table in self.diagnosis.tables.items()}
             found["diagnosis"] = {**self.diagnosis.numbers, "note": self.diagnosis.note, **tables}
+        if self.held_out is not None:
+            one = self.held_out
+            found["held_out"] = {"log_loss": one.value, "battles": one.battles, "unpredicted": one.unpredicted}
         return found
 
 
@@ -61,6 +67,7 @@ def further_of(
     by: str | None = None,
     acceptable: bool = False,
     diagnose: bool = False,
+    held_out: Battles | None = None,
 ) -> tuple[Further, ...]:
     """Return the analyses of each board, in their order.
 
@@ -68,6 +75,7 @@ def further_of(
         rated: the battles that the boards rank.
         every: the same with those that were judged both-bad.
         by: the column that the boards are groups of.
+        held_out: battles to predict; of groups, each board predicts its own.
 
     Raises:
         OptionError: as :func:`salon_ranking.goodness_of_fit` and :func:`salon_ranking.cycle_report`.
@@ -80,16 +88,22 @@ def further_of(
         >>> further_of([rank(battles, replicates=0)], battles, every=battles, acceptable=True)[0].acceptability.height
         2
     """
-    if not (acceptable or diagnose):
+    if not (acceptable or diagnose or held_out is not None):
         return tuple(Further() for _ in boards)
     rated_by, every_by = _groups(rated, by), _groups(every, by)
-    return tuple(
-        Further(
-            acceptability(every_by[board.group], confidence=board.confidence) if acceptable else None,
-            diagnosis(rated_by[board.group], ratings_of(board, rated_by[board.group])) if diagnose and board.battles else None,
+    unseen_by = {} if held_out is None else _groups(held_out, by)
+    found = []
+    for board in boards:
+        own, unseen = rated_by.get(board.group), unseen_by.get(board.group)
+        ratings = ratings_of(board, own) if own is not None and board.battles and (diagnose or unseen is not None) else None
+        found.append(
+            Further(
+                acceptability(every_by[board.group], confidence=board.confidence) if acceptable else None,
+                diagnosis(own, ratings) if diagnose and own is not None and ratings is not None else None,
+                log_loss(unseen, ratings) if unseen is not None and ratings is not None else None,
+            )
         )
-        for board in boards
-    )
+    return tuple(found)
 
 
 def diagnosis(battles: Battles, ratings: Ratings) -> Diagnosis:

@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 
 from salon_ranking import _core
-from salon_ranking._index import Columns, counting, encode, reading
 from salon_ranking.battles import Battles, cluster_columns
+from salon_ranking.battles.encoding import Columns, counting, encode
 from salon_ranking.errors import BattleError, UnratableError
+from salon_ranking.files import reading
 from salon_ranking.leaderboard.board import NOT_GIVEN, Leaderboard
 from salon_ranking.leaderboard.ranking import rank
 from salon_ranking.models.league import components_of

@@ -111,9 +111,7 @@ def rank(
     options.check()
     asked.check(battles, estimator)
     if ranks:
-        if not asked.is_wanted:
-            raise OptionError("rank intervals need a sandwich or replicates, not", value=replicates)
-        check_size(len(battles.models), "rank intervals")
+        _check_ranks(battles, asked)
     ratings = fitted(battles, options, baseline=baseline, baseline_rating=baseline_rating, clustered=asked.cluster)
     intervals = _Intervals(battles, ratings, asked)
     for number, league in enumerate(uncertainties(ratings, asked)):
@@ -121,6 +119,24 @@ def rank(
     table = _table(battles, ratings, intervals)
     if ranks:
         table = table.join(intervals.ranks(), on="model", how="left", maintain_order="left")
+    return _board(intervals, table)
+
+
+def _check_ranks(battles: Battles, asked: IntervalOptions) -> None:
+    """Check that rank intervals can be made.
+
+    Raises:
+        OptionError: no intervals are wanted, or there are more models than a matrix can be made for.
+    """
+    if not asked.is_wanted:
+        raise OptionError("rank intervals need a sandwich or replicates, not", value=asked.replicates)
+    check_size(len(battles.models), "rank intervals")
+
+
+def _board(intervals: "_Intervals", table: pl.DataFrame) -> Leaderboard:
+    """Return the board of a table: its fields are those of the fit, its options and its intervals."""
+    battles, ratings, asked = intervals.battles, intervals.ratings, intervals.asked
+    options = ratings.options
     return Leaderboard(
         table=battles.with_unrated(table),
         parameters=intervals.parameters(),
@@ -128,27 +144,27 @@ def rank(
         group=None,
         battles=battles.count,
         baselines=ratings.baselines,
-        baseline_rating=baseline_rating,
-        prior_ties=prior_ties,
-        tolerance=tolerance,
+        baseline_rating=ratings.baseline_rating,
+        prior_ties=options.prior_ties,
+        tolerance=options.tolerance,
         converged=ratings.converged,
         iterations=ratings.iterations,
         gradient_norm=ratings.gradient_norm,
         log_likelihood=ratings.log_likelihood,
-        replicates=0 if kind == "sandwich" else replicates,
+        replicates=0 if asked.interval == "sandwich" else asked.replicates,
         degenerate=intervals.degenerate,
         unconverged=intervals.unconverged,
-        seed=seed,
-        confidence=confidence,
+        seed=asked.seed,
+        confidence=asked.confidence,
         cluster=intervals.clustered_by,
         weight=battles.weight,
         left_out=ratings.left_out,
-        interval="sandwich" if intervals.kinds == {"sandwich"} else kind,
-        estimator=estimator,
-        ties=ties,
+        interval="sandwich" if intervals.kinds == {"sandwich"} else asked.interval,
+        estimator=options.estimator,
+        ties=options.ties,
         covariates=tuple(covariate.text for covariate in options.covariates),
-        standardized=standardize,
-        ridge=ridge,
+        standardized=options.standardize,
+        ridge=options.ridge,
         planned=planned_by(battles),
         remarks=battles.remarks_with(asked.cluster),
         warnings=(*dict.fromkeys(intervals.warnings), *battles.unrated_note),

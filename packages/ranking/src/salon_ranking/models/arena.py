@@ -10,10 +10,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking import _core
-from salon_ranking._index import MOST_RATIO, RATIO_HINT, counting, numbered, reading
 from salon_ranking.battles import Battles
+from salon_ranking.battles.encoding import MOST_RATIO, RATIO_HINT, counting, numbered
 from salon_ranking.errors import BattleError
-from salon_ranking.files import Frame, as_lazy, scan
+from salon_ranking.files import Frame, as_lazy, reading, scan
 from salon_ranking.models.options import MAX_ITERATIONS, TOLERANCE, Components
 from salon_ranking.models.ratings import Ratings, fit
 from salon_ranking.options import checked

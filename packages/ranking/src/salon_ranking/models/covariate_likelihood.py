@@ -8,14 +8,15 @@ import numpy as np
 import polars as pl
 
 from salon_ranking import _core
-from salon_ranking._index import reading, weight_of
 from salon_ranking.battles import Battles, cluster_columns
+from salon_ranking.battles.encoding import weight_of
 from salon_ranking.errors import CovariateCollinearityError, CovariateError, CovariateSeparationError
+from salon_ranking.files import reading
 from salon_ranking.models.covariates import Covariate, Term, terms_of
 from salon_ranking.models.league import League
 from salon_ranking.models.likelihood import Codes, DrawPlan, Estimate, Floats, Groups, Replicates, RowScores
 from salon_ranking.models.options import FitOptions
-from salon_taxonomy.records import Winner
+from salon_taxonomy.enums import Winner
 
 SCORES = {Winner.MODEL_A: 1.0, Winner.MODEL_B: 0.0, Winner.BOTH_GOOD: 0.5, Winner.BOTH_BAD: 0.5, Winner.TIE: 0.5}
 """What the first model gets from each winner."""

@@ -88,7 +88,7 @@ class DrawnValues:
     unconverged: int
 
 
-class Scores(Protocol):
+class ScoreSums(Protocol):
     """Slopes and curvature of a league's log-likelihood, without its prior; ``group`` is one of ``Likelihood.groups``."""
 
     def curvature(self) -> Floats:
@@ -118,7 +118,7 @@ class Likelihood(Protocol):
     def fit(self, start: Floats | None = None) -> Estimate:
         """Maximise it, from given log-strengths where the model can."""
 
-    def at(self, values: Floats) -> Scores:
+    def at(self, values: Floats) -> ScoreSums:
         """Return slopes and curvature at parameters, shape (n + k,)."""
 
     def draw(self, values: Floats, plan: DrawPlan) -> Replicates:
@@ -133,27 +133,27 @@ class Likelihood(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PairScores:
-    """:class:`Scores` of plain Bradley-Terry, summed by the core without an array per battle."""
+    """:class:`ScoreSums` of plain Bradley-Terry, summed by the core without an array per battle."""
 
     cells: _core.Cells
     values: Floats
 
     def curvature(self) -> Floats:
-        """As :meth:`Scores.curvature`."""
+        """As :meth:`ScoreSums.curvature`."""
         return _core.information(self.cells, self.values, 0.0)
 
     def products(self, group: Codes | None) -> Floats:
-        """As :meth:`Scores.products`."""
+        """As :meth:`ScoreSums.products`."""
         return _core.score_products(self.cells, self.values, group)
 
     def third_moments(self, kernel: Floats, group: Codes | None) -> Floats:
-        """As :meth:`Scores.third_moments`."""
+        """As :meth:`ScoreSums.third_moments`."""
         return _core.third_moments(self.cells, self.values, kernel, group)
 
 
 @dataclass(frozen=True, eq=False)
 class RowScores:
-    """:class:`Scores` from one row per kind of battle.
+    """:class:`ScoreSums` from one row per kind of battle.
 
     Attributes:
         rows: slopes, with the weights in them.
@@ -169,7 +169,7 @@ class RowScores:
     corner: Floats
 
     def curvature(self) -> Floats:
-        """As :meth:`Scores.curvature`."""
+        """As :meth:`ScoreSums.curvature`."""
         first, second, models, size = *self.rows[:2], self.models, len(self.corner)
         met = np.bincount(first.astype(np.int64) * models + second, self.bend, models * models).reshape(models, models)
         matrix = np.zeros((models + size, models + size))
@@ -181,11 +181,11 @@ class RowScores:
         return matrix
 
     def products(self, group: Codes | None) -> Floats:
-        """As :meth:`Scores.products`."""
+        """As :meth:`ScoreSums.products`."""
         return _core.parameter_products(self.models, self.rows, group)
 
     def third_moments(self, kernel: Floats, group: Codes | None) -> Floats:
-        """As :meth:`Scores.third_moments`."""
+        """As :meth:`ScoreSums.third_moments`."""
         return _core.parameter_third_moments(self.models, self.rows, kernel, group)
 
 

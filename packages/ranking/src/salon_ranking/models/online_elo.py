@@ -15,9 +15,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking import _core
-from salon_ranking._index import Columns, numbered, reading, stream
 from salon_ranking.battles import Battles
+from salon_ranking.battles.encoding import Columns, numbered, stream
 from salon_ranking.errors import BattleError, OptionError, OrderError
+from salon_ranking.files import reading
 from salon_ranking.models.ratings import RANK_DIGITS
 from salon_ranking.options import takes_battles, workers
 

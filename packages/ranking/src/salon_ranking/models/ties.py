@@ -45,7 +45,10 @@ class Chances(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TieLikelihood:
-    """Strengths and, where there are ties, a tie parameter: ν ≥ 0 of Davidson, κ ≥ 1 of Rao and Kupper."""
+    """Strengths and, where there are ties, a tie parameter.
+
+    It is ν ≥ 0 of Davidson, or κ ≥ 1 of Rao and Kupper.
+    """
 
     cells: _core.Cells
     options: FitOptions
@@ -192,7 +195,7 @@ def davidson(d: Floats, t: float, outcome: NDArray[np.uint8]) -> Terms:
 
 
 def rao_kupper(d: Floats, t: float, outcome: NDArray[np.uint8]) -> Terms:
-    """Return the terms of Rao and Kupper's model, t = ln κ: P(tie) = σ(d + t) - σ(d - t)."""
+    """Return the terms of Rao and Kupper's model, t = ln κ, with P(tie) = σ(d+t) - σ(d-t)."""
     upper, lower = _logistic(d + t), _logistic(d - t)
     f_upper, f_lower = upper * (1 - upper), lower * (1 - lower)  # densities
     g_upper, g_lower = f_upper * (1 - 2 * upper), f_lower * (1 - 2 * lower)  # their slopes

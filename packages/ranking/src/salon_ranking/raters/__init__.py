@@ -1,13 +1,13 @@
-"""Rater quality: who answers without looking, with the reason, and a leaderboard without them.
+"""Find raters who answer without looking, with the reason, and rank models without their battles.
 
     report = check_raters(battles)             # one row per rater: anchors, speed, repetition, side, consensus
     report.flagged, report.findings            # ids, and one row per reason with value and threshold
-    exclude_flagged(battles, report).kept      # the battles of everybody else; what was left out is counted
-    read_flags(Path("raters.csv"))             # the flags of a report that somebody looked through
+    exclude_flagged(battles, report).kept      # the battles of all others; what was left out is counted
+    read_flags(Path("raters.csv"))             # the flags of a report that a person has checked
     qualify(votes, reference)                  # do experts know the agreed answers?
     audit_sample(battles, share=0.25)          # what to judge again
 
-Every threshold stands in :class:`RaterPolicy`. Nothing is deleted. ``docs/raters.md``.
+Every threshold is in :class:`RaterPolicy`. Nothing is deleted. ``docs/raters.md``.
 """
 
 from salon_ranking.raters.audit import audit_sample

@@ -1,12 +1,12 @@
 """Anchors: pairs whose answer is known, slipped among the others. Who misses them does not look.
 
 An answer is as expected when it is the expected one, or any kind of tie where ``tie`` was expected. A rater is flagged when
-even the upper end of the Wilson interval of the share lies below ``anchor_share`` (MEF, 004, section 5.1.2).
+even the upper end of the Wilson interval of the share lies below ``anchor_share`` (MEF, section 5.1.2).
 """
 
 import polars as pl
 
-from salon_ranking.raters.check import Check, Outcome, Row
+from salon_ranking.raters.check import Outcome, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes
 from salon_ranking.uncertainty.proportions import wilson_interval
@@ -49,7 +49,7 @@ def _explain(row: Row, policy: RaterPolicy) -> str:
     return f"{met} ({share:.0%}, at most {high:.0%}; wanted {policy.anchor_share:.0%})"
 
 
-CHECK = Check(
+CHECK = RaterCheck(
     NAME,
     missed_anchors,
     {"anchors": pl.Int64(), "anchors_met": pl.Int64(), "anchors_low": pl.Float64(), "anchors_high": pl.Float64()},

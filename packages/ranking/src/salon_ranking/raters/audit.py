@@ -1,4 +1,4 @@
-"""Re-audit: a share of every rater's battles, to be judged again by somebody else (MEF, 004, section 5.1.2: 25 %).
+"""Draw a share of every rater's battles, to be judged again by another rater (MEF, section 5.1.2: 25 %).
 
 Which battles are drawn depends on the seed and the battles' ids alone: not on their order, the machine, or other raters.
 """
@@ -7,9 +7,8 @@ import hashlib
 
 import polars as pl
 
-from salon_ranking._index import reading
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.files import Frame, as_lazy
+from salon_ranking.files import Frame, as_lazy, reading
 from salon_ranking.options import checked
 
 

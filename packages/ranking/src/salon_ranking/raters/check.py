@@ -1,4 +1,4 @@
-"""What every check of raters is: a function from votes to one row per rater, and words for a flagged one."""
+"""A check of raters: a function from votes to one row per rater, and an explanation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class RaterCheck:
     """One kind of check: its reason, the function, what it adds to the table, and its words."""
 
     reason: RaterReason

@@ -12,7 +12,7 @@ Anchors are left out. Flagged: even the upper end of the Wilson interval of the 
 import polars as pl
 
 from salon_ranking.models.ratings import fit
-from salon_ranking.raters.check import Check, Outcome, Row
+from salon_ranking.raters.check import Outcome, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes, oriented, pair_columns
 from salon_ranking.uncertainty.proportions import wilson_interval
@@ -109,7 +109,7 @@ def _explain(row: Row, policy: RaterPolicy) -> str:
     return f"agrees with the {whom} in {share:.0%} of {row['shared']} answers (at most {high:.0%}; wanted {wanted:.0%})"
 
 
-CHECK = Check(
+CHECK = RaterCheck(
     NAME,
     against_consensus,
     {"shared": pl.Int64(), "consensus_low": pl.Float64(), "consensus_high": pl.Float64()},

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from salon_ranking._index import reading
 from salon_ranking.battles import Battles
 from salon_ranking.errors import BattleError
-from salon_ranking.files import Frame, as_lazy
+from salon_ranking.files import Frame, as_lazy, reading
 from salon_ranking.leaderboard.excluded import ExcludedRaters, ReasonCount
 from salon_ranking.raters.flags import Flags
 from salon_ranking.raters.rater_report import RaterReport

@@ -1,4 +1,4 @@
-"""Who is flagged and why, whether it was found just now or stands in a file: what a leaderboard needs of a rater report."""
+"""Flagged raters with their reasons, from a report or a file, as a leaderboard needs them."""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from salon_ranking.errors import BattleError
-from salon_ranking.mos.tables import read_table
+from salon_ranking.files import read_table
 from salon_taxonomy.digest import digest
 
 FINDINGS = {
@@ -20,7 +20,7 @@ FINDINGS = {
 }
 """The columns of findings: one row per flag."""
 NO_REASON = "flagged"
-"""The reason of a rater whom a file flags without one."""
+"""The reason where a file gives none."""
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
 _DIGITS = 9
 
@@ -30,7 +30,7 @@ class Flags:
     """One row per reason in ``findings`` (columns as ``FINDINGS``; value and threshold are null when a file does not say).
 
     Attributes:
-        source: what was looked at, or the file that the flags stand in.
+        source: what was looked at, or the file of the flags.
         policy: the thresholds as JSON text; None when they are not known.
         not_checked: checks that could not be made, and why.
     """

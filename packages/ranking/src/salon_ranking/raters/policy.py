@@ -1,6 +1,6 @@
-"""Which raters are flagged: every threshold in one place, so that a report can say what it went by.
+"""Thresholds by which raters are flagged.
 
-The kinds of check are MEF's (004, section 5.1.2: anchors, speed, repeated options, expert qualification), with two of our own
+The kinds of check are MEF's (section 5.1.2: anchors, speed, repeated options, expert qualification), with two of our own
 (side, consensus). The paper gives numbers for speed (three standard deviations), repetition ("dozens") and qualification
 (85 %, κ 0.8); the others are declared here.
 """
@@ -35,7 +35,7 @@ class RaterReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RaterPolicy:
-    """What makes a rater flagged.
+    """Thresholds by which a rater is flagged.
 
     Attributes:
         checks: the checks to make.
@@ -45,11 +45,11 @@ class RaterPolicy:
         anchor_wanted: share of battles that should be anchors; a report says when they are fewer than half of that.
         speed_sigmas: how many standard deviations below the cohort's mean log time is too fast.
         speed_ratio: and the typical time must be at most this share of the cohort's, so that a cohort that answers like
-            clockwork flags nobody over a second.
+            clockwork flags no rater over a second.
         speed_minimum: fewer timed answers than this decide nothing.
         speed_cohort: a cohort (all raters of one mode) of fewer raters decides nothing.
         speed_scale: ``robust``: median and 1.4826 · median absolute deviation of the raters' mean log times, which careless
-            raters cannot shift; ``classic``: mean and standard deviation, which can flag nobody among ten raters or fewer.
+            raters cannot shift; ``classic``: mean and standard deviation, which can flag none of ten raters or fewer.
         run_length: how many times in a row the same option is too often; None: so often that the share of that option
             among other raters makes it less probable than ``run_probability``.
         side_alpha: level of the two-sided binomial test of left against right, Holm-corrected over raters.

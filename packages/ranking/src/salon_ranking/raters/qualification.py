@@ -1,17 +1,16 @@
 """Qualification: an expert must know the answers that the panel has agreed upon.
 
-At least 85 % agreement and Cohen's κ above 0.8 (MEF, 004, section 5.1.2: "Kappa > 0.8"). Outcomes are compared as first
+At least 85 % agreement and Cohen's κ above 0.8 (MEF, section 5.1.2: "Kappa > 0.8"). Outcomes are compared as first
 model, second model, both good, both bad or tie, where the first model is the one whose name comes first; so it does not
 matter who was called A.
 """
 
 import polars as pl
 
-from salon_ranking._index import reading
 from salon_ranking.agreement import UndefinedError, cohen_kappa
 from salon_ranking.errors import BattleError
-from salon_ranking.files import Frame, as_lazy
-from salon_ranking.raters.check import Check, Outcome, Row
+from salon_ranking.files import Frame, as_lazy, reading
+from salon_ranking.raters.check import Outcome, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import Votes, oriented, pair_columns
 
@@ -60,7 +59,7 @@ def qualify(votes: Votes, reference: Frame, policy: RaterPolicy | None = None) -
     return pl.DataFrame(rows, schema={"rater_id": pl.String, **numbers, "qualified": pl.Boolean}, orient="row")
 
 
-def qualification_check(reference: Frame) -> Check:
+def qualification_check(reference: Frame) -> RaterCheck:
     """The check that experts know the reference answers; without a column ``mode``, everybody is an expert."""
 
     def unqualified(votes: Votes, policy: RaterPolicy) -> Outcome:
@@ -76,7 +75,7 @@ def qualification_check(reference: Frame) -> Check:
             )
         )
 
-    return Check(NAME, unqualified, {"reference_answers": pl.Int64(), "kappa": pl.Float64()}, _explain)
+    return RaterCheck(NAME, unqualified, {"reference_answers": pl.Int64(), "kappa": pl.Float64()}, _explain)
 
 
 def _compared(votes: Votes, reference: Frame) -> pl.DataFrame:

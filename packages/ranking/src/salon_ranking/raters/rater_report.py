@@ -11,15 +11,15 @@ from functools import cached_property
 import polars as pl
 
 from salon_ranking.errors import OptionError
-from salon_ranking.files import Frame
+from salon_ranking.files import Frame, json_text
+from salon_ranking.numbers import counted
 from salon_ranking.raters import anchors, consensus, repetition, side, speed
 from salon_ranking.raters.anchors import answered_anchors
-from salon_ranking.raters.check import Check
+from salon_ranking.raters.check import RaterCheck
 from salon_ranking.raters.flags import FINDINGS, Flags
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.qualification import qualification_check
 from salon_ranking.raters.votes import Votes
-from salon_ranking.report.numbers import counted
 
 CHECKS = (anchors.CHECK, speed.CHECK, repetition.CHECK, side.CHECK, consensus.CHECK)
 """Checks that need the battles alone, in the order of reports."""
@@ -63,7 +63,7 @@ class RaterReport:
         return Flags(self.findings, self.source, json.dumps(asdict(self.policy), sort_keys=True), skipped)
 
     def records(self) -> pl.DataFrame:
-        """Rows for the result store's ``rater_flags``: one per flag; none when nobody is flagged."""
+        """Return rows for the result store's ``rater_flags``, one per flag."""
         return self.flags.records(self.table)
 
     @property
@@ -92,7 +92,7 @@ def check_raters(
     Args:
         battles: columns of the record ``Battle``; ``rater_id``, ``model_a``, ``model_b`` and ``winner`` must be there. A check
             whose columns are missing is not made, and says so in ``not_checked``.
-        reference: answers that experts must know; see :func:`qualify`. None: nobody is examined.
+        reference: answers that experts must know; see :func:`qualify`. None: no rater is examined.
 
     Raises:
         BattleError: as :meth:`Votes.from_frame`, and :func:`qualify` for the reference.
@@ -139,7 +139,7 @@ def _base(votes: Votes) -> pl.DataFrame:
     return rows.with_columns(pl.when(pl.col("modes") != "").then("modes").alias("modes")).sort("rater_id")
 
 
-def _findings(table: pl.DataFrame, checks: Sequence[Check], policy: RaterPolicy) -> pl.DataFrame:
+def _findings(table: pl.DataFrame, checks: Sequence[RaterCheck], policy: RaterPolicy) -> pl.DataFrame:
     rows = []
     for check in checks:
         for row in table.filter(pl.col(check.reason)).iter_rows(named=True):
@@ -157,3 +157,23 @@ def _ordered(table: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
     )
     front = ["rater_id", "modes", "battles", "flagged", "reasons", "explanation"]
     return whole.select(*front, pl.all().exclude(front)).sort("flagged", "rater_id", descending=[True, False])
+
+
+def to_csv(report: RaterReport) -> str:
+    """Return the table as CSV; reasons are joined by spaces, names stay as they are."""
+    return report.table.with_columns(pl.col("reasons").list.join(" ")).write_csv()
+
+
+def to_json(report: RaterReport) -> str:
+    """Return a JSON object: how the report was made, one row per rater, one finding per flag. Null is what is not known."""
+    document = {
+        "source": report.source,
+        "battles": report.battles,
+        "anchor_rate": report.anchor_rate,
+        "flagged": list(report.flagged),
+        "not_checked": {str(reason): why for reason, why in report.not_checked},
+        "policy": asdict(report.policy),
+        "raters": report.table.to_dicts(),
+        "findings": report.findings.to_dicts(),
+    }
+    return json_text(document)

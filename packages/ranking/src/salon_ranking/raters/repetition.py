@@ -1,4 +1,4 @@
-"""Repetition: the same option on the screen, dozens of times in a row (MEF, 004, section 5.1.2).
+"""Repetition: the same option on the screen, dozens of times in a row (MEF, section 5.1.2).
 
 Answers are taken in the order of ``answered_at``, those without a time after them in the order given. A decisive answer
 whose side of the screen is not known ends a run and is in none.
@@ -8,7 +8,7 @@ import math
 
 import polars as pl
 
-from salon_ranking.raters.check import Check, Outcome, Row
+from salon_ranking.raters.check import Outcome, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import Votes, option
 
@@ -46,7 +46,7 @@ def _shares(known: pl.DataFrame) -> pl.DataFrame:
 
 
 def _threshold(policy: RaterPolicy) -> pl.Expr:
-    """The fixed length, or the least L with answers · share^L below the probability (a bound for any run that long)."""
+    """Return the fixed length, or the least L with answers · share^L below the probability."""
     if policy.run_length is not None:
         return pl.lit(float(policy.run_length)).alias(f"{NAME}_threshold")
     share = pl.col("share").clip(0.01, 0.95)
@@ -59,4 +59,4 @@ def _explain(row: Row, policy: RaterPolicy) -> str:
     return f"{times} (limit {row[f'{NAME}_threshold']:.0f})"
 
 
-CHECK = Check(NAME, repeated_option, {"run_option": pl.String()}, _explain)
+CHECK = RaterCheck(NAME, repeated_option, {"run_option": pl.String()}, _explain)

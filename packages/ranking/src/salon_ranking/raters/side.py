@@ -7,12 +7,12 @@ from one half (with thousands of answers a harmless leaning is significant too).
 
 import polars as pl
 
-from salon_ranking.raters.check import Check, Outcome, Row
+from salon_ranking.raters.check import Outcome, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes, option
 from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.proportions import sign_test
-from salon_taxonomy.records import Side
+from salon_taxonomy.enums import Side
 
 NAME = RaterReason.ONE_SIDED
 
@@ -45,4 +45,4 @@ def _explain(row: Row, policy: RaterPolicy) -> str:
     return f"{side} in {share:.0%} of {row['decisive']} decisive answers (corrected p {max(row['side_p'], 1e-99):.1g})"
 
 
-CHECK = Check(NAME, one_sided, {"decisive": pl.Int64(), "left_share": pl.Float64(), "side_p": pl.Float64()}, _explain)
+CHECK = RaterCheck(NAME, one_sided, {"decisive": pl.Int64(), "left_share": pl.Float64(), "side_p": pl.Float64()}, _explain)

@@ -25,7 +25,7 @@ _OPTIONS = np.array(["model_a", "model_b", "both_good", "both_bad"])
 
 
 @dataclass(frozen=True, slots=True)
-class Arena:
+class SimulatedRaters:
     """What is simulated.
 
     Attributes:
@@ -140,7 +140,7 @@ class Effect:
 
 
 def effect_of_filtering(
-    arena: Arena, policy: RaterPolicy | None = None, *, cluster: str | None = None, replicates: int = 300
+    arena: SimulatedRaters, policy: RaterPolicy | None = None, *, cluster: str | None = None, replicates: int = 300
 ) -> Effect:
     """Simulate an arena, rank it, leave out flagged raters, rank again.
 
@@ -153,7 +153,7 @@ def effect_of_filtering(
         OptionError: no interval is known, as the replicates or the raters are too few.
 
     Example:
-        >>> effect = effect_of_filtering(Arena(models=3, attentive=8, careless=1, votes=120), replicates=40)
+        >>> effect = effect_of_filtering(SimulatedRaters(models=3, attentive=8, careless=1, votes=120), replicates=40)
         >>> effect.wrongly_flagged, effect.separation_after > effect.separation_before
         (0.0, True)
     """
@@ -176,7 +176,7 @@ def effect_of_filtering(
     )
 
 
-def mean_effect(arena: Arena, seeds: range, *, cluster: str | None = None, replicates: int = 300) -> Effect:
+def mean_effect(arena: SimulatedRaters, seeds: range, *, cluster: str | None = None, replicates: int = 300) -> Effect:
     """The mean of :func:`effect_of_filtering` over several seeds, field by field."""
     effects = [effect_of_filtering(replace(arena, seed=seed), cluster=cluster, replicates=replicates) for seed in seeds]
     names = Effect.__dataclass_fields__

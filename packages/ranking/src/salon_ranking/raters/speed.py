@@ -1,7 +1,7 @@
-"""Speed: who answers far faster than the cohort does not look either.
+"""Flag raters who answer far faster than their cohort.
 
 A rater's speed is the mean logarithm of the seconds from start to answer; a cohort is all raters of one mode (experts, the
-public, judges). Flagged: more than ``speed_sigmas`` standard deviations below the cohort's mean (MEF, 004, section 5.1.2),
+public, judges). Flagged: more than ``speed_sigmas`` standard deviations below the cohort's mean (MEF, section 5.1.2),
 and at most ``speed_ratio`` of its typical time. Mean and deviation are over raters, by default as median and median absolute
 deviation, so that many bots cannot make themselves the norm; a rater in several cohorts is judged in the one where they
 stand out most.
@@ -9,7 +9,7 @@ stand out most.
 
 import polars as pl
 
-from salon_ranking.raters.check import Check, Outcome, Row
+from salon_ranking.raters.check import Outcome, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import Votes
 
@@ -71,7 +71,7 @@ def _explain(row: Row, policy: RaterPolicy) -> str:
     return f"{times}: {row[f'{NAME}_value']:.1f} σ below (limit {policy.speed_sigmas:g})"
 
 
-CHECK = Check(
+CHECK = RaterCheck(
     NAME,
     too_fast,
     {

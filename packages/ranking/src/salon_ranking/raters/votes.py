@@ -11,14 +11,14 @@ from typing import Literal
 
 import polars as pl
 
-from salon_ranking._index import reading
 from salon_ranking.battles import Battles
+from salon_ranking.battles.repeated_ids import ID
+from salon_ranking.battles.vote_formats import VoteFormat, format_of
 from salon_ranking.errors import BattleError, Wrong
-from salon_ranking.files import TRUTH, Check, Frame, all_wrong, as_lazy, scan, truth_of, wrong_rows
+from salon_ranking.files import Frame, as_lazy, reading, scan
 from salon_ranking.options import checked
-from salon_ranking.repeated_ids import ID
-from salon_ranking.vote_formats import VoteFormat, format_of
-from salon_taxonomy.records import Mode, Side, Winner
+from salon_ranking.table_checks import TRUTH, RowCheck, all_wrong, truth_of, wrong_rows
+from salon_taxonomy.enums import Mode, Side, Winner
 
 REQUIRED = ("rater_id", "model_a", "model_b", "winner")
 TEXTS = ("prompt_id", "generation_a", "generation_b", "mode", "side_a_shown", "expected_winner")
@@ -78,7 +78,7 @@ class Votes:
         Raises:
             BattleError: a required column is missing, or rows are wrong (the first of each kind is named and all are counted):
                 no rater, an unknown winner, side or mode, a model
-                against itself, a time or truth value that is none, an answer before its start; or there are no rows.
+                against itself, an unreadable time or truth value, an answer before its start; or there are no rows.
 
         Example:
             >>> rows = {"rater_id": ["r"], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"]}
@@ -183,18 +183,18 @@ def _parsed(name: str, dtype: pl.DataType) -> pl.Expr:
 def _wrong_rows(raw: pl.DataFrame, parsed: pl.DataFrame) -> list[Wrong]:
     """Every kind of mistake in the rows; ``Battles`` checks model names, winners and ids."""
     menus = {"mode": [*map(str, Mode)], "side_a_shown": [*map(str, Side)], "expected_winner": [*map(str, Winner)]}
-    checks = [Check("rater_id", "no rater", pl.col("rater_id").is_null() | (pl.col("rater_id").str.strip_chars() == ""))]
+    checks = [RowCheck("rater_id", "no rater", pl.col("rater_id").is_null() | (pl.col("rater_id").str.strip_chars() == ""))]
     for name, menu in menus.items():
         if name in parsed.columns:
-            checks.append(Check(name, "unknown value", ~pl.col(name).is_in(menu), menu))
+            checks.append(RowCheck(name, "unknown value", ~pl.col(name).is_in(menu), menu))
     for name in (*TIMES, *FLAGS):
         if name in parsed.columns:
             wanted = ["2026-01-31T12:00:00Z"] if name in TIMES else list(TRUTH)
             wrong = pl.col(name).is_null() & pl.col(f"given {name}").is_not_null()
-            checks.append(Check(name, "cannot be read:", wrong, wanted, shown=f"given {name}"))
+            checks.append(RowCheck(name, "cannot be read:", wrong, wanted, shown=f"given {name}"))
     if set(TIMES) <= set(parsed.columns):
         early = pl.col("answered_at") < pl.col("started_at")
-        checks.append(Check("answered_at", "answered before it was started:", early, shown="given answered_at"))
+        checks.append(RowCheck("answered_at", "answered before it was started:", early, shown="given answered_at"))
     as_given = [
         raw[name].cast(pl.String).alias(f"given {name}") if name in TIMES else raw[name].alias(f"given {name}")
         for name in (*TIMES, *FLAGS)

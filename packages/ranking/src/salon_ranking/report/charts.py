@@ -97,7 +97,7 @@ def heat_map(
 
 
 def bump_chart(ranks: pl.DataFrame) -> Specification:
-    """Ranks across the tracks of one board at a time; the board and one model to follow are chosen from menus.
+    """Return the ranks across the tracks of one board; menus choose the board and a model to follow.
 
     Args:
         ranks: columns ``board``, ``track``, ``track_order`` (position of the track in its board, from 0), ``model``,

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from salon_ranking import numbers
 from salon_ranking.battles import Battles
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.further import Further
 from salon_ranking.leaderboard.ranking import ranked_like
+from salon_ranking.numbers import counted
 from salon_ranking.raters.rater_report import RaterReport
-from salon_ranking.report import numbers
 from salon_ranking.report.charts import interval_plot
-from salon_ranking.report.numbers import counted
 from salon_ranking.report.page import Block, Figure, Section, Table, render_page
 from salon_ranking.report.sections import (
     beside,

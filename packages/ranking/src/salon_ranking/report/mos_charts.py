@@ -105,7 +105,7 @@ def value_map(
 
 
 def share_wheel(shares: pl.DataFrame) -> Specification:
-    """Shares around a circle, as in a radar chart: a filled wheel of one model, the outline of another, chosen from menus.
+    """Return shares around a circle: a filled wheel of one model and the outline of another, chosen from menus.
 
     The radius is the share, the outer ring is 1. Sectors instead of a polygon: the order of test points means nothing,
     and a polygon's area depends on it.

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from salon_ranking.mos.checks import Checks
-from salon_ranking.mos.summary import MosSummary
-from salon_ranking.mos.weights import Weights
-from salon_ranking.report import numbers
+from salon_ranking import numbers
+from salon_ranking.opinion.checks import Checks
+from salon_ranking.opinion.summary import MosSummary
+from salon_ranking.opinion.weights import Weights
 from salon_ranking.report.mos_charts import dot_plot, share_wheel, value_map
 from salon_ranking.report.page import Block, Figure, Section, Table, render_page
 

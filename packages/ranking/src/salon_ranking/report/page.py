@@ -138,7 +138,7 @@ def page_template(package: str, name: str) -> jinja2.Template:
 
 @cache
 def read_text(package: str, name: str) -> str:
-    """Return the text of a file that stands in a package: a template, a style or a script."""
+    """Return the text of a file in a package: a template, a style or a script."""
     return files(package).joinpath(name).read_text(encoding="utf-8").strip()
 
 
@@ -158,7 +158,7 @@ def _kind(block: Block) -> str:
 
 
 def _inline_json(value: object) -> str:
-    """JSON that cannot close the script element it stands in."""
+    """Return JSON that cannot close the script element around it."""
     text = json.dumps(_all_visible(value), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 

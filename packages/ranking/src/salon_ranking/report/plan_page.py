@@ -1,10 +1,9 @@
 """The page of a plan: how intervals shrink by rule, and the battles that each goal needs."""
 
-from salon_ranking.report import numbers
 from salon_ranking.report.charts import Specification
 from salon_ranking.report.curves import width_curve
 from salon_ranking.report.page import Figure, Section, Table, render_page
-from salon_ranking.scheduling.planning import Plan
+from salon_ranking.scheduling.planning import GOAL_HEADS, Plan, goal_rows
 
 _MEASURES = {"median_width": "median interval", "widest": "widest interval"}
 
@@ -26,19 +25,7 @@ def plan_page(plan: Plan, *, title: str) -> str:
         >>> "<h1>Plan</h1>" in plan_page(found, title="Plan")
         True
     """
-    columns = ("Goal", "Rule", "Battles", "From", "To", "Matches per model", "Saved", "Reached")
-    rows = [
-        (
-            row["goal"],
-            row["rule"],
-            *(numbers.count(row[name]) for name in ("battles", "fewest", "most")),
-            numbers.rating(row["matches_per_model"]),
-            numbers.share(row["saved"]),
-            numbers.share(row["reached"]),
-        )
-        for row in plan.table.iter_rows(named=True)
-    ]
-    goals = Table(columns, rows, frozenset(columns[2:]), "Battles until each goal")
+    goals = Table(GOAL_HEADS, goal_rows(plan.table), frozenset(GOAL_HEADS[2:]), "Battles until each goal")
     curve = [
         (row["rule"], *(f"{row[name]:,.0f}" for name in ("battles", "matches_per_model", "median_width", "widest")))
         for row in plan.curve.iter_rows(named=True)
@@ -57,3 +44,11 @@ def plan_page(plan: Plan, *, title: str) -> str:
         facts=[("Assumed", plan.header)],
         sections=[Section("Goals", (goals, note)), Section("Intervals", (figure,))],
     )
+
+
+def chart_svg(plan: Plan) -> str:
+    """Return the curves of a plan as a picture in SVG."""
+    import vl_convert  # only a picture needs it
+
+    picture: str = vl_convert.vegalite_to_svg({**plan_chart(plan), "width": 640, "background": "white"}, vl_version="6.4")
+    return picture

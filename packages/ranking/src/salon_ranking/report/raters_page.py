@@ -2,9 +2,9 @@
 
 from dataclasses import asdict
 
-from salon_ranking.raters.columns import headings, lines
+from salon_ranking.numbers import MISSING, counted
 from salon_ranking.raters.rater_report import RaterReport
-from salon_ranking.report.numbers import MISSING, counted
+from salon_ranking.raters.table_rows import headings, lines
 from salon_ranking.report.page import Section, Table, render_page
 
 _LEAD = (
@@ -35,16 +35,16 @@ def raters_page(report: RaterReport) -> str:
     ]
     thresholds = [(name, _shown(value)) for name, value in asdict(report.policy).items()]
     sections = [
-        Section("Reasons", (reasons(report) if count else "Nobody is flagged.",)),
-        Section("Flagged", (Table(columns, rows[:count], numeric) if count else "Nobody.",)),
-        Section("Others", (Table(columns, rows[count:], numeric) if rows[count:] else "Nobody.",)),
+        Section("Reasons", (reasons(report) if count else "No rater is flagged.",)),
+        Section("Flagged", (Table(columns, rows[:count], numeric) if count else "None.",)),
+        Section("Others", (Table(columns, rows[count:], numeric) if rows[count:] else "None.",)),
         Section("Thresholds", (Table(("Name", "Value"), thresholds, frozenset({"Value"})),)),
     ]
     return render_page("Raters", lead=_LEAD, facts=facts, sections=sections)
 
 
 def reasons(report: RaterReport) -> Table:
-    """One row per flag: a table of its own, as a cell as long as a sentence would push the others off the page."""
+    """Return one row per flag, in a table of its own, as its sentences are long."""
     rows = [(row[0], row[1], row[2] or MISSING) for row in report.findings.select("rater_id", "reason", "explanation").rows()]
     return Table(("Rater", "Reason", "What was seen"), rows, caption="Reasons")
 

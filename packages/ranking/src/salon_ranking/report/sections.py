@@ -5,24 +5,23 @@ from pathlib import Path
 
 import polars as pl
 
+from salon_ranking import numbers
 from salon_ranking.battles import Battles
 from salon_ranking.diagnostics.convergence import MOST_MODELS, convergence
 from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.errors import BattleError, OptionError
+from salon_ranking.files import read_table
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.excluded import ExcludedRaters
 from salon_ranking.leaderboard.further import Diagnosis, Further
-from salon_ranking.leaderboard.listing import MOST_EFFECT, MOST_WIDTH
+from salon_ranking.leaderboard.listing import MOST_EFFECT, MOST_WIDTH, listing_cells
 from salon_ranking.leaderboard.ranking import ranked_like
-from salon_ranking.mos.tables import read_table
 from salon_ranking.raters.rater_report import RaterReport
-from salon_ranking.report import numbers
 from salon_ranking.report.curves import width_curve
 from salon_ranking.report.heat import rank_map, win_rate_map
 from salon_ranking.report.mos_charts import dot_plot
 from salon_ranking.report.page import Block, Figure, Section, Table
 from salon_ranking.report.raters_page import quality, reasons
-from salon_ranking.report.terminal import listing_cells
 
 MOST_COMPARED = 40
 """Models that the map of win rates shows."""
@@ -192,7 +191,7 @@ def listing_status(board: Leaderboard) -> list[Section]:
 
 
 def beside(boards: Sequence[Leaderboard], further: Sequence[Further]) -> list[Section]:
-    """Acceptability and goodness of fit, each under a heading of its own, with the group's name when there are several."""
+    """Return acceptability, goodness of fit and prediction under headings of their own, by group where there are several."""
     sections = []
     for board, found in zip(boards, further, strict=True):
         of = "" if board.group is None else f": {board.group}"
@@ -200,6 +199,8 @@ def beside(boards: Sequence[Leaderboard], further: Sequence[Further]) -> list[Se
             sections.append(Section(f"Acceptability{of}", _acceptability(found.acceptability, board.confidence)))
         if found.diagnosis is not None:
             sections.append(Section(f"Goodness of fit{of}", _fitness(found.diagnosis)))
+        if found.held_out is not None:
+            sections.append(Section(f"Prediction{of}", (found.held_out.sentence,)))
     return sections
 
 
@@ -228,7 +229,7 @@ def _fitness(found: Diagnosis) -> tuple[Block, ...]:
 
 
 def rater_quality(raters: RaterReport | Path | None, excluded: ExcludedRaters | None = None) -> list[Section]:
-    """Who cast the votes: a report with its reasons, or a table of raters from a file; and whose votes are not in the board.
+    """Return the raters of the votes, from a report or a file, with those left out of the board.
 
     Raises:
         BattleError: the file cannot be read, or has no column ``rater_id``.
@@ -271,7 +272,7 @@ def _rater_file(path: Path) -> tuple[Block, ...]:
 
 
 def _as_numbers(column: pl.Series) -> pl.Series:
-    """A column of text that holds nothing but numbers, as numbers; any other as it is (a CSV file is all text)."""
+    """Return a column of text that contains only numbers as numbers; any other as it is."""
     if column.dtype != pl.String:
         return column
     found = column.cast(pl.Float64, strict=False)

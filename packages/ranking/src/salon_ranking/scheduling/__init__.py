@@ -9,8 +9,8 @@
 intervals are narrow and neighbours are separated (``salon plan``). Rules, formulas and sources: ``docs/scheduling.md``.
 """
 
+from salon_ranking.scheduling.inventory import Shelf
 from salon_ranking.scheduling.pairs import RULES, Rule, next_pairs
-from salon_ranking.scheduling.shelf import Shelf
 from salon_ranking.scheduling.state import ScheduleState
 
 __all__ = ["RULES", "Rule", "ScheduleState", "Shelf", "next_pairs"]

@@ -11,14 +11,15 @@ from salon_ranking import _core
 from salon_ranking.errors import OptionError
 from salon_ranking.options import checked
 from salon_ranking.scheduling.state import ScheduleState
-from salon_taxonomy.records import Side
+from salon_taxonomy.enums import Side
 
+Codes: TypeAlias = NDArray[np.uint32]
 Rule: TypeAlias = Literal["proportional", "mef", "information", "uniform"]
 """How pairs are chosen; see :func:`next_pairs`."""
 
 RULES: tuple[Rule, ...] = get_args(Rule)
 PLANNED = ("plan_rule", "plan_stream")
-"""The columns with which a battle remembers how it was planned."""
+"""The columns of a battle that record how it was planned."""
 CROSSED: tuple[Rule, ...] = ("proportional",)
 """The rules that plan two streams unless one is asked for."""
 _MOST_PLANNED = 1 << 22
@@ -81,49 +82,55 @@ def next_pairs(
     streams = streams if streams is not None else 2 if rule in CROSSED else 1
     if streams not in (1, 2):
         raise OptionError("streams must be 1 or 2, not", value=streams)
-    shelf = state.shelf
-    if streams == 1:
-        columns, stream = _scheduled(state, n, rule, seed), pl.Series([None], dtype=pl.Int64).new_from_index(0, n)
-    else:
-        share = _share(n, *(half.battles for half in state.halves))
-        # Each stream from the votes of the other.
-        parts = [
-            _scheduled(half, count, rule, int(seed) + number * _SECOND_SEED)
-            for number, (half, count) in enumerate(zip(state.halves[::-1], (share, n - share), strict=True))
-        ]
-        order = np.argsort(np.concatenate([(np.arange(len(part[0])) + 0.5) / len(part[0]) for part in parts]), kind="stable")
-        columns = [np.concatenate(pair)[order] for pair in zip(*parts, strict=True)]
-        stream = pl.Series(np.repeat([1, 2], [len(part[0]) for part in parts])[order])
-    a, b, entry_a, entry_b, sample_a, sample_b, left = columns
-    if len(a) < n:
+    chosen, stream = _streamed(state, n, rule, int(seed), streams)
+    if len(chosen[0]) < n:
         hint = "Give generations of the same prompt by at least two models."
         raise OptionError("no two models have a prompt in common", hint=hint)
-    names = pl.Series(state.models, dtype=pl.String)
-    prompt = generation_a = generation_b = pl.Series([None], dtype=pl.String).new_from_index(0, n)
+    planned = _named(state, chosen)
+    return planned.with_columns(plan_rule=pl.lit(rule, dtype=pl.String), plan_stream=stream)
+
+
+def _streamed(state: ScheduleState, n: int, rule: Rule, seed: int, streams: int) -> tuple[Sequence[Codes], pl.Series]:
+    """Return the planned battles as numbers, and the stream of each (null with one stream)."""
+    if streams == 1:
+        return _scheduled(state, n, rule, seed), pl.Series([None], dtype=pl.Int64).new_from_index(0, n)
+    share = _share(n, *(half.battles for half in state.halves))
+    # Each stream from the votes of the other.
+    parts = [
+        _scheduled(half, count, rule, seed + number * _SECOND_SEED)
+        for number, (half, count) in enumerate(zip(state.halves[::-1], (share, n - share), strict=True))
+    ]
+    order = np.argsort(np.concatenate([(np.arange(len(part[0])) + 0.5) / len(part[0]) for part in parts]), kind="stable")
+    merged = [np.concatenate(pair)[order] for pair in zip(*parts, strict=True)]
+    return merged, pl.Series(np.repeat([1, 2], [len(part[0]) for part in parts])[order])
+
+
+def _named(state: ScheduleState, chosen: Sequence[Codes]) -> pl.DataFrame:
+    """Return planned battles with the names of models, prompts and generations."""
+    a, b, entry_a, entry_b, sample_a, sample_b, left = chosen
+    names, shelf = pl.Series(state.models, dtype=pl.String), state.shelf
+    prompt = generation_a = generation_b = pl.Series([None], dtype=pl.String).new_from_index(0, len(a))
     if shelf is not None:
         prompt = shelf.prompts.gather(shelf.prompt[entry_a])
         if shelf.generations is not None:
             first = np.concatenate([[0], np.cumsum(shelf.samples, dtype=np.int64)])
-            generation_a, generation_b = (
-                shelf.generations.gather(first[entry] + sample) for entry, sample in ((entry_a, sample_a), (entry_b, sample_b))
-            )
+            generation_a = shelf.generations.gather(first[entry_a] + sample_a)
+            generation_b = shelf.generations.gather(first[entry_b] + sample_b)
     return pl.DataFrame(
         {
             "prompt_id": prompt,
             "model_a": names.gather(a),
             "model_b": names.gather(b),
-            "sample_a": _small(sample_a),
-            "sample_b": _small(sample_b),
+            "sample_a": sample_a.astype(np.int64),
+            "sample_b": sample_b.astype(np.int64),
             "generation_a": generation_a,
             "generation_b": generation_b,
             "side_a_shown": _SIDES.gather(left),
-            "plan_rule": pl.Series([rule], dtype=pl.String).new_from_index(0, n),
-            "plan_stream": stream,
         }
     )
 
 
-def _scheduled(state: ScheduleState, n: int, rule: Rule, seed: int) -> Sequence[NDArray[np.uint32]]:
+def _scheduled(state: ScheduleState, n: int, rule: Rule, seed: int) -> Sequence[Codes]:
     shelf = state.shelf
     return _core.schedule(
         state.log_strengths,
@@ -139,12 +146,8 @@ def _scheduled(state: ScheduleState, n: int, rule: Rule, seed: int) -> Sequence[
 
 
 def _share(n: int, first: int, second: int) -> int:
-    """Of ``n`` battles those of the first stream, so that the votes of both become as many as they can."""
+    """Return how many of ``n`` battles the first stream gets, so that the votes of both become as equal as they can."""
     return min(max((n + second - first + 1) // 2, 0), n)
-
-
-def _small(numbers: NDArray[np.uint32]) -> pl.Series:
-    return pl.Series(numbers.astype(np.int64))
 
 
 def _check(n: int, rule: str, seed: int) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_ranking import numbers
 from salon_ranking.errors import OptionError
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.options import checked, shaped
 from salon_ranking.scheduling.pairs import RULES, Rule
-from salon_ranking.scheduling.simulation import Arena, Checkpoint, Goals, Voting
+from salon_ranking.scheduling.simulation import Checkpoint, Goals, SimulatedLeague, Voting
 
 __all__ = ["Plan", "assumed_ratings", "check_models", "plan"]
 
@@ -128,7 +129,7 @@ def plan(
                     progress(1000 * before + int(1000 * share), 1000 * len(rules) * leagues)
 
             for newcomer, found in ((None, runs[rule].together), (len(truth) // 2, runs[rule].newcomer)):
-                arena = Arena(truth / POINTS_PER_UNIT, voting, _PRIOR_TIES, seed + league)
+                arena = SimulatedLeague(truth / POINTS_PER_UNIT, voting, _PRIOR_TIES, seed + league)
                 found.append(_run(arena, rule, goals, len(truth), most_per_model, newcomer, tell))
             done += 1
     curve = pl.concat(_curve(rule, found.together, len(truth)) for rule, found in runs.items())
@@ -144,7 +145,7 @@ class _Runs:
 
 
 def _run(
-    arena: Arena,
+    arena: SimulatedLeague,
     rule: Rule,
     goals: Goals,
     models: int,
@@ -168,7 +169,7 @@ def _run(
         target = min(most, math.ceil(target * _GROWTH))
 
 
-def _settle(arena: Arena, newcomer: int, goals: Goals, most_per_model: int) -> int:
+def _settle(arena: SimulatedLeague, newcomer: int, goals: Goals, most_per_model: int) -> int:
     """Give all but the newcomer intervals of the wanted width; the battles that it took."""
     each = played = 1
     arena.settle(newcomer, each)
@@ -296,3 +297,22 @@ def check_models(models: int) -> None:
     """
     if not 3 <= models <= MOST_MODELS:
         raise OptionError(f"a simulated plan needs 3 to {MOST_MODELS} models, not", value=models)
+
+
+GOAL_HEADS = ("Goal", "Rule", "Battles", "From", "To", "Matches per model", "Saved", "Reached")
+"""What people call the columns of :func:`goal_rows`."""
+
+
+def goal_rows(table: pl.DataFrame) -> list[tuple[str, ...]]:
+    """Return the table of a plan for people, one row per goal and rule."""
+    return [
+        (
+            row["goal"],
+            row["rule"],
+            *(numbers.count(row[name]) for name in ("battles", "fewest", "most")),
+            numbers.rating(row["matches_per_model"]),
+            numbers.share(row["saved"]),
+            numbers.share(row["reached"]),
+        )
+        for row in table.iter_rows(named=True)
+    ]

@@ -89,7 +89,7 @@ class Checkpoint:
     """The interval of the model that came last; NaN when all came together."""
 
 
-class Arena:
+class SimulatedLeague:
     """A simulated arena: truth, votes so far, and the fit to them."""
 
     def __init__(self, truth: Floats, voting: Voting, prior_ties: float, seed: int) -> None:
@@ -143,7 +143,7 @@ class Arena:
     def settle(self, newcomer: int, each: int) -> None:
         """Let all but ``newcomer`` meet each other ``each`` times more, and fit again."""
         old = (self._first != newcomer) & (self._second != newcomer)
-        # Every other vote of a pair is of the second stream, as by lot.
+        # Every other vote of a pair is of the second stream, as if drawn at random.
         for stream in (0, 1):
             self._streams[stream] += self._random.multinomial(np.where(old, (each + 1 - stream) // 2, 0), self._outcomes)
         self._fit()

@@ -1,4 +1,4 @@
-"""What a schedule is planned from: who met whom how often, how strong they seem, and what there is to show."""
+"""The state that a schedule is planned from: battles, ratings with covariances, and generations to show."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles
+from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.models.options import check_numbers
 from salon_ranking.models.ratings import fit
 from salon_ranking.options import checked
-from salon_ranking.repeated_ids import ID
-from salon_ranking.scheduling.shelf import Shelf
+from salon_ranking.scheduling.inventory import Shelf
 
 Floats = NDArray[np.float64]
 
@@ -102,9 +102,9 @@ class ScheduleState:
 
     @cached_property
     def halves(self) -> "tuple[ScheduleState, ScheduleState]":
-        """The states after the votes of the first stream alone, and after those of the second alone.
+        """Return the states after the votes of either stream alone.
 
-        ``plan_stream`` (1 or 2) says which stream a vote is of. A vote without belongs to one of the two by lot: by its
+        ``plan_stream`` (1 or 2) says which stream a vote is of. A vote without belongs to one of the two at random: by its
         ``battle_id`` where there is one, else by its row, so that it stays in its stream as further rows come in.
 
         Raises:

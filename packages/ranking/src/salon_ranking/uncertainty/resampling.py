@@ -112,7 +112,7 @@ def default_interval(options: FitOptions, models: int, replicates: int) -> Inter
 def uncertainties(ratings: Ratings, asked: IntervalOptions) -> Iterator[LeagueUncertainty]:
     """Yield the uncertainty of every league of ``ratings``; nothing when no intervals are wanted.
 
-    Every league is what it would be alone: its own draws, clusters and degrees of freedom. A prior compares nobody: without
+    Every league is what it would be alone: its own draws, clusters and degrees of freedom. A prior joins no models: without
     further parameters, the groups of models that chains of battles join have likelihoods with no term in common and are
     resampled each by itself.
     """

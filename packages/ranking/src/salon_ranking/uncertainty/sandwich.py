@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking.errors import UnratableError
-from salon_ranking.models.likelihood import Floats, Likelihood, Scores, cluster_groups
+from salon_ranking.models.likelihood import Floats, Likelihood, ScoreSums, cluster_groups
 from salon_ranking.uncertainty.two_way import TwoWay
 
 _WORST_CONDITION = 1e13
@@ -31,8 +31,10 @@ _APART = 1e-7
 """Units of log-odds that equals may be apart by rounding."""
 
 
-def inverse_curvature(scores: Scores, prior: Floats, models: int) -> Floats:
-    """Return H⁻¹, shape (n + k, n + k); without a prior it is a pseudo-inverse, as strengths are known up to a constant.
+def inverse_curvature(scores: ScoreSums, prior: Floats, models: int) -> Floats:
+    """Return H⁻¹, shape (n + k, n + k).
+
+    Without a prior it is a pseudo-inverse, as strengths are known up to a constant.
 
     Args:
         prior: Λ, shape (n + k,).
@@ -51,7 +53,9 @@ def inverse_curvature(scores: Scores, prior: Floats, models: int) -> Floats:
 
 
 def covariance(likelihood: Likelihood, values: Floats) -> Floats:
-    """Return the sandwich covariance of all parameters, shape (n + k, n + k); NaN when all battles lie in one cluster.
+    """Return the sandwich covariance of all parameters, shape (n + k, n + k).
+
+    NaN when all battles are in one cluster.
 
     Args:
         values: the fit to all battles: θ, then the further parameters.
@@ -87,7 +91,7 @@ def accelerations(likelihood: Likelihood, values: Floats, base: int) -> Floats:
     return np.where(known, cubes / np.where(known, 6.0 * np.abs(squares) ** 1.5, 1.0), 0.0)
 
 
-def _bread(likelihood: Likelihood, values: Floats) -> tuple[Floats, Scores, Floats]:
+def _bread(likelihood: Likelihood, values: Floats) -> tuple[Floats, ScoreSums, Floats]:
     """Return H⁻¹, the scores at the estimate, and Λ."""
     scores, prior = likelihood.at(values), prior_of(likelihood, values)
     return inverse_curvature(scores, prior, likelihood.cells.models), scores, prior
@@ -129,7 +133,9 @@ def counts_of(groups: Sequence[NDArray[np.uint32]]) -> tuple[int, ...]:
 
 
 def degrees_of_freedom(counts: Sequence[int]) -> float:
-    """Of an error made from clusters: one less than there are (of two columns, than the rarer one has); else infinite.
+    """Return the degrees of freedom of an error.
+
+    With clusters, their number less one (of two columns, the rarer one's); else infinite.
 
     Cameron & Miller 2015, doi:10.3368/jhr.50.2.317, sections VI.D and V.A.
     """
@@ -137,7 +143,9 @@ def degrees_of_freedom(counts: Sequence[int]) -> float:
 
 
 def correction(units: float, parameters: float) -> float:
-    """Return the factor of a covariance from few units: n/(n - k); NaN where there are no more units than parameters.
+    """Return the factor n/(n - k) of a covariance from few units.
+
+    NaN where there are no more units than parameters.
 
     Of n independent battles, k is the number of fitted parameters (HC1: MacKinnon & White 1985,
     doi:10.1016/0304-4076(85)90158-7). Of n clusters, k is 1 (Liang & Zeger 1986): how many battles each holds says nothing
@@ -151,7 +159,9 @@ def correction(units: float, parameters: float) -> float:
 
 
 def free_parameters(bread: Floats, prior: Floats, models: int) -> float:
-    """Return how many parameters a fit has: of strengths without a prior one less, as they are known up to a constant.
+    """Return the number of parameters of a fit.
+
+    Strengths without a prior count one less, as they are known up to a constant.
 
     With a prior, the effective number, the trace of H⁻¹(H - Λ) (Hastie & Tibshirani 1990, section 3.5).
     """
@@ -160,7 +170,7 @@ def free_parameters(bread: Floats, prior: Floats, models: int) -> float:
 
 
 def prior_of(likelihood: Likelihood, values: Floats) -> Floats:
-    """Return Λ, what the prior on strengths and the ridge on coefficients add to the diagonal of the curvature, (n + k,)."""
+    """Return Λ, shape (n + k,): what prior and ridge add to the diagonal of the curvature."""
     models = likelihood.cells.models
     further = np.full(likelihood.size, likelihood.options.ridge)
     return np.append(prior_curvature(values[:models], likelihood.options.prior_ties), further)
@@ -176,8 +186,9 @@ def prior_curvature(log_strengths: Floats, prior_ties: float) -> Floats:
 def assembled(
     bread: Floats, products: Sequence[Floats], counts: Sequence[int], prior: Floats, models: int, battles: float
 ) -> Floats:
-    """Return the covariance from sums of products of scores: of battles (no counts), of one grouping, or of two and their
-    crossings.
+    """Return the covariance from sums of products of scores.
+
+    The products are of battles (no counts), of one grouping, or of two and their crossings.
 
     Args:
         bread: H⁻¹, shape (n + k, n + k).

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from salon_ranking.report.numbers import counted
+from salon_ranking.numbers import counted
 from salon_ranking.uncertainty.quantiles import bca_interval, least_replicates, percentile_interval
 from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail
 
@@ -61,7 +61,7 @@ class Uncertainty:
         members: the league's models, as numbers into all models, shape (n,); a chain of battles joins them.
         base: position of the baseline among them; None where it is not, so that no rating has an interval.
         estimate: θ, the fit to all battles, shape (n,).
-        replicates: θ of each replicate, shape (replicates, n), NaN where there is none; None for a sandwich.
+        replicates: θ of each replicate, shape (replicates, n), NaN where a model has none; None for a sandwich.
         acceleration: shape (n,), of the difference to the baseline; None unless for BCa.
         covariance: shape (n, n); None unless for a sandwich.
         degenerate: replicates without a finite estimate.
@@ -160,10 +160,10 @@ class Uncertainty:
         return f"{drawn} {are} too few for a {100 * confidence:.4g} % interval (at least {least:,})"
 
     def interval(self, confidence: float) -> Ends:
-        """The intervals of θ - θ_base.
+        """Return the intervals of θ - θ_base.
 
-        The baseline's has no width. Any other without a width is none: replicates that are all alike say nothing about chance.
-        Neither is one of a model that is not joined to the baseline in too many replicates: they count beyond both ends.
+        The baseline's has no width. Another one without a width is not given: replicates that are all alike say nothing about
+        chance. Nor is that of a model that is not joined to the baseline in too many replicates: they count beyond both ends.
         """
         if self.base is None:
             unknown, everyone = np.full(len(self.estimate), np.nan), np.ones(len(self.estimate), dtype=np.bool_)
@@ -268,7 +268,10 @@ class Uncertainty:
         return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
     def difference_errors(self) -> Floats:
-        """Standard errors of θ_i - θ_j, shape (n, n); NaN for a pair with fewer than two replicates or without variation."""
+        """Return the standard errors of θ_i - θ_j, shape (n, n).
+
+        NaN for a pair with fewer than two replicates or without variation.
+        """
         return np.array([self.difference_errors_of(model) for model in range(len(self.estimate))])
 
     def difference_errors_of(self, model: int) -> Floats:
@@ -294,7 +297,7 @@ class Uncertainty:
         return two_sided_quantile(float(two_sided_tail(np.array([quantile]), math.inf)[0]), self.degrees)
 
     def deviations(self, draws: int, seed: int) -> Floats:
-        """Draws of what the estimate misses the truth by, up to a constant, shape (draws, n); none when nothing is known."""
+        """Return draws of the estimate's error, up to a constant, shape (draws, n); no rows when it is unknown."""
         if self.replicates is not None:
             return self.replicates - self.estimate
         if self.covariance is None or not np.isfinite(self.covariance).all():

@@ -7,14 +7,12 @@ MagicMirror, section 3.1 and appendix A.4, Equations 3 and 5, with the constants
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from salon_rewards.batch import Batch, Levels
-from salon_rewards.callables.reward import AskingReward, RuleReward
-from salon_rewards.components import Component
-from salon_rewards.group_mask import NO_TRUTH, Abstention, Paid, abstention_of, together
-from salon_rewards.judge_batching import Answers
+from salon_rewards.callables.reward import Described, JudgedReward, RuleReward
+from salon_rewards.group_mask import NO_TRUTH, Component, Paid, together
 from salon_rewards.magicmirror import (
     ConsistencyMode,
     MagicMirrorWeights,
@@ -38,7 +36,7 @@ from salon_taxonomy.answers.reading import said_object, without_surrogates
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Decoding, Judge, Question
+from salon_taxonomy.protocols import Decoding, Question
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 RELEASED_WEIGHTS: Final = MagicMirrorWeights()
@@ -46,21 +44,48 @@ RELEASED_WEIGHTS: Final = MagicMirrorWeights()
 
 
 @dataclass(frozen=True)
-class MagicMirrorTotal(RuleReward):
-    r"""Pay 8 format + 4 L1 + 2 L2 + 1 L3, each level only when the one above it is right.
-
-    Where the data bring a column ``consistent`` (true, false, or None where a judge gave no verdict), it counts as
-    ``mode`` says; without the column no judge was asked. Where a verdict that is needed is None, the whole group has no reward.
-    :class:`MagicMirrorJudged` asks a judge itself.
-
-    Source: paper 000, appendix A.4, Equations 3 and 5. Range: 0 to 15 (12 for a normal picture), and the weight of
-    consistency more where the column is there. Columns: ``truth``, and ``consistent`` if there is one.
+class _AllLevels(Described):
+    """What both multi-level rewards share.
 
     Attributes:
         mode: whether consistency is a term of the sum or a gate before it.
         weights: what each component is worth.
         truth: the column with the annotators' labels; a row without any has no reward.
         reasoning: which reasoning the format asks for, a key of ``REASONING_RULES``.
+    """
+
+    mode: ConsistencyMode = ConsistencyMode.TERM
+    weights: MagicMirrorWeights = RELEASED_WEIGHTS
+    truth: str = "truth"
+    reasoning: ReasoningRule = "content"
+    __name__: ClassVar[str] = "magicmirror"
+    highest: ClassVar[float] = 16.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", ConsistencyMode.named(self.mode))
+        reasoning_rule(self.reasoning)
+
+    def terms(self, batch: Batch) -> tuple[Component, ...]:
+        """Return format and the three levels with their weights, each 0 to 1; consistency is not among them."""
+        levels = levels_of(batch, self.truth, reasoning=self.reasoning)
+        return tuple(
+            Component(name, getattr(self.weights, name), tuple(NO_TRUTH if each is None else each[place] for each in levels))
+            for place, name in enumerate(("format", "l1", "l2", "l3"))
+        )
+
+
+@dataclass(frozen=True)
+class MagicMirrorTotal(_AllLevels, RuleReward):
+    r"""Pay the format and the three levels of labels, weighted 8, 4, 2 and 1.
+
+    Each level pays only when the one above it is right.
+
+    Where the data bring a column ``consistent`` (true, false, or None where a judge gave no verdict), it counts as
+    ``mode`` says; without the column no judge was asked. Where a verdict that is needed is None, the whole group has no reward.
+    :class:`MagicMirrorJudged` asks a judge itself.
+
+    Source: MagicMirror, appendix A.4, Equations 3 and 5. Range: 0 to 15 (12 for a normal picture), and the weight of
+    consistency more where the column is there. Columns: ``truth``, and ``consistent`` if there is one.
 
     Raises:
         InputError: for an unknown mode or rule.
@@ -74,23 +99,10 @@ class MagicMirrorTotal(RuleReward):
         [0.0, 0.0]
     """
 
-    mode: ConsistencyMode = ConsistencyMode.TERM
-    weights: MagicMirrorWeights = RELEASED_WEIGHTS
-    truth: str = "truth"
-    reasoning: ReasoningRule = "content"
     __name__: ClassVar[str] = "magicmirror"
     pays_for: ClassVar[str] = "labels of image artifacts at three levels, each paid only when the one above is right"
     published_in: ClassVar[str] = "MagicMirror, appendix A.4, Eq. 3 and 5"
     columns: ClassVar[tuple[str, ...]] = ("truth",)
-    highest: ClassVar[float] = 16.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mode", ConsistencyMode.named(self.mode))
-        reasoning_rule(self.reasoning)
-
-    def terms(self, batch: Batch) -> tuple[Component, ...]:
-        """Return format and the three levels with their weights, each 0 to 1; consistency is not among them."""
-        return _terms(levels_of(batch, self.truth, reasoning=self.reasoning), self.weights)
 
     def score(self, batch: Batch) -> list[Paid]:
         """The total of each completion."""
@@ -107,24 +119,19 @@ class MagicMirrorTotal(RuleReward):
 
 
 @dataclass(frozen=True)
-class MagicMirrorJudged(AskingReward):
+class MagicMirrorJudged(_AllLevels, JudgedReward):
     r"""The multi-level reward with consistency, which a judge is asked for.
 
     The judge is not asked about a completion that earned nothing, nor when consistency weighs nothing. A judge that fails
     leaves the whole group without a reward.
 
-    Source: paper 000, appendix A.4, Equations 3 and 5. Range: 0 to 16. Column: ``truth``.
+    Source: MagicMirror, appendix A.4, Equations 3 and 5. Range: 0 to 16. Column: ``truth``.
 
     Attributes:
         judge: a language model; it is shown no picture.
-        mode: whether consistency is a term of the sum or a gate before it.
-        weights: what each component is worth.
-        truth: the column with the annotators' labels; a row without any has no reward.
-        reasoning: which reasoning the format asks for, a key of ``REASONING_RULES``.
-        concurrency: how many questions are open at once.
-        timeout_s: how long one may take, in seconds.
-        abstention: who abstains when the judge does.
-        group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
+
+    The other attributes are those of :class:`MagicMirrorTotal` and
+    :class:`~salon_rewards.callables.reward.JudgedReward`.
 
     Raises:
         InputError: for an unknown mode or rule.
@@ -138,49 +145,31 @@ class MagicMirrorJudged(AskingReward):
         [0.0]
     """
 
-    judge: Judge = field(repr=False)
-    mode: ConsistencyMode = ConsistencyMode.TERM
-    weights: MagicMirrorWeights = RELEASED_WEIGHTS
-    truth: str = "truth"
-    reasoning: ReasoningRule = "content"
-    concurrency: int = 16
-    timeout_s: float | None = 120.0
-    abstention: Abstention = Abstention.GROUP
-    group_size: int | None = None
-    __name__: ClassVar[str] = "magicmirror"
-    highest: ClassVar[float] = 16.0
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mode", ConsistencyMode.named(self.mode))
-        reasoning_rule(self.reasoning)
-        object.__setattr__(self, "abstention", abstention_of(self.abstention))
-        asked = ConsistencyReward(self.judge, concurrency=self.concurrency, timeout_s=self.timeout_s)
-        object.__setattr__(self, "_consistency", asked)
+        _AllLevels.__post_init__(self)
+        JudgedReward.__post_init__(self)
 
-    def terms(self, batch: Batch) -> tuple[Component, ...]:
-        """Return format and the three levels with their weights, each 0 to 1; consistency is not among them."""
-        return _terms(levels_of(batch, self.truth, reasoning=self.reasoning), self.weights)
+    @staticmethod
+    def read(text: str) -> Verdict[float]:
+        """Return 1 where the judge finds reasoning and answer consistent, else 0."""
+        return read_consistency(text).map(float)
+
+    def question(self, batch: Batch, row: int) -> Question | None:
+        """Return the question about consistency."""
+        return consistency_question(batch.said("magicmirror")[row])
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """Return the total of each completion, or why it is missing."""
         levels = levels_of(batch, self.truth, reasoning=self.reasoning)
         if self.mode is ConsistencyMode.TERM and not self.weights.consistency:
             return earned(levels, self.weights)
-        consistency: ConsistencyReward = self.__dict__["_consistency"]
-        return totals(levels, await consistency.verdicts(batch), self.mode, self.weights)
+        return totals(levels, await super().verdicts(batch), self.mode, self.weights)
 
 
 def earned(levels: list[Levels | None], weights: MagicMirrorWeights) -> list[Paid]:
     """The weighted sum of the four levels of each completion, before consistency."""
     w0, w1, w2, w3 = weights.format, weights.l1, weights.l2, weights.l3
     return [NO_TRUTH if each is None else w0 * each[0] + w1 * each[1] + w2 * each[2] + w3 * each[3] for each in levels]
-
-
-def _terms(levels: list[Levels | None], weights: MagicMirrorWeights) -> tuple[Component, ...]:
-    return tuple(
-        Component(name, getattr(weights, name), tuple(NO_TRUTH if each is None else each[place] for each in levels))
-        for place, name in enumerate(("format", "l1", "l2", "l3"))
-    )
 
 
 def totals(levels: list[Levels | None], judged: list[Paid], mode: ConsistencyMode, weights: MagicMirrorWeights) -> list[Paid]:
@@ -222,9 +211,9 @@ class _LevelReward(RuleReward):
 
 @dataclass(frozen=True)
 class FormatReward(RuleReward):
-    r"""1 when the completion follows MagicMirror's grammar, else 0. No truth is needed.
+    r"""Pay 1 when the completion follows MagicMirror's grammar, else 0. No truth is needed.
 
-    Source: paper 000, appendix A.4, r0. Range: 0 or 1.
+    Source: MagicMirror, appendix A.4, r0. Range: 0 or 1.
 
     Attributes:
         reasoning: which reasoning the format asks for, a key of ``REASONING_RULES``.
@@ -256,9 +245,9 @@ class FormatReward(RuleReward):
 
 @dataclass(frozen=True)
 class L1Reward(_LevelReward):
-    r"""1 when the completion is right about normal or not, else 0; 0 too when it breaks the format.
+    r"""Pay 1 when the completion is right about normal or not, else 0; 0 too when it breaks the format.
 
-    Source: paper 000, appendix A.4, r1. Range: 0 or 1. Column: ``truth``.
+    Source: MagicMirror, appendix A.4, r1. Range: 0 or 1. Column: ``truth``.
 
     Example:
         >>> L1Reward()([r'<think>Fine.</think>\boxed{{"Whether Normal": true}}'], truth=['{"Whether Normal": true}'])
@@ -274,12 +263,12 @@ class L1Reward(_LevelReward):
 
 @dataclass(frozen=True)
 class L2Reward(_LevelReward):
-    r"""Pay for the kinds of artifact: 1 if exactly the right ones are named, else 0.6 c − 0.3 (m + e) within 0 and 1.
+    r"""Pay for the kinds of artifact that are named: 1 for exactly the right ones.
 
-    c are the kinds that both name, m those that only the truth has, e those that only the completion has. 0 for a normal
-    picture, and for a completion that is wrong about normal or not.
+    Else 0.6 c − 0.3 (m + e) within 0 and 1: c are the kinds that both name, m those that only the truth has, e those that only
+    the completion has. 0 for a normal picture, and for a completion that is wrong about normal or not.
 
-    Source: paper 000, appendix A.4, Equation 5; constants of the released code. Range: 0 to 1. Column: ``truth``.
+    Source: MagicMirror, appendix A.4, Equation 5; constants of the released code. Range: 0 to 1. Column: ``truth``.
 
     Example:
         >>> answer = '{"Whether Normal": false, "Type of Deformity": {"L2: Abnormal Object Morphology": true}}'
@@ -300,7 +289,7 @@ class L3Reward(_LevelReward):
 
     0 when the L2 reward is 0, or when no kind that both name has special cases.
 
-    Source: paper 000, appendix A.4, Equation 5; constants of the released code. Range: 0 to 1. Column: ``truth``.
+    Source: MagicMirror, appendix A.4, Equation 5; constants of the released code. Range: 0 to 1. Column: ``truth``.
 
     Example:
         >>> hand = '{"L2: Abnormal Human Anatomy": ["L3: Hand Structure Deformity"]}'
@@ -360,21 +349,19 @@ _LONGEST: Final = 20_000
 
 
 @dataclass(frozen=True)
-class ConsistencyReward(AskingReward):
-    r"""1 when a judge finds that the reasoning supports the answer, else 0.
+class ConsistencyReward(JudgedReward):
+    r"""Pay 1 when a judge finds that the reasoning supports the answer, else 0.
 
     A completion that breaks the grammar, or has no reasoning or more than 20,000 characters of it, earns 0 and the judge is
     not asked. A judge that fails, refuses or answers in no grammar gives no reward, and then the whole group has none.
 
-    Source: paper 000, section 3.1, Equation 3, and appendix A.4. Range: 0 or 1.
+    Source: MagicMirror, section 3.1, Equation 3, and appendix A.4. Range: 0 or 1.
 
     Attributes:
         judge: a language model; it is shown no picture.
         grammar: what the completions are read by, a key of ``GRAMMARS``.
-        concurrency: how many questions are open at once.
-        timeout_s: how long one may take, in seconds.
-        abstention: who abstains when the judge does.
-        group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
+
+    The other attributes are those of :class:`~salon_rewards.callables.reward.JudgedReward`.
 
     Raises:
         InputError: for an unknown grammar or mode of abstention, or a number that is not above 0.
@@ -388,35 +375,24 @@ class ConsistencyReward(AskingReward):
         [1.0, None]
     """
 
-    judge: Judge = field(repr=False)
     grammar: str = "magicmirror"
-    concurrency: int = 16
-    timeout_s: float | None = 120.0
-    abstention: Abstention = Abstention.GROUP
-    group_size: int | None = None
     __name__: ClassVar[str] = "consistency"
     pays_for: ClassVar[str] = "the reasoning supports the answer, as a judge finds"
     published_in: ClassVar[str] = "MagicMirror, section 3.1 and appendix A.4"
-    asks: ClassVar[str] = "judge"
 
     def __post_init__(self) -> None:
         if self.grammar not in _SHOWN:
             raise InputError("unknown grammar", column="grammar", value=self.grammar, allowed=_SHOWN)
-        object.__setattr__(self, "abstention", abstention_of(self.abstention))
-        answers = Answers(self.judge, read_consistency, concurrency=self.concurrency, timeout_s=self.timeout_s)
-        object.__setattr__(self, "_answers", answers)
+        super().__post_init__()
 
-    async def verdicts(self, batch: Batch) -> list[Paid]:
-        """What the judge says of each completion."""
-        questions = [consistency_question(outcome) for outcome in batch.said(self.grammar)]
-        answers: Answers[bool] = self.__dict__["_answers"]
-        paid: list[Paid] = []
-        for question, verdict in zip(questions, await answers.ask(questions), strict=True):
-            if question is None:
-                paid.append(0.0)
-            else:
-                paid.append(float(verdict.value) if isinstance(verdict, Scored) else verdict)
-        return paid
+    @staticmethod
+    def read(text: str) -> Verdict[float]:
+        """Return 1 where the judge finds reasoning and answer consistent, else 0."""
+        return read_consistency(text).map(float)
+
+    def question(self, batch: Batch, row: int) -> Question | None:
+        """Return the question about consistency."""
+        return consistency_question(batch.said(self.grammar)[row])
 
 
 def consistency_question(outcome: Outcome[Any]) -> Question | None:

@@ -15,7 +15,7 @@ TOKENS: Final = "tokens"
 """The unit for which a trainer's column ``completion_ids`` is taken, a list of token ids for each completion."""
 
 
-class Price(RuleReward):
+class Penalty(RuleReward):
     """A reward of 0 or less, told from a completion's parts.
 
     Attributes:
@@ -33,22 +33,22 @@ class Price(RuleReward):
             raise InputError("unknown unit", column="unit", value=self.unit, allowed=self.units)
 
     def score(self, batch: Batch) -> list[Paid]:
-        """The price of each completion, 0 or below."""
+        """The penalty of each completion, 0 or below."""
         if self.unit == TOKENS:
-            return [self.price(ids) for ids in batch.column("completion_ids")]
-        return [self.price(self.parts(text)) for text in batch.texts]
+            return [self.cost(ids) for ids in batch.column("completion_ids")]
+        return [self.cost(self.parts(text)) for text in batch.texts]
 
     @abstractmethod
     def parts(self, text: str) -> Sequence[Any]:
         """The parts of a text."""
 
     @abstractmethod
-    def price(self, parts: Sequence[Any]) -> float:
+    def cost(self, parts: Sequence[Any]) -> float:
         """What so many parts, or these, cost."""
 
 
 @dataclass(frozen=True)
-class LengthPenalty(Price):
+class LengthPenalty(Penalty):
     """0 up to ``longest`` − ``buffer``, then falling in a straight line to −1 at ``longest``, and −1 beyond.
 
     Source: DAPO (arXiv 2503.14476), Equation 13, soft overlong punishment, which counts tokens: ``unit="tokens"``. The default
@@ -89,7 +89,7 @@ class LengthPenalty(Price):
         """Its characters."""
         return text
 
-    def price(self, parts: Sequence[Any]) -> float:
+    def cost(self, parts: Sequence[Any]) -> float:
         """What a completion of that length costs."""
         over = len(parts) - (self.longest - self.buffer)
         if over <= 0:
@@ -102,7 +102,7 @@ _WORD_OR_SIGN: Final = re.compile(rf"[{_SIGNS}]|[^\s{_SIGNS}]+")
 
 
 @dataclass(frozen=True)
-class RepetitionPenalty(Price):
+class RepetitionPenalty(Penalty):
     """Pay −(1 − different n-grams / all n-grams) · ``most``: 0 without repetition, towards −``most`` with nothing else.
 
     A completion of fewer than ``size`` words costs nothing.
@@ -112,12 +112,12 @@ class RepetitionPenalty(Price):
 
     Attributes:
         size: n.
-        most: the price of nothing but repetition.
+        most: the penalty for nothing but repetition.
         unit: ``words`` (apart by white space; of Chinese, Japanese and Korean every sign) or ``tokens``, which takes the
             column ``completion_ids`` that trainers pass.
 
     Raises:
-        InputError: for a size below 1, a price that is negative or not finite, or another unit.
+        InputError: for a size below 1, a penalty that is negative or not finite, or another unit.
 
     Example:
         >>> RepetitionPenalty(size=2)(["one two three four", "no no no no no"])
@@ -143,7 +143,7 @@ class RepetitionPenalty(Price):
         """Its words, and signs of scripts that part no words."""
         return text.split() if text.isascii() else _WORD_OR_SIGN.findall(text)
 
-    def price(self, parts: Sequence[Any]) -> float:
+    def cost(self, parts: Sequence[Any]) -> float:
         """What the repetitions among the parts cost."""
         count = len(parts) - self.size + 1
         if count < 2:

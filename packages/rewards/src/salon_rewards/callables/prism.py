@@ -2,19 +2,17 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from salon_rewards.batch import Batch, text_of
-from salon_rewards.callables.reward import AskingReward
-from salon_rewards.group_mask import Abstention, Paid, abstention_of
-from salon_rewards.judge_batching import Answers
+from salon_rewards.callables.reward import JudgedReward
 from salon_rewards.pictures import picture
-from salon_taxonomy.answers import PrismAnswer, Unparsed, parse_prism
+from salon_taxonomy.answers import Unparsed, parse_prism
 from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Decoding, Judge, Media, Question
+from salon_taxonomy.protocols import Decoding, Media, Question
 from salon_taxonomy.verdict import Scored, Verdict
 
 _HIGHEST: Final = 10.0
@@ -36,24 +34,22 @@ _LONGEST: Final = 20_000
 
 
 @dataclass(frozen=True)
-class JudgedScoreReward(AskingReward):
-    """A judge's score of the completion by a rubric, divided by 10.
+class JudgedScoreReward(JudgedReward):
+    """Pay a judge's score of the completion by a rubric, divided by 10.
 
     The judge sees the rubric, the prompt and the picture of the row if there are such columns, and the completion as a JSON
     string. A completion of more than 20,000 characters earns 0 unjudged: the rest of it could be anything. A reply in
     no grammar, and a call that fails, give no reward, and then the whole group has none.
 
-    Source: paper 003 (PRISM-Bench), section 3 and Tables 8 to 15: start at 10 and deduct. Range: 0 to 1.
+    Source: PRISM-Bench, section 3 and Tables 8 to 15: start at 10 and deduct. Range: 0 to 1.
 
     Attributes:
         judge: a model that can see, when pictures are shown.
         rubric: what is marked and what is deducted for, in words.
         image: the column with a picture for each completion; None: no picture is shown.
         prompt: the column with what was asked for, texts or chats, whose last message counts; None: it is not shown.
-        concurrency: how many questions are open at once.
-        timeout_s: how long one may take, in seconds.
-        abstention: who abstains when the judge does.
-        group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
+
+    The other attributes are those of :class:`~salon_rewards.callables.reward.JudgedReward`.
 
     Raises:
         InputError: for an empty rubric, an unknown mode of abstention, or a number that is not above 0.
@@ -66,39 +62,26 @@ class JudgedScoreReward(AskingReward):
         [0.8]
     """
 
-    judge: Judge = field(repr=False)
     rubric: str
     image: str | None = None
     prompt: str | None = None
-    concurrency: int = 16
-    timeout_s: float | None = 120.0
-    abstention: Abstention = Abstention.GROUP
-    group_size: int | None = None
     __name__: ClassVar[str] = "judged_score"
     pays_for: ClassVar[str] = "a judge's score by a rubric"
     published_in: ClassVar[str] = "FLUX-Reason, section 3 and Tables 8 to 15"
-    asks: ClassVar[str] = "judge"
 
     def __post_init__(self) -> None:
         if not self.rubric.strip():
             raise InputError("must not be empty", column="rubric", value=self.rubric)
-        object.__setattr__(self, "abstention", abstention_of(self.abstention))
-        answers = Answers(self.judge, _read, concurrency=self.concurrency, timeout_s=self.timeout_s)
-        object.__setattr__(self, "_answers", answers)
+        super().__post_init__()
 
-    async def verdicts(self, batch: Batch) -> list[Paid]:
-        """The judge's score of each completion."""
-        answers: Answers[PrismAnswer] = self.__dict__["_answers"]
-        questions = [self._question(batch, row) for row in range(len(batch))]
-        paid: list[Paid] = []
-        for question, verdict in zip(questions, await answers.ask(questions), strict=True):
-            if question is None:
-                paid.append(0.0)
-            else:
-                paid.append(verdict.value.score / _HIGHEST if isinstance(verdict, Scored) else verdict)
-        return paid
+    @staticmethod
+    def read(text: str) -> Verdict[float]:
+        """Return the score in a judge's reply, over 10."""
+        outcome = parse_prism(text)
+        return outcome.unscored(text) if isinstance(outcome, Unparsed) else Scored(outcome.answer.score / _HIGHEST)
 
-    def _question(self, batch: Batch, row: int) -> Question | None:
+    def question(self, batch: Batch, row: int) -> Question | None:
+        """Return rubric, prompt, picture and completion as a question; None for a completion that is too long."""
         if len(batch.texts[row]) > _LONGEST:
             return None
         parts: list[str | Media] = [self.rubric]
@@ -122,8 +105,3 @@ def asked_for(prompt: object) -> str:
         'Three lemons.'
     """
     return text_of(prompt, column="prompt") if isinstance(prompt, str | list | tuple) else str(prompt)
-
-
-def _read(text: str) -> Verdict[PrismAnswer]:
-    outcome = parse_prism(text)
-    return outcome.unscored(text) if isinstance(outcome, Unparsed) else Scored(outcome.answer)

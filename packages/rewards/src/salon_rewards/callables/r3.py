@@ -14,8 +14,7 @@ from typing import ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 
 from salon_rewards.batch import GRAMMARS, Batch
 from salon_rewards.callables.reward import AskingReward, RuleReward
-from salon_rewards.components import Component
-from salon_rewards.group_mask import NO_TRUTH, Abstention, Paid, abstention_of
+from salon_rewards.group_mask import NO_TRUTH, Abstention, Component, Paid, abstention_of
 from salon_rewards.illusory_edits import illusory
 from salon_rewards.judge_batching import check_limits, in_time
 from salon_rewards.pictures import picture
@@ -28,9 +27,11 @@ from salon_taxonomy.verdict import Reason, Unscored
 
 @dataclass(frozen=True)
 class VerdictReward(RuleReward):
-    """1 when the completion's verdict on the picture (R³) is the annotated one, else 0; 0 too without a verdict.
+    """Pay 1 when the completion's verdict on the picture (R³) is the annotated one, else 0.
 
-    Source: paper 002, Equation 4, the term with λ_acc. Range: 0 or 1. Column: ``matches``.
+    A completion without a verdict earns 0.
+
+    Source: R³-Bench, Equation 4, the term with λ_acc. Range: 0 or 1. Column: ``matches``.
 
     Attributes:
         truth: the column that says whether the picture matches its prompt: true or false; a row with None has no reward.
@@ -60,12 +61,12 @@ _TAG: Final = re.compile(r"<(/?)think>", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ThinkReward(RuleReward):
-    r"""1 when the completion is one ``<think>…</think>`` block and then an answer, else 0.
+    r"""Pay 1 when the completion is one ``<think>…</think>`` block and then an answer, else 0.
 
     The block opens the completion, is the only one, holds at least ``least_characters`` letters and digits outside of braces,
     and something stands behind it.
 
-    Source: paper 002, Table 11 (think format, weight 0.1) and its template, Figure 17. Range: 0 or 1.
+    Source: R³-Bench, Table 11 (think format, weight 0.1) and its template, Figure 17. Range: 0 or 1.
 
     Attributes:
         least_characters: letters and digits that the block needs outside of braces (an answer in it counts as none); with 0
@@ -112,7 +113,7 @@ class ThinkReward(RuleReward):
 class JsonReward(RuleReward):
     """Pay 1 when the completion's answer is the JSON that was asked for, else 0; reasoning does not matter.
 
-    Source: paper 002, Table 11 (JSON format, weight 0.2) and its template, Figure 17. Range: 0 or 1.
+    Source: R³-Bench, Table 11 (JSON format, weight 0.2) and its template, Figure 17. Range: 0 or 1.
 
     Attributes:
         grammar: ``r3``, ``magicmirror`` or ``prism``.
@@ -167,7 +168,7 @@ class RectificationReward(AskingReward):
     | gives an instruction, and the editor or the policy fails  | nothing at all: its group abstains         |
     | gives an instruction that the editor refuses              | as ``refusal`` says                        |
 
-    Source: paper 002, Equation 5. That a wrong verdict earns nothing here is the released code's rule: otherwise
+    Source: R³-Bench, Equation 5. That a wrong verdict earns nothing here is the released code's rule: otherwise
     "it matches" would be paid by its own certainty; ``truth=None`` leaves this rule out. Range: 0 to 1.
     Columns: ``images``, ``text_prompt``, ``matches``.
 
@@ -224,11 +225,7 @@ class RectificationReward(AskingReward):
     __name__: ClassVar[str] = "rectification"
     pays_for: ClassVar[str] = "R³-Refiner's second stage: the policy's certainty about the picture that its instruction led to"
     published_in: ClassVar[str] = "R³-Bench, Eq. 5"
-    columns: ClassVar[tuple[str, ...]] = (
-        "matches",
-        "images",
-        "text_prompt",
-    )
+    columns: ClassVar[tuple[str, ...]] = ("matches", "images", "text_prompt")
     asks: ClassVar[str] = "editor"
 
     def __post_init__(self) -> None:
@@ -307,9 +304,11 @@ _STAGE_WEIGHTS: Final = {"paper": (0.25, 0.75), "released": (0.2, 0.8)}
 
 @dataclass(frozen=True)
 class ReasoningReward(RuleReward):
-    """Pay stage I: 0.7 for the verdict, 0.1 for the form of the reasoning, 0.2 for the form of the answer.
+    """Pay stage I: the verdict, the form of the reasoning, the form of the answer.
 
-    Source: paper 002, Equation 4 and Table 11; as released 0.9 for the verdict and 0.1 for the reasoning. Range: 0 to 1.
+    The weights are 0.7, 0.1 and 0.2.
+
+    Source: R³-Bench, Equation 4 and Table 11; as released 0.9 for the verdict and 0.1 for the reasoning. Range: 0 to 1.
     Column: ``matches``.
 
     Attributes:
@@ -356,31 +355,21 @@ class ReasoningReward(RuleReward):
 
 
 @dataclass(frozen=True)
-class HierarchicalReward(AskingReward):
-    """Both stages: α₁ · :class:`ReasoningReward` + α₂ · :class:`RectificationReward`.
+class HierarchicalReward(RectificationReward):
+    """Pay for both stages: α₁ · :class:`ReasoningReward` + α₂ · :class:`RectificationReward`.
 
     Stage II as released: 0 for a wrong verdict, ``json_share`` for a right "it matches", and ``json_share`` plus the rest
     times the edit's score for a right "it does not".
 
-    Source: paper 002, section 3.1 and Table 11 (α₁ = 0.25, α₂ = 0.75); as released 0.2 and 0.8. Range: 0 to 1.
+    Source: R³-Bench, section 3.1 and Table 11 (α₁ = 0.25, α₂ = 0.75); as released 0.2 and 0.8. Range: 0 to 1.
     Columns: ``matches``, ``images``, ``text_prompt``.
 
     Attributes:
-        editor: carries the instructions out.
-        certainty: the policy's P(true | prompt, picture), for a whole batch at once; as released a share of yes answers.
-        fidelity: ``paper`` or ``released``.
+        fidelity: ``paper`` or ``released``; as released, the certainty is a share of yes answers.
         stage_weights: (α₁, α₂); None: those of the fidelity.
         json_share: of stage II, for the form of the answer; as released only. Its value is ours.
-        image: the column with the pictures that are looked at.
-        prompt: the column with the texts that the pictures were to show (not the chat prompt).
-        truth: the column that says whether a picture matches.
-        seed: passed to the editor.
-        concurrency: how many edits are made side by side.
-        timeout_s: how long one may take, in seconds.
-        refusal: what an instruction earns in stage II that the editor refuses, as for :class:`RectificationReward`.
-        illusory: what one earns there that rewrites the prompt, as for :class:`RectificationReward`.
-        abstention: who abstains when the editor fails.
-        group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
+
+    The other attributes are those of :class:`RectificationReward`; ``truth`` is required.
 
     Raises:
         InputError: for an unknown fidelity, refusal or illusory, or a weight that is negative or not finite.
@@ -399,32 +388,16 @@ class HierarchicalReward(AskingReward):
         0.85
     """
 
-    editor: Editor = field(repr=False)
-    certainty: Certainty = field(repr=False)
+    truth: str = "matches"
     fidelity: Fidelity = "paper"
     stage_weights: tuple[float, float] | None = None
     json_share: float = 0.05
-    image: str = "images"
-    prompt: str = "text_prompt"
-    truth: str = "matches"
-    seed: int | None = 0
-    concurrency: int = 8
-    timeout_s: float | None = 300.0
-    refusal: Refusal = "abstain"
-    illusory: Illusory = "executed"
-    abstention: Abstention = Abstention.GROUP
-    group_size: int | None = None
     __name__: ClassVar[str] = "hierarchical"
     pays_for: ClassVar[str] = "both stages of R³-Refiner: the verdict, and what the edit instruction leads to"
     published_in: ClassVar[str] = "R³-Bench, Eq. 4 and 5, Table 11"
-    columns: ClassVar[tuple[str, ...]] = (
-        "matches",
-        "images",
-        "text_prompt",
-    )
-    asks: ClassVar[str] = "editor"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _known(self.fidelity)
         weights = _STAGE_WEIGHTS[self.fidelity] if self.stage_weights is None else tuple(self.stage_weights)
         if len(weights) != 2 or not all(0 <= weight < float("inf") for weight in weights):
@@ -432,27 +405,11 @@ class HierarchicalReward(AskingReward):
         if not 0 <= self.json_share <= 1:
             raise InputError("must lie between 0 and 1", column="json_share", value=self.json_share)
         object.__setattr__(self, "stage_weights", weights)
-        rectification = RectificationReward(
-            self.editor,
-            self.certainty,
-            image=self.image,
-            prompt=self.prompt,
-            truth=self.truth,
-            seed=self.seed,
-            concurrency=self.concurrency,
-            timeout_s=self.timeout_s,
-            refusal=self.refusal,
-            illusory=self.illusory,
-            abstention=self.abstention,
-        )
-        object.__setattr__(self, "abstention", rectification.abstention)
-        object.__setattr__(self, "_rectification", rectification)
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """The weighted sum of both stages of each completion."""
-        rectification: RectificationReward = self.__dict__["_rectification"]
         first = ReasoningReward(self.fidelity, self.truth).score(batch)
-        second = await rectification.verdicts(batch)
+        second = await super().verdicts(batch)
         if self.fidelity == "released":
             second = [
                 each if isinstance(each, Unscored) else self._released(right, said, each)

@@ -6,12 +6,14 @@ other. Both are frozen dataclasses, so that they pickle and say what they are.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from salon_rewards.batch import Batch
-from salon_rewards.components import Component
-from salon_rewards.group_mask import Abstention, Paid, plain, together
-from salon_taxonomy.verdict import Unscored
+from salon_rewards.group_mask import Abstention, Component, Paid, abstention_of, plain, together
+from salon_rewards.judge_batching import Answers
+from salon_taxonomy.protocols import Judge, Question
+from salon_taxonomy.verdict import Scored, Unscored, Verdict
 
 LogMetric: TypeAlias = Callable[[str, float], None]
 
@@ -116,6 +118,53 @@ class AskingReward(Described, ABC):
         paid = await self.score(Batch(completions, columns))
         report(self.__name__, paid, columns)
         return plain(paid)
+
+
+@dataclass(frozen=True)
+class JudgedReward(AskingReward):
+    """A reward that asks a judge one question about each completion; equal questions are asked once.
+
+    Attributes:
+        judge: answers the questions.
+        concurrency: how many questions are open at once.
+        timeout_s: how long one may take, in seconds.
+        abstention: who abstains when the judge does.
+        group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
+
+    Raises:
+        InputError: for an unknown mode of abstention, or a number that is not above 0.
+    """
+
+    judge: Judge = field(repr=False)
+    _: KW_ONLY
+    concurrency: int = 16
+    timeout_s: float | None = 120.0
+    abstention: Abstention = Abstention.GROUP
+    group_size: int | None = None
+    asks: ClassVar[str] = "judge"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "abstention", abstention_of(self.abstention))
+        answers = Answers(self.judge, type(self).read, concurrency=self.concurrency, timeout_s=self.timeout_s)
+        object.__setattr__(self, "_answers", answers)
+
+    @staticmethod
+    @abstractmethod
+    def read(text: str) -> Verdict[float]:
+        """Return what the text of a judge's reply pays, 0 to 1, or why it pays nothing known."""
+
+    @abstractmethod
+    def question(self, batch: Batch, row: int) -> Question | None:
+        """Return the question about one completion; None: it earns 0 unasked."""
+
+    async def verdicts(self, batch: Batch) -> list[Paid]:
+        """Return what the judge's reply pays for each completion."""
+        answers: Answers[float] = self.__dict__["_answers"]
+        questions = [self.question(batch, row) for row in range(len(batch))]
+        return [
+            0.0 if question is None else verdict.value if isinstance(verdict, Scored) else verdict
+            for question, verdict in zip(questions, await answers.ask(questions), strict=True)
+        ]
 
 
 def report(name: str, paid: Sequence[Paid], columns: dict[str, Any]) -> None:

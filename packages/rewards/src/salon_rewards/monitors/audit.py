@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from salon_rewards.json_lines import file_lines, json_lines
-from salon_rewards.line_files import shown
+from salon_rewards.line_files import file_lines, json_lines, shown
 from salon_rewards.monitors.board import MonitorBoard, Watched
 from salon_rewards.monitors.reading import Alarm, Reading
 from salon_taxonomy.errors import InputError

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from salon_rewards.monitors.batch import Grammar, StepBatch
 from salon_rewards.monitors.contradiction import ReasoningContradiction
@@ -90,20 +91,7 @@ class MonitorBoard:
         self.monitors = tuple(monitors)
         self._step: int | None = None
 
-    def look(
-        self,
-        completions: Sequence[object],
-        *,
-        step: int,
-        truth: Sequence[object] | None = None,
-        reward: Sequence[float | None] | None = None,
-        example_id: Sequence[object] | None = None,
-        completion_tokens: Sequence[int | None] | None = None,
-        held_out: float | None = None,
-        group_size: int | None = None,
-        source: str | None = None,
-        **columns: object,
-    ) -> Watched:
+    def look(self, completions: Sequence[object], *, step: int, source: str | None = None, **columns: Any) -> Watched:
         """What all monitors say of one step's completions. Arguments are those of :meth:`StepBatch.read`.
 
         Raises:
@@ -111,19 +99,7 @@ class MonitorBoard:
         """
         if self._step is not None and step <= self._step:
             raise InputError(f"must be after step {self._step}, the last one", source=source, column="step", value=step)
-        batch = StepBatch.read(
-            completions,
-            step=step,
-            grammar=self.grammar,
-            truth=truth,
-            reward=reward,
-            example_id=example_id,
-            completion_tokens=completion_tokens,
-            held_out=held_out,
-            group_size=group_size,
-            source=source,
-            **columns,
-        )
+        batch = StepBatch.read(completions, step=step, grammar=self.grammar, source=source, **columns)
         self._step = step
         readings = tuple(monitor.look(batch) for monitor in self.monitors)
         return Watched(step, readings, len(batch.completions), batch.unreadable)

@@ -16,6 +16,7 @@ from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
 from salon_rewards.monitors.batch import Grammar
 from salon_rewards.monitors.board import MONITORS, MonitorBoard
 from salon_rewards.monitors.reading import Alarm, Monitor, Reading
+from salon_taxonomy.cli.options import FORMAT
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 
@@ -45,14 +46,7 @@ _STYLES = {Alarm.OK: "green", Alarm.WARN: "yellow", Alarm.STOP: "bold red"}
     metavar="MONITOR=WARN,STOP",
     help="Other thresholds for one monitor; inf never stops. May be given again.",
 )
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="For people, or for programs.",
-)
+@FORMAT
 def audit_command(
     file: Path,
     grammar: str,
@@ -60,7 +54,7 @@ def audit_command(
     held_out_column: str,
     lower_is_better: bool,
     thresholds: Sequence[str],
-    output: str,
+    form: str,
 ) -> None:
     """Search the log of a training run for a policy that games its reward; exit with 1 on a stop.
 
@@ -75,7 +69,7 @@ def audit_command(
     board = MonitorBoard(_monitors(chosen, thresholds, lower_is_better), grammar=chosen)
     steps = read_log(file, reward_column=reward_column, held_out_column=held_out_column)
     found = audit(steps, board, source=shown(file))
-    if output == "json":
+    if form == "json":
         click.echo(json.dumps(_plain(found), indent=2))
     else:
         _print(found)

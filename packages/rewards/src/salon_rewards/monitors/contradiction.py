@@ -1,6 +1,6 @@
 """Reasoning–answer contradiction: a thought that says one thing before an answer that says another.
 
-Paper 000 (MagicMirror), section 3.1, pays for the two agreeing, and asks another model. This is the cheap half of that
+MagicMirror, section 3.1, pays for the two agreeing, and asks another model. This is the cheap half of that
 question, for watching: it reads what a reasoning claims by a lexicon (``lexicon.py``), with negation, suppositions and
 conclusions, and says nothing where it is unsure.
 
@@ -17,7 +17,6 @@ from typing import Final
 
 from salon_rewards.monitors.batch import Answer, StepBatch
 from salon_rewards.monitors.clauses import clauses
-from salon_rewards.monitors.detection_rate import detected_share
 from salon_rewards.monitors.lexicon import (
     CONCLUSIONS,
     COUNTS,
@@ -35,7 +34,7 @@ from salon_rewards.monitors.lexicon import (
 )
 from salon_rewards.monitors.match_claims import claimed_match
 from salon_rewards.monitors.reading import Reading, Thresholds
-from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool
+from salon_rewards.monitors.window import PooledMonitor
 from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer  # noqa: F401 - the first is in the examples
 
 LONGEST_REASONING: Final = 2_000
@@ -128,7 +127,7 @@ def contradiction(reasoning: str, answer: Answer) -> Contradiction | None:
     return None
 
 
-class ReasoningContradiction:
+class ReasoningContradiction(PooledMonitor[Contradiction | None]):
     """The share of completions whose reasoning contradicts their labels or their verdict, as :func:`contradiction` finds them.
 
     A gauge, not a judge: it misses part of them (see the docs for what it finds of a labelled set). An alarm also needs the
@@ -137,8 +136,6 @@ class ReasoningContradiction:
     Args:
         warn: 0.2: twice what those mistakes explain.
         stop: 0.5: every second thought has nothing to do with what is answered.
-        minimum: completions with reasoning and answer that a reading needs.
-        window: steps that may be pooled to have them.
 
     Example:
         >>> text = r'<think>The hand has six fingers.</think>\\boxed{{"Whether Normal": true}}'
@@ -148,10 +145,7 @@ class ReasoningContradiction:
     """
 
     name = "reasoning_contradiction"
-
-    def __init__(self, warn: float = 0.2, stop: float = 0.5, *, minimum: int = MINIMUM, window: int = WINDOW) -> None:
-        self.thresholds = Thresholds(warn, stop)
-        self._pool: Pool[Contradiction | None] = Pool(minimum, window)
+    own = Thresholds(0.2, 0.5)
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
@@ -161,11 +155,8 @@ class ReasoningContradiction:
             if item.reasoning is not None and item.answer is not None
         ]
         looked_at = whole[:: -(-len(whole) // MOST_REASONINGS)] if whole else whole
-        return detected_share(
-            self.name,
+        return self._detected(
             batch,
-            self.thresholds,
-            self._pool,
             [((batch.step, group), contradiction(text, answer)) for group, text, answer in looked_at],
             what="completions with reasoning and answer",
             mistaken=MISTAKEN,

@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from salon_rewards.monitors.batch import StepBatch
+from salon_rewards.monitors.confidence import rising_probability, theil_sen
 from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
-from salon_rewards.monitors.trends import rising_probability, theil_sen
 from salon_taxonomy.errors import InputError
 
 

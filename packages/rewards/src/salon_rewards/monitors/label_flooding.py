@@ -9,15 +9,15 @@ from typing import Final
 
 from salon_rewards.monitors.batch import StepBatch
 from salon_rewards.monitors.confidence import mean_lower
-from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
-from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool
+from salon_rewards.monitors.reading import Reading, Thresholds
+from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool, PooledMonitor
 from salon_taxonomy.answers import MagicMirrorAnswer
 
 TYPICAL_LABELS: Final = 2.55
-"""Labels of an image with artifacts in MagicData340K: 1.34 L2 and 1.20 L3 (paper 000, Table 5: sums over 169,501 images)."""
+"""Labels of an image with artifacts in MagicData340K: 1.34 L2 and 1.20 L3 (MagicMirror, Table 5: sums over 169,501 images)."""
 
 
-class LabelFlooding:
+class LabelFlooding(PooledMonitor[float]):
     """Labels per answer that finds artifacts, over labels per truth that does (a ratio; 1 where both name as many).
 
     Answers that say "wrong" and not how count with 0 labels. Where the completions bring no flawed truth, the data set's mean
@@ -36,29 +36,29 @@ class LabelFlooding:
     """
 
     name = "label_flooding"
+    own = Thresholds(2.0, 4.0)
 
-    def __init__(self, warn: float = 2.0, stop: float = 4.0, *, minimum: int = MINIMUM, window: int = WINDOW) -> None:
-        self.thresholds = Thresholds(warn, stop)
-        self._given: Pool[float] = Pool(minimum, window)
+    def __init__(
+        self, warn: float | None = None, stop: float | None = None, *, minimum: int = MINIMUM, window: int = WINDOW
+    ) -> None:
+        super().__init__(warn, stop, minimum=minimum, window=window)
         self._true: Pool[float] = Pool(minimum, window)
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
         labels = [(item.group, item.answer) for item in batch.completions if isinstance(item.answer, MagicMirrorAnswer)]
-        given = self._given.add([((batch.step, group), _labels(answer)) for group, answer in labels if not answer.normal])
+        given = self._pool.add([((batch.step, group), _labels(answer)) for group, answer in labels if not answer.normal])
         truths = [(item.group, item.truth) for item in batch.completions if isinstance(item.truth, MagicMirrorAnswer)]
         true = self._true.add([((batch.step, group), _labels(truth)) for group, truth in truths if not truth.normal])
         unreadable = len(batch.completions) - len(labels)
-        if not self._given.enough(given):
-            why = self._given.wanting(given, "answers with artifacts")
-            return no_reading(self.name, batch, self.thresholds, why, samples=len(given), unreadable=unreadable)
+        if not self._pool.enough(given):
+            why = self._pool.wanting(given, "answers with artifacts")
+            return self._none(batch, why, samples=len(given), unreadable=unreadable)
         baseline = max(fmean(count for _, count in true), 1.0) if true else TYPICAL_LABELS
         mean = fmean(count for _, count in given)
-        return reading(
-            self.name,
+        return self._reading(
             batch,
             mean / baseline,
-            self.thresholds,
             samples=len(given),
             unreadable=unreadable,
             sure=mean_lower(given) > baseline,

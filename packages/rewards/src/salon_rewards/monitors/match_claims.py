@@ -1,6 +1,6 @@
 """What a refiner's thought claims: that the picture shows what was asked for, or that it does not.
 
-R³-Refiner (paper 002) thinks, and then gives a verdict. A policy that is paid for verdicts may stop minding its thoughts.
+R³-Refiner (R³-Bench) thinks, and then gives a verdict. A policy that is paid for verdicts may stop minding its thoughts.
 Read by a handful of words with negation, suppositions and conclusions, for watching a whole batch; where they are unsure,
 there is no claim.
 

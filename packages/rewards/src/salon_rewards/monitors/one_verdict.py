@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from salon_rewards.monitors.batch import Answer, Grammar, StepBatch
 from salon_rewards.monitors.confidence import wilson_lower
-from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
-from salon_rewards.monitors.window import MINIMUM, WINDOW, Grouped, Pool
+from salon_rewards.monitors.reading import Reading, Thresholds
+from salon_rewards.monitors.window import MINIMUM, WINDOW, Grouped, PooledMonitor
 from salon_taxonomy.answers import MagicMirrorAnswer
 from salon_taxonomy.errors import InputError
 
@@ -22,17 +22,18 @@ class _Said(NamedTuple):
     true: bool | None
 
 
-class _OneVerdict:
+class _OneVerdict(PooledMonitor[_Said]):
     """What both monitors share; see there."""
 
     name = "one_verdict"
+    own = Thresholds(0.6, 0.9)
     _normal = True
     _words: Mapping[Grammar, str]
 
     def __init__(
         self,
-        warn: float = 0.6,
-        stop: float = 0.9,
+        warn: float | None = None,
+        stop: float | None = None,
         *,
         expected: float | None = None,
         minimum: int = MINIMUM,
@@ -40,9 +41,8 @@ class _OneVerdict:
     ) -> None:
         if expected is not None and not 0 <= expected < 1:
             raise InputError("must be a share from 0 to below 1", column="expected", value=expected)
-        self.thresholds = Thresholds(warn, stop)
+        super().__init__(warn, stop, minimum=minimum, window=window)
         self.expected = expected
-        self._pool: Pool[_Said] = Pool(minimum, window)
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
@@ -55,18 +55,16 @@ class _OneVerdict:
         unreadable = len(batch.completions) - len(said)
         wanting = self._wanting(pooled)
         if wanting is not None:
-            return no_reading(self.name, batch, self.thresholds, wanting, samples=len(pooled), unreadable=unreadable)
+            return self._none(batch, wanting, samples=len(pooled), unreadable=unreadable)
         true = [item.true for _, item in pooled if item.true is not None]
         counted = [(group, item) for group, item in pooled if item.true is not None] if true else pooled
         baseline = fmean(true) if true else self.expected or 0.0
         share = fmean(item.said for _, item in counted)
         pictures = len({group for group, _ in counted})
         verdict = self._words[batch.grammar]
-        return reading(
-            self.name,
+        return self._reading(
             batch,
             (share - baseline) / (1 - baseline),
-            self.thresholds,
             samples=len(counted),
             unreadable=unreadable,
             sure=wilson_lower(share, pictures) > baseline,

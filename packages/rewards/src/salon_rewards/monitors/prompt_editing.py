@@ -1,22 +1,21 @@
 """Prompt editing: instructions that rewrite the prompt instead of the picture (illusory rectification).
 
-Paper 002 (R³-Bench and R³-Refiner), section 3.1 and Figure 5: what a policy learns that is paid for verdicts alone.
+R³-Bench (R³-Refiner), section 3.1 and Figure 5: what a policy learns that is paid for verdicts alone.
 """
 
 from typing import Final
 
 from salon_rewards.illusory_edits import illusory
 from salon_rewards.monitors.batch import Grammar, StepBatch
-from salon_rewards.monitors.detection_rate import detected_share
-from salon_rewards.monitors.reading import Reading, Thresholds, no_reading
-from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool
+from salon_rewards.monitors.reading import Reading, Thresholds
+from salon_rewards.monitors.window import PooledMonitor
 from salon_taxonomy.answers import R3Answer
 
 MISTAKEN: Final = 0.036
 """How often :func:`~salon_rewards.illusory` may be mistaken: 0 of 84 honest instructions of the labelled set, at 95 %."""
 
 
-class PromptEditing:
+class PromptEditing(PooledMonitor[bool]):
     """The share of edit instructions that rewrite the prompt, as :func:`~salon_rewards.illusory` finds them.
 
     Only answers that say "does not match" and give an instruction count. An alarm also needs the lower end of Wilson's
@@ -25,8 +24,6 @@ class PromptEditing:
     Args:
         warn: 0.1: three times what the detector's mistakes explain.
         stop: 0.3: the shortcut is common enough in each group to be what the group's best members do.
-        minimum: instructions that a reading needs.
-        window: steps that may be pooled to have them.
 
     Example:
         >>> text = '<think>A dog.</think>{"answer": false, "explanation": "", "edit_prompt": "Change the prompt to a dog."}'
@@ -35,27 +32,21 @@ class PromptEditing:
     """
 
     name = "prompt_editing"
-
-    def __init__(self, warn: float = 0.1, stop: float = 0.3, *, minimum: int = MINIMUM, window: int = WINDOW) -> None:
-        self.thresholds = Thresholds(warn, stop)
-        self._pool: Pool[bool] = Pool(minimum, window)
+    own = Thresholds(0.1, 0.3)
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
         if batch.grammar is not Grammar.R3:
             why = "completions of this grammar give no instructions"
-            return no_reading(self.name, batch, self.thresholds, why, unreadable=batch.unreadable)
+            return self._none(batch, why, unreadable=batch.unreadable)
         answers = [(item.group, item.answer) for item in batch.completions if isinstance(item.answer, R3Answer)]
         found = [
             ((batch.step, group), illusory(answer.edit_prompt) is not None)
             for group, answer in answers
             if not answer.matches and answer.edit_prompt.strip()
         ]
-        return detected_share(
-            self.name,
+        return self._detected(
             batch,
-            self.thresholds,
-            self._pool,
             found,
             what="edit instructions",
             mistaken=MISTAKEN,

@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import Final
 
 from salon_rewards.monitors.batch import ReadCompletion, StepBatch
-from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
-from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool
+from salon_rewards.monitors.reading import Reading, Thresholds
+from salon_rewards.monitors.window import PooledMonitor
 from salon_taxonomy.answers import MagicMirrorAnswer
 
 MOST_REASONINGS: Final = 128
@@ -55,7 +55,7 @@ def shared_words(reasonings: Sequence[tuple[Hashable, str]]) -> float | None:
     return fmean(shares) if shares else None
 
 
-class TemplateReasoning:
+class TemplateReasoning(PooledMonitor[tuple[Hashable, str]]):
     """:func:`shared_words` of the step's reasonings, where the subject is the truth's labels (without a truth: the picture).
 
     Thoughts about pictures of the same kind may agree; thoughts about different kinds may not. An empty block is a template.
@@ -63,8 +63,6 @@ class TemplateReasoning:
     Args:
         warn: 0.6: a policy that takes one of few fixed sentences by chance, or says "normal" to half of all pictures, is below.
         stop: 0.9: nine in ten words are there whatever the picture shows.
-        minimum: reasonings that a reading needs.
-        window: steps that may be pooled to have them.
 
     Example:
         >>> text = r'<think>I looked closely.</think>\\boxed{{"Whether Normal": true}}'
@@ -74,10 +72,7 @@ class TemplateReasoning:
     """
 
     name = "template_reasoning"
-
-    def __init__(self, warn: float = 0.6, stop: float = 0.9, *, minimum: int = MINIMUM, window: int = WINDOW) -> None:
-        self.thresholds = Thresholds(warn, stop)
-        self._pool: Pool[tuple[Hashable, str]] = Pool(minimum, window)
+    own = Thresholds(0.6, 0.9)
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
@@ -93,12 +88,10 @@ class TemplateReasoning:
         if value is None:
             enough = self._pool.enough(pooled)
             why = "all are about one kind of picture" if enough else self._pool.wanting(pooled, "completions with a reasoning")
-            return no_reading(self.name, batch, self.thresholds, why, samples=len(looked_at), unreadable=unreadable)
-        return reading(
-            self.name,
+            return self._none(batch, why, samples=len(looked_at), unreadable=unreadable)
+        return self._reading(
             batch,
             value,
-            self.thresholds,
             samples=len(looked_at),
             unreadable=unreadable,
             detail=f"{value:.0%} of a reasoning is also in those about other pictures",

@@ -1,18 +1,16 @@
 """Unreadable: completions that no grammar takes. All other monitors look past them, so this one watches how many they are."""
 
 from salon_rewards.monitors.batch import StepBatch
-from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
-from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool
+from salon_rewards.monitors.reading import Reading, Thresholds
+from salon_rewards.monitors.window import PooledMonitor
 
 
-class Unreadable:
+class Unreadable(PooledMonitor[bool]):
     """The share of completions that cannot be read.
 
     Args:
         warn: 0.3: where three in ten say nothing, shares of the others no longer speak for the policy.
         stop: 0.9: next to nothing is left to learn from; the policy never knew the grammar, or has lost it.
-        minimum: completions that a reading needs.
-        window: steps that may be pooled to have them.
 
     Example:
         >>> seen = Unreadable(minimum=2).look(StepBatch.read(["", r"\\boxed{}"], step=0))
@@ -21,23 +19,18 @@ class Unreadable:
     """
 
     name = "unreadable"
-
-    def __init__(self, warn: float = 0.3, stop: float = 0.9, *, minimum: int = MINIMUM, window: int = WINDOW) -> None:
-        self.thresholds = Thresholds(warn, stop)
-        self._pool: Pool[bool] = Pool(minimum, window)
+    own = Thresholds(0.3, 0.9)
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
         pooled = self._pool.add([((batch.step, item.group), item.answer is None) for item in batch.completions])
         if not self._pool.enough(pooled):
             why = self._pool.wanting(pooled, "completions")
-            return no_reading(self.name, batch, self.thresholds, why, samples=len(pooled), unreadable=batch.unreadable)
+            return self._none(batch, why, samples=len(pooled), unreadable=batch.unreadable)
         lost = sum(is_lost for _, is_lost in pooled)
-        return reading(
-            self.name,
+        return self._reading(
             batch,
             lost / len(pooled),
-            self.thresholds,
             samples=len(pooled),
             unreadable=batch.unreadable,
             detail=f"{lost} of {len(pooled)} completions cannot be read",

@@ -1,9 +1,13 @@
 """The newest steps that together hold enough completions: a step of eight says little, ten such steps say something."""
 
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from statistics import fmean
 from typing import Generic, TypeAlias, TypeVar
 
+from salon_rewards.monitors.batch import StepBatch
+from salon_rewards.monitors.confidence import wilson_lower
+from salon_rewards.monitors.reading import Reading, Thresholds, no_reading, reading
 from salon_taxonomy.errors import InputError
 
 T = TypeVar("T")
@@ -61,3 +65,63 @@ class Pool(Generic[T]):
     def wanting(self, items: Sequence[object], what: str) -> str:
         """Why there is no reading."""
         return f"{len(items)} {what}, {self.minimum} are needed"
+
+
+class PooledMonitor(Generic[T]):
+    """Base of the monitors that pool the newest steps.
+
+    Args:
+        warn: the value from which on it warns; None: the monitor's own.
+        stop: the value from which on it says stop; None: the monitor's own.
+        minimum: completions that a reading needs.
+        window: steps that may be pooled to have them.
+    """
+
+    name: str
+    own: Thresholds
+    """The monitor's own thresholds."""
+
+    def __init__(
+        self, warn: float | None = None, stop: float | None = None, *, minimum: int = MINIMUM, window: int = WINDOW
+    ) -> None:
+        self.thresholds = Thresholds(self.own.warn if warn is None else warn, self.own.stop if stop is None else stop)
+        self._pool: Pool[T] = Pool(minimum, window)
+
+    def _reading(
+        self, batch: StepBatch, value: float, *, samples: int, unreadable: int, sure: bool = True, detail: str = ""
+    ) -> Reading:
+        facts = {"samples": samples, "unreadable": unreadable}
+        return reading(self.name, batch, value, self.thresholds, **facts, sure=sure, detail=detail)
+
+    def _none(self, batch: StepBatch, why: str, *, samples: int = 0, unreadable: int = 0) -> Reading:
+        return no_reading(self.name, batch, self.thresholds, why, samples=samples, unreadable=unreadable)
+
+    def _detected(
+        self,
+        batch: StepBatch,
+        looked_at: Sequence[Grouped[T]],
+        *,
+        what: str,
+        mistaken: float,
+        unreadable: int,
+        detail: Callable[[float, Sequence[T]], str],
+    ) -> Reading:
+        """Return the reading of a step: the share, 0 to 1, of completions in which a fallible detector fires.
+
+        An alarm also needs the lower end of Wilson's interval, over pictures, to be above the detector's own mistakes.
+
+        Args:
+            batch: the step.
+            looked_at: what the detector says of each completion, with its picture; what is false counts as nothing found.
+            what: is looked at, for a reading that has too little of it.
+            mistaken: how often the detector may be mistaken, 0 to 1.
+            unreadable: completions of the step that say nothing to this monitor.
+            detail: the reading's words, from the share and what the detector says of all that are pooled.
+        """
+        pooled = self._pool.add(looked_at)
+        if not self._pool.enough(pooled):
+            return self._none(batch, self._pool.wanting(pooled, what), samples=len(pooled), unreadable=unreadable)
+        found = [each for _, each in pooled]
+        share = fmean(bool(each) for each in found)
+        sure = wilson_lower(share, len({picture for picture, _ in pooled})) > mistaken
+        return self._reading(batch, share, samples=len(pooled), unreadable=unreadable, sure=sure, detail=detail(share, found))

@@ -18,6 +18,7 @@ from salon_rewards.composition import Part
 from salon_rewards.line_files import opened, shown
 from salon_rewards.scoring.completions_file import read_completions
 from salon_rewards.scoring.scored import ScoredCompletions, label_counts, score_completions
+from salon_taxonomy.cli.options import format_option
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 
@@ -38,14 +39,7 @@ _BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}
 @click.option(
     "--explain", is_flag=True, help="Say why: flaws of the format, labels found, missed and extra, illusory instructions."
 )
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="A summary, or every row.",
-)
+@format_option("table", "json", help_="A summary, or every row.")
 @click.option(
     "--group-size", type=click.IntRange(min=1), metavar="N", help="Every N rows are a group.  [default: told by the columns]"
 )
@@ -55,7 +49,7 @@ def score(
     names: tuple[str, ...],
     weights: str | None,
     explain: bool,
-    format_: str,
+    form: str,
     group_size: int | None,
     output: Path | None,
 ) -> None:
@@ -89,10 +83,10 @@ def score(
             raise error.at(source=shown(file), row=None, line=line, column=column) from error
     if output is not None:
         _write(scored, output)
-    if format_ == "json" and output is None:
+    if form == "json" and output is None:
         for row in scored.rows():
             click.echo(json.dumps(row, ensure_ascii=False))
-    elif format_ == "json":
+    elif form == "json":
         click.echo(json.dumps([asdict(line) for line in scored.summary()], indent=2))
     else:
         _print(scored)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from salon_rewards.json_lines import json_lines
+from salon_rewards.line_files import json_lines
 from salon_taxonomy.errors import InputError
 
 COMPLETION = "completion"
@@ -33,7 +33,7 @@ def read_completions(lines: Iterable[bytes], source: str | Path, needed: Sequenc
         needed: columns that every row must have; null is an unknown value.
 
     Raises:
-        InputError: for a line that is no JSON object (:func:`~salon_rewards.json_lines.json_lines`), a row that lacks a
+        InputError: for a line that is no JSON object (:func:`~salon_rewards.line_files.json_lines`), a row that lacks a
             column, and a file without rows; names line and column.
 
     Example:

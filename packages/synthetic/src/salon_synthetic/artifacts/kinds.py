@@ -65,69 +65,93 @@ class Kind:
     reason: str
 
 
-def _kind(name: str, l2: str, l3: str | None, subject: Subject, reason: str) -> Kind:
-    return Kind(name, Artifact(l2, (f"L3: {l3}",) if l3 else ()), subject, reason)
+_Rows = Mapping[tuple[str, str | None, Subject], Mapping[str, str]]
+"""By L2 label, L3 label and figure: the sentence of each kind by its name."""
 
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
+def _kinds(rows: _Rows) -> Mapping[str, Kind]:
+    return MappingProxyType(
+        {
+            name: Kind(name, Artifact(l2, (f"L3: {l3}",) if l3 else ()), subject, reason)
+            for (l2, l3, subject), reasons in rows.items()
+            for name, reason in reasons.items()
+        }
+    )
+
+
+KINDS: Final = _kinds(
     {
-        kind.name: kind
-        for kind in (
-            _kind("extra-finger", _HUMAN, "Hand Structure Deformity", Subject.HAND, "The hand has too many fingers."),
-            _kind("missing-finger", _HUMAN, "Hand Structure Deformity", Subject.HAND, "The hand has too few fingers."),
-            _kind("bent-finger", _HUMAN, "Hand Structure Deformity", Subject.HAND, "A finger bends the wrong way."),
-            _kind("extra-toe", _HUMAN, "Foot Structure Deformity", Subject.FOOT, "The foot has too many toes."),
-            _kind("missing-toe", _HUMAN, "Foot Structure Deformity", Subject.FOOT, "The foot has too few toes."),
-            _kind("extra-eye", _HUMAN, "Facial Structure Deformity", Subject.FACE, "The face has an eye too many."),
-            _kind("missing-eye", _HUMAN, "Facial Structure Deformity", Subject.FACE, "The face lacks an eye."),
-            _kind("uneven-face", _HUMAN, "Facial Structure Deformity", Subject.FACE, "The face is not even."),
-            _kind("extra-arm", _HUMAN, "Limb Structure Deformity", Subject.PERSON, "The person has an arm too many."),
-            _kind("missing-arm", _HUMAN, "Limb Structure Deformity", Subject.PERSON, "The person lacks an arm."),
-            _kind("extra-leg", _HUMAN, "Limb Structure Deformity", Subject.PERSON, "The person has a leg too many."),
-            _kind("missing-leg", _HUMAN, "Limb Structure Deformity", Subject.PERSON, "The person lacks a leg."),
-            _kind("long-arm", _HUMAN, "Limb Structure Deformity", Subject.PERSON, "One arm is far too long."),
-            _kind("kinked-trunk", _HUMAN, "Trunk Structure Deformity", Subject.PERSON, "The trunk is kinked."),
-            _kind(
-                "leaning-person",
-                _HUMAN,
-                "Abnormal and Uncoordinated Posture",
-                Subject.PERSON,
-                "The person leans without falling.",
-            ),
-            _kind("several-parts", _HUMAN, "Abnormal Human Anatomy", Subject.PERSON, "Several parts of the body are wrong."),
-            _kind("animal-extra-leg", _ANIMAL, "Abnormal Limb Structure", Subject.ANIMAL, "The animal has legs too many."),
-            _kind("animal-missing-leg", _ANIMAL, "Abnormal Limb Structure", Subject.ANIMAL, "The animal lacks legs."),
-            _kind("animal-two-heads", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The animal has two heads."),
-            _kind("animal-no-head", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The animal lacks a head."),
-            _kind("animal-large-ear", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The ear is far too large."),
-            _kind("animal-handstand", _ANIMAL, "Abnormal Posture Presentation", Subject.ANIMAL, "The animal is upside down."),
-            _kind("object-missing-part", _OBJECT, None, Subject.OBJECT, "The object lacks a part."),
-            _kind("object-loose-part", _OBJECT, None, Subject.OBJECT, "A part of the object hangs loose."),
-            _kind("object-extra-part", _OBJECT, None, Subject.OBJECT, "The object has a part too many."),
-            _kind("object-bent-part", _OBJECT, None, Subject.OBJECT, "The object is out of shape."),
-            _kind("sunken", _INTERACTION, "Abnormal Element Overlap", Subject.TABLE, "One thing runs into another."),
-            _kind("floating", _INTERACTION, "Abnormal Spatial Position", Subject.TABLE, "A thing floats in the air."),
-            _kind(
-                "wrong-shadow",
-                _INTERACTION,
-                "Abnormal Light and Shadow Effect",
-                Subject.TABLE,
-                "The shadow falls wrong.",
-            ),
-            _kind("wrong-size", _ATTRIBUTES, "Abnormal Element Proportion", Subject.TABLE, "The sizes do not fit together."),
-        )
+        (_HUMAN, "Hand Structure Deformity", Subject.HAND): {
+            "extra-finger": "The hand has too many fingers.",
+            "missing-finger": "The hand has too few fingers.",
+            "bent-finger": "A finger bends the wrong way.",
+        },
+        (_HUMAN, "Foot Structure Deformity", Subject.FOOT): {
+            "extra-toe": "The foot has too many toes.",
+            "missing-toe": "The foot has too few toes.",
+        },
+        (_HUMAN, "Facial Structure Deformity", Subject.FACE): {
+            "extra-eye": "The face has an eye too many.",
+            "missing-eye": "The face lacks an eye.",
+            "uneven-face": "The face is not even.",
+        },
+        (_HUMAN, "Limb Structure Deformity", Subject.PERSON): {
+            "extra-arm": "The person has an arm too many.",
+            "missing-arm": "The person lacks an arm.",
+            "extra-leg": "The person has a leg too many.",
+            "missing-leg": "The person lacks a leg.",
+            "long-arm": "One arm is far too long.",
+        },
+        (_HUMAN, "Trunk Structure Deformity", Subject.PERSON): {
+            "kinked-trunk": "The trunk is kinked.",
+        },
+        (_HUMAN, "Abnormal and Uncoordinated Posture", Subject.PERSON): {
+            "leaning-person": "The person leans without falling.",
+        },
+        (_HUMAN, "Abnormal Human Anatomy", Subject.PERSON): {
+            "several-parts": "Several parts of the body are wrong.",
+        },
+        (_ANIMAL, "Abnormal Limb Structure", Subject.ANIMAL): {
+            "animal-extra-leg": "The animal has legs too many.",
+            "animal-missing-leg": "The animal lacks legs.",
+        },
+        (_ANIMAL, "Abnormal Head Structure", Subject.ANIMAL): {
+            "animal-two-heads": "The animal has two heads.",
+            "animal-no-head": "The animal lacks a head.",
+            "animal-large-ear": "The ear is far too large.",
+        },
+        (_ANIMAL, "Abnormal Posture Presentation", Subject.ANIMAL): {
+            "animal-handstand": "The animal is upside down.",
+        },
+        (_OBJECT, None, Subject.OBJECT): {
+            "object-missing-part": "The object lacks a part.",
+            "object-loose-part": "A part of the object hangs loose.",
+            "object-extra-part": "The object has a part too many.",
+            "object-bent-part": "The object is out of shape.",
+        },
+        (_INTERACTION, "Abnormal Element Overlap", Subject.TABLE): {
+            "sunken": "One thing runs into another.",
+        },
+        (_INTERACTION, "Abnormal Spatial Position", Subject.TABLE): {
+            "floating": "A thing floats in the air.",
+        },
+        (_INTERACTION, "Abnormal Light and Shadow Effect", Subject.TABLE): {
+            "wrong-shadow": "The shadow falls wrong.",
+        },
+        (_ATTRIBUTES, "Abnormal Element Proportion", Subject.TABLE): {
+            "wrong-size": "The sizes do not fit together.",
+        },
     }
 )
 """Every kind that is drawn, by its name; those of one L2 label stand together."""
 
-PHOTOGRAPH_KINDS: Mapping[str, Kind] = MappingProxyType(
+PHOTOGRAPH_KINDS: Final = _kinds(
     {
-        kind.name: kind
-        for kind in (
-            _kind("animal-extra-eye", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The animal has an eye too many."),
-            _kind("animal-missing-eye", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The animal lacks an eye."),
-            _kind("animal-twisted-head", _ANIMAL, "Abnormal Head Structure", Subject.ANIMAL, "The head is twisted."),
-        )
+        (_ANIMAL, "Abnormal Head Structure", Subject.ANIMAL): {
+            "animal-extra-eye": "The animal has an eye too many.",
+            "animal-missing-eye": "The animal lacks an eye.",
+            "animal-twisted-head": "The head is twisted.",
+        },
     }
 )
 """Kinds that only photographs show."""

@@ -9,7 +9,6 @@ The bytes of every file depend on the settings alone, not on the number of proce
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -19,6 +18,7 @@ from typing import Any, Final, Protocol
 from salon_taxonomy.answers import magicmirror_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.training_example import TrainingExample
+from salon_taxonomy.whole_files import write_whole
 
 CHUNK: Final = 500
 """Pictures that one process draws in one go; at most so many are drawn again after an interruption, per process."""
@@ -103,7 +103,7 @@ def _opened(folder: Path, settings: Mapping[str, Any], count: int) -> int:
     elif folder.is_dir() and any(folder.iterdir()):
         raise InputError("is not empty", source=folder, hint="Take a new folder.")
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
-    _publish(file, wanted)
+    write_whole(file, wanted, flushed=True)
     rows = folder / _ROWS
     done = 0
     if rows.is_file():
@@ -140,7 +140,7 @@ def _write_chunk(folder: Path, source: Source, chunk: range) -> None:
         image = example.image if isinstance(example.image, bytes) else example.image.read_bytes()
         (folder / name).write_bytes(image)
         lines.append(json.dumps(row_of(example, name), ensure_ascii=False) + "\n")
-    _publish(_rows_of(folder, chunk), "".join(lines))
+    write_whole(_rows_of(folder, chunk), "".join(lines), flushed=True)
 
 
 def row_of(example: TrainingExample, image: str) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _join(folder: Path, chunks: list[range]) -> None:
     if chunks or not rows.is_file():
         old = rows.read_text(encoding="utf-8") if rows.is_file() else ""
         parts = (_rows_of(folder, chunk).read_text(encoding="utf-8") for chunk in chunks)
-        _publish(rows, "".join([old, *parts]))
+        write_whole(rows, "".join([old, *parts]), flushed=True)
     for left in (folder / "unfinished").iterdir():
         left.unlink()
     (folder / "unfinished").rmdir()
@@ -176,13 +176,3 @@ def _join(folder: Path, chunks: list[range]) -> None:
 
 def _rows_of(folder: Path, chunk: range) -> Path:
     return folder / "unfinished" / f"{chunk.start:09}-{chunk.stop:09}.jsonl"
-
-
-def _publish(path: Path, text: str) -> None:
-    """Put a file in place at once, whole and flushed to the disk."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

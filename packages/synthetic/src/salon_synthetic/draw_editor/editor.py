@@ -1,4 +1,4 @@
-"""Offline editors: ``DrawEditor`` edits drawn scenes; ``AnewEditor`` also draws new ones from a prompt."""
+"""Offline editors: ``DrawEditor`` edits drawn scenes; ``PromptDrawEditor`` also draws new ones from a prompt."""
 
 import asyncio
 from collections.abc import Mapping
@@ -58,9 +58,8 @@ class DrawEditor(Closing):
         return Edit(Media.from_bytes(data), version=self.version, latency_ms=_since(began))
 
 
-class AnewEditor(DrawEditor):
+class PromptDrawEditor(DrawEditor):
     """Edit scenes as :class:`DrawEditor` does, and draw a new picture from a whole prompt.
-
 
     So prompt resubmission and best-of-n run offline. A redrawn picture keeps nothing of the picture before, which need not be a
     drawn scene; the same prompt and seed always make the same picture, and another seed another one.
@@ -72,27 +71,28 @@ class AnewEditor(DrawEditor):
         InputError: for a chance outside [0, 1].
 
     Example:
-        >>> edit = asyncio.run(AnewEditor(slips=0).edit(Media.from_bytes(b"any"), "A red star and a blue circle.", seed=1))
+        >>> editor = PromptDrawEditor(slips=0)
+        >>> edit = asyncio.run(editor.edit(Media.from_bytes(b"any"), "A red star and a blue circle.", seed=1))
         >>> [item.shape.value for item in read_scene(edit.image.data).items]
         ['star', 'circle']
     """
 
     def __init__(self, slips: float = SLIPS) -> None:
         if not 0.0 <= slips <= 1.0:
-            raise InputError("is a chance from 0 to 1, not", source="draw:anew", key="slips", value=slips)
+            raise InputError("is a chance from 0 to 1, not", source="draw:prompt", key="slips", value=slips)
         self._slips = slips
-        self.name = "draw:anew" if slips == SLIPS else f"draw:anew,slips={slips:g}"
-        self.version = digest("editor", {"kind": "draw:anew", "rules": RULES, "imagining": IMAGINING, "slips": slips})
+        self.name = "draw:prompt" if slips == SLIPS else f"draw:prompt,slips={slips:g}"
+        self.version = digest("editor", {"kind": "draw:prompt", "rules": RULES, "imagining": IMAGINING, "slips": slips})
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
         """Return the picture after the instruction, or a picture for the prompt; ``REJECTED`` where it is neither."""
         try:
             read_instruction(instruction)
         except InputError:
-            return await asyncio.to_thread(self._anew, instruction, seed or 0)
+            return await asyncio.to_thread(self._drawn, instruction, seed or 0)
         return await super().edit(image, instruction, seed=seed)
 
-    def _anew(self, prompt: str, seed: int) -> Edit:
+    def _drawn(self, prompt: str, seed: int) -> Edit:
         began = perf_counter()
         try:
             data = png(imagine(prompt, seed=seed, slips=self._slips))
@@ -102,7 +102,7 @@ class AnewEditor(DrawEditor):
 
 
 def slips_from_text(text: str) -> float:
-    """Parse the chance after ``draw:anew``.
+    """Parse the chance after ``draw:prompt``.
 
     Raises:
         InputError: for another word, or no number.
@@ -117,15 +117,15 @@ def slips_from_text(text: str) -> float:
     with suppress(ValueError):
         if name == "slips" and text.startswith(","):
             return float(value)
-    raise InputError("unknown word for the draw editor", value=text, allowed=["draw:anew,slips=X"])
+    raise InputError("unknown word for the draw editor", value=text, allowed=["draw:prompt,slips=X"])
 
 
 def _open(text: str, environment: Mapping[str, str]) -> DrawEditor:
     if not text:
         return DrawEditor()
-    if text.partition(",")[0] == "anew":
-        return AnewEditor(slips_from_text(text.removeprefix("anew")))
-    raise InputError("no such editor", value=f"draw:{text}", allowed=["draw:", "draw:anew", "draw:anew,slips=X"])
+    if text.partition(",")[0] == "prompt":
+        return PromptDrawEditor(slips_from_text(text.removeprefix("prompt")))
+    raise InputError("no such editor", value=f"draw:{text}", allowed=["draw:", "draw:prompt", "draw:prompt,slips=X"])
 
 
 kind: Final = EditorKind("draw", _open)

@@ -10,6 +10,18 @@ from salon_taxonomy.file_options import StorePath
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+
+def several(*options: Decorator) -> Decorator:
+    """Return a decorator that adds options in this order."""
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
 STORE: Final = click.option(
     "--store",
     type=StorePath(file_okay=False),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FORMAT, format_option
 from salon_taxonomy.errors import IncompleteError, SalonError
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.lazy_commands import LazyGroup
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from salon_taxonomy.taxonomy import Taxonomy
 
 _GROUP = "salon.commands"
-_FORMAT_HELP = "For people, or for programs."
 _INTERRUPTED = 130
 """128 and the number of SIGINT."""
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -205,10 +205,8 @@ def taxonomy() -> None:
 
 
 @taxonomy.command("list")
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True, help=_FORMAT_HELP
-)
-def list_(format_: str) -> None:
+@FORMAT
+def list_(form: str) -> None:
     """List the taxonomies that come with Salon.
 
     \b
@@ -219,7 +217,7 @@ def list_(format_: str) -> None:
     from salon_taxonomy.taxonomy import Taxonomy
 
     found = [Taxonomy.load(name) for name in Taxonomy.names()]
-    if format_ == "json":
+    if form == "json":
         rows = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -234,9 +232,9 @@ def list_(format_: str) -> None:
 
 @taxonomy.command()
 @click.argument("name")
-@click.option("--format", "format_", type=click.Choice(["tree", "json"]), default="tree", show_default=True, help=_FORMAT_HELP)
+@format_option("tree", "json", default="tree")
 @click.option("--definitions/--no-definitions", default=True, show_default=True, help="Show what each label means.")
-def show(name: str, format_: str, definitions: bool) -> None:
+def show(name: str, form: str, definitions: bool) -> None:
     """Show the labels of the taxonomy NAME as a tree, with their published counts.
 
     \b
@@ -249,7 +247,7 @@ def show(name: str, format_: str, definitions: bool) -> None:
     from salon_taxonomy.taxonomy import Taxonomy
 
     found = Taxonomy.open(name)
-    if format_ == "json":
+    if form == "json":
         click.echo(export(found, "json"), nl=False)
         return
     _show(_tree(found, definitions))
@@ -336,10 +334,8 @@ def validate(file: Path) -> None:
 @click.argument("left")
 @click.argument("right")
 @click.option("--file", type=InputPath(), help="A crosswalk of your own (TOML) between the two.")
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True, help=_FORMAT_HELP
-)
-def crosswalk(left: str, right: str, file: Path | None, format_: str) -> None:
+@FORMAT
+def crosswalk(left: str, right: str, file: Path | None, form: str) -> None:
     """Show which labels of the taxonomy LEFT correspond to which of RIGHT, and which correspond to none.
 
     A relation is read from left to right: "broader" means that the right label covers more.
@@ -354,7 +350,7 @@ def crosswalk(left: str, right: str, file: Path | None, format_: str) -> None:
 
     a, b = Taxonomy.open(left), Taxonomy.open(right)
     walk = Crosswalk.load(a.name, b.name) if file is None else Crosswalk.read(file, a, b)
-    if format_ == "json":
+    if form == "json":
         links = [link.model_dump(by_alias=True, mode="json") for link in walk.links]
         unmatched = [leaf.model_dump() for leaf in walk.unmatched(a, b)]
         click.echo(json.dumps({"left": a.name, "right": b.name, "links": links, "unmatched": unmatched}, indent=2))

@@ -1,44 +1,28 @@
 """``salon train sft | grpo | evaluate | export``, and the presets that runs begin with. Parse, one call, print."""
 
-import json
-import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
-from salon_taxonomy.errors import IncompleteError, InputError, SalonError
+from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath, refuse_overwriting
-from salon_train.run.processes import Processes, leave, said_elsewhere
+from salon_train.run.cli import FILE, changes_of, set_option, stage_options, train_and_show
 
 if TYPE_CHECKING:
     from salon_train.configuration import Configuration
-    from salon_train.configuration.schema import StageConfiguration
     from salon_train.run.dry_run import DryRun
-    from salon_train.run.folder import Stage
-
-_FORMAT = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
-_FILE = click.argument("file", metavar="CONFIG.toml", type=InputPath())
-_SET = click.option(
-    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="A setting in place of the file's: grpo.steps=10. Repeat."
-)
-_AGAIN = click.option("--again", is_flag=True, help="Remove what the stage has done before, and begin again.")
-_DRY = click.option("--dry-run", is_flag=True, help="Check everything, print the plan, and train nothing.")
+    from salon_train.run.stage import Trained
 
 
 @click.command()
-@_FILE
-@_SET
-@_AGAIN
-@_DRY
-@_FORMAT
-def sft(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form: str) -> None:
+@stage_options()
+def sft(**given: Any) -> None:
     """Cold start: teach a model the form of answers, by imitation.
 
     A second call goes on from the last checkpoint, with the same rows and, on the processor, to the same weights as without
@@ -49,16 +33,12 @@ def sft(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form: 
     salon train sft run.toml
     salon train sft run.toml --set sft.steps=10 --again
     """
-    train_and_show(_read(file, changes), "sft", again=again, dry_run=dry_run, form=form)
+    _train("sft", **given)
 
 
 @click.command()
-@_FILE
-@_SET
-@_AGAIN
-@_DRY
-@_FORMAT
-def grpo(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form: str) -> None:
+@stage_options()
+def grpo(**given: Any) -> None:
     """Let a model write answers and learn from their rewards (group relative policy optimization).
 
     A second call goes on from the last checkpoint. A run that degenerates (all rewards equal, no answer readable, a non-finite
@@ -68,19 +48,19 @@ def grpo(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form:
     salon train grpo run.toml --dry-run
     salon train grpo run.toml
     """
-    train_and_show(_read(file, changes), "grpo", again=again, dry_run=dry_run, form=form)
+    _train("grpo", **given)
 
 
 @click.command()
-@_FILE
+@FILE
 @click.option(
     "--of", "which", default="grpo", show_default=True, metavar="STAGE|FOLDER", help="sft, grpo, model (untrained) or a folder."
 )
 @click.option("--answers", type=OutputPath(), help="Also write the answers, as JSON Lines.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only so many pictures, the first ones. Default: all of them.")
 @click.option("--bootstrap", "replicates", type=click.IntRange(min=0), default=1000, show_default=True, help="0: no intervals.")
-@_SET
-@_FORMAT
+@set_option()
+@FORMAT
 def evaluate(
     file: Path,
     which: str,
@@ -104,7 +84,7 @@ def evaluate(
     from rich.progress import Progress
 
     from salon_bench.cli.assessor import show_evaluation
-    from salon_train.assessor.measuring import measure
+    from salon_train.assessor.evaluation import measure
 
     configuration = _read(file, changes)
     if answers is not None and not answers.absolute().parent.is_dir():
@@ -120,7 +100,7 @@ def evaluate(
     if answers is not None:
         held_out.write(answers)
     if form == "json":
-        _print_json({"of": which, "pictures": len(held_out.texts), **held_out.metrics()})
+        print_json({"of": which, "pictures": len(held_out.texts), **held_out.metrics()})
         return
     show_evaluation(held_out.evaluation(replicates=replicates, seed=configuration.run.seed), "main", form)
     shown = {name: value for name, value in held_out.metrics().items() if name.startswith(("normal", "invalid", "length"))}
@@ -128,10 +108,10 @@ def evaluate(
 
 
 @click.command()
-@_FILE
+@FILE
 @click.argument("folder", type=InputPath())
 @click.option("--of", "which", default="grpo", show_default=True, metavar="STAGE|FOLDER", help="sft, grpo or a folder.")
-@_SET
+@set_option()
 def export(file: Path, folder: Path, which: str, changes: tuple[str, ...]) -> None:
     """Write a trained model into FOLDER, whole: adapters merged, processor, and a card with what was measured.
 
@@ -141,7 +121,7 @@ def export(file: Path, folder: Path, which: str, changes: tuple[str, ...]) -> No
     salon train export run.toml assessor
     salon train export run.toml cold-start --of sft
     """
-    from salon_train.run.export import export as write
+    from salon_train.assessor.export import export as write
 
     written = write(_read(file, changes), which, folder)
     merged = ", adapters merged" if written.merged else ""
@@ -149,7 +129,7 @@ def export(file: Path, folder: Path, which: str, changes: tuple[str, ...]) -> No
 
 
 @click.command()
-@_FORMAT
+@FORMAT
 def presets(form: str) -> None:
     """List the recipes that runs begin with, and the files for `accelerate launch`.
 
@@ -160,7 +140,7 @@ def presets(form: str) -> None:
     from salon_train.configuration.recipes import about
 
     if form == "json":
-        _print_json({"presets": {name: about(name) for name in preset_names()}, "launch": list(launch_names())})
+        print_json({"presets": {name: about(name) for name in preset_names()}, "launch": list(launch_names())})
         return
     from rich.console import Console
     from rich.table import Table
@@ -187,139 +167,23 @@ def preset(name: str, launching: bool) -> None:
     click.echo(recipes.launch(name) if launching else recipes.preset(name), nl=False)
 
 
-def train_and_show(configuration: "StageConfiguration", stage: "Stage", *, again: bool, dry_run: bool, form: str) -> None:
-    """Plan or run one stage of a configured run, and print what it ended with; the same for every stage."""
-    processes = Processes.of(os.environ)
-    if dry_run and not processes.first:
-        return
-    if dry_run:
-        from salon_train.run.callbacks import quiet
+def _train(stage: Literal["sft", "grpo"], file: Path, changes: tuple[str, ...], **given: Any) -> None:
+    configuration = _read(file, changes)
 
-        if stage == "refine":
-            from salon_train.refiner.dry_run import dry_run as refiner_plan
+    def plan(environment: Mapping[str, str]) -> "DryRun":
+        from salon_train.assessor.dry_run import dry_run
 
-            plan_of: Any = partial(refiner_plan, configuration)  # type: ignore[arg-type]  # a refiner's, for this stage
-        else:
-            from salon_train.assessor.dry_run import dry_run as assessor_plan
+        return dry_run(configuration, stage, environment)
 
-            plan_of = partial(assessor_plan, configuration, stage)  # type: ignore[arg-type]
-        with quiet():
-            plan = plan_of(os.environ)
-        show_plan(plan, form)
-        return
-    from rich.console import Console
+    def train() -> "Callable[..., Trained]":
+        from salon_train.assessor.stages import train_grpo, train_sft
 
-    from salon_train.run.display import HELD_OUT, ConsoleWatcher, facts_of, said
+        return partial(train_sft if stage == "sft" else train_grpo, configuration)
 
-    console = Console(stderr=True, quiet=not processes.first)
-    with said(console, "loading PyTorch and transformers"):
-        if stage == "refine":
-            from salon_train.refiner.stage import train_refiner
-
-            train: Any = train_refiner
-        else:
-            from salon_train import assessor
-
-            train = assessor.train_sft if stage == "sft" else assessor.train_grpo
-    with one_voice(), ConsoleWatcher(console) as watcher:
-        trained = train(configuration, environment=os.environ, watcher=watcher, again=again)
-    if not processes.first:
-        return
-    if form == "json":
-        _print_json(
-            {
-                "model": str(trained.model),
-                "steps": trained.steps,
-                "resumed_from": trained.resumed_from,
-                "already_finished": trained.already,
-                "first": trained.first,
-                "last": trained.last,
-                "evaluation": dict(trained.evaluation),
-            }
-        )
-        return
-    rewards = [numbers["reward"] for numbers in (trained.first, trained.last) if "reward" in numbers]
-    paid = f", reward {rewards[0]:.3f} to {rewards[1]:.3f}" if len(rewards) == 2 else ""
-    click.echo(f"{'Finished before' if trained.already else 'Finished'}: {trained.steps} steps{paid}.")
-    if trained.evaluation:
-        click.echo(f"Held out: {facts_of(trained.evaluation, HELD_OUT)}")
-    click.echo(f"Model: {trained.model}")
-
-
-@contextmanager
-def one_voice() -> Iterator[None]:
-    """Of several processes that raise the same error the first one prints it; all of them exit with its code."""
-    try:
-        yield
-    except SalonError as error:
-        if not said_elsewhere(error):
-            raise
-        sys.exit(1 if isinstance(error, IncompleteError) else 2)
-    leave()
-
-
-def show_plan(plan: "DryRun", form: str) -> None:
-    """Print what a stage would do, as a table or as JSON."""
-    if form == "json":
-        _print_json(plan.as_dict())
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    parts = Table("part", "parameters", "that learn", box=None)
-    for part, count in plan.parameters.items():
-        parts.add_row(part, f"{count:,}", f"{plan.learning[part]:,}")
-    whole, learning = sum(plan.parameters.values()), sum(plan.learning.values())
-    parts.add_row("all", f"{whole:,}", f"{learning:,} ({100 * learning / whole:.2f} %)")
-    memory = Table("memory on one device", "GiB", box=None)
-    for name, held in plan.memory.parts.items():
-        memory.add_row(name, f"{held / (1 << 30):.2f}")
-    memory.add_row("all (estimated)", f"{plan.memory.total / (1 << 30):.2f}")
-    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
-    console.print(parts, "", memory, "", sep="\n")
-    click.echo(
-        f"{plan.steps} steps of {plan.batch} sequences ({plan.device_batch} at once on each of {plan.devices} devices, "
-        f"{plan.accumulated} passes), {plan.prompts} prompts at once, {plan.epochs:.2f} epochs"
-    )
-    if plan.quota:
-        click.echo("prompts at once by bucket: " + ", ".join(f"{bucket} {count}" for bucket, count in plan.quota.items()))
-    click.echo("examples by bucket: " + ", ".join(f"{bucket} {count}" for bucket, count in plan.examples.items()))
-    click.echo(f"held out: {plan.held_out} pictures; longest question counted: {plan.tokens or 'unknown'} tokens")
-    if plan.rewards:
-        shown = [
-            f"{name} × {weight:g}" if isinstance(weight, float) else f"{name} ({weight})"
-            for name, weight in plan.rewards.items()
-        ]
-        click.echo("rewards: " + ", ".join(shown))
-    for judge in plan.judges:
-        click.echo(f"judge answers: {judge}")
-    if plan.editor:
-        click.echo(f"editor: {plan.editor}")
-    for note in plan.notes:
-        click.echo(f"note: {note}", err=True)
+    train_and_show(plan, train, **given)
 
 
 def _read(file: Path, changes: tuple[str, ...]) -> "Configuration":
     from salon_train.configuration import read_configuration
 
     return read_configuration(file, changes=changes_of(changes))
-
-
-def changes_of(given: tuple[str, ...]) -> Mapping[str, Any]:
-    """``grpo.steps=10`` as a key and a TOML value; a word that is no TOML is a text."""
-    import tomllib
-
-    changes = {}
-    for each in given:
-        key, sign, value = each.partition("=")
-        if not sign or not key.strip():
-            raise InputError("is no KEY=VALUE", source="--set", value=each)
-        try:
-            changes[key.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            changes[key.strip()] = value.strip()
-    return changes
-
-
-def _print_json(value: object) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))

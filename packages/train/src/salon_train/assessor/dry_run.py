@@ -5,7 +5,6 @@ configuration ──► data read, pictures opened, ratio held against the bucke
               └─► the plan (``planning.py``): parameters, memory, steps, prompts, epochs
 """
 
-import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -13,14 +12,13 @@ from typing import Any, Final
 
 from salon_taxonomy.answers import magicmirror_json
 from salon_taxonomy.errors import InputError, SalonError
-from salon_taxonomy.protocols import Decoding, Question
 from salon_taxonomy.training_example import TrainingExample
 from salon_train.assessor import rows as data_rows
 from salon_train.assessor.rewards import judges_of, name_of, open_rewards
 from salon_train.assessor.stages import steps_of
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.models.loading import line
-from salon_train.run.dry_run import UNKNOWN_TOKENS, Checked, DryRun, first_unreadable, planned, spread
+from salon_train.run.dry_run import UNKNOWN_TOKENS, Checked, DryRun, ask_judges, first_unreadable, overlap, planned, spread
 from salon_train.run.folder import RunFolder, Stage
 from salon_train.run.greedy import picture_of
 from salon_train.sampling.prompt_order import counted, quotas
@@ -46,7 +44,7 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
         raise InputError(f"the configuration has no section [{stage}]", key=stage)
     learned, measured = data_rows.stage_rows(configuration, stage), data_rows.held_out_rows(configuration)
     examples, held_out = learned.examples, measured.examples
-    notes = (*learned.notes, *measured.notes, *_overlap(examples, held_out))
+    notes = (*learned.notes, *measured.notes, *overlap(map(_picture, examples), map(_picture, held_out)))
     _pictures(examples)
     _pictures(held_out)
     steps = steps_of(section, len(examples))
@@ -93,18 +91,16 @@ def _pictures(examples: Sequence[TrainingExample]) -> None:
         raise InputError(f"the picture cannot be read ({error})", source=example.example_id, row=place + 1) from error
 
 
+def _picture(example: TrainingExample) -> bytes | str:
+    return example.image if isinstance(example.image, bytes) else str(example.image)
+
+
 def _cold_start(configuration: Configuration, section: GrpoSection) -> tuple[str, ...]:
     """What to say of a start that is not there yet."""
     start = RunFolder.of(configuration, "sft")
     if section.start != "sft" or start.finished is not None:
         return ()
     return (f"The cold start is not finished: run `salon train sft` first ({start.path}).",)
-
-
-def _overlap(examples: Sequence[TrainingExample], held_out: Sequence[TrainingExample]) -> tuple[str, ...]:
-    learned = {example.image if isinstance(example.image, bytes) else str(example.image) for example in examples}
-    both = sum((example.image if isinstance(example.image, bytes) else str(example.image)) in learned for example in held_out)
-    return (f"{both} held-out pictures are also learned from: evaluation will look better than it is.",) if both else ()
 
 
 def _quota(configuration: Configuration, prompts: int, examples: Sequence[TrainingExample]) -> dict[str, int]:
@@ -150,26 +146,6 @@ def _try(rewards: Sequence[Any], example: TrainingExample) -> None:
             raise InputError(problem, key="reward.name", value=name_of(reward)) from error
         if len(paid) != count or not all(each is None or (isinstance(each, int | float) and isfinite(each)) for each in paid):
             raise InputError("the reward does not give one finite number or None for each completion:", value=name_of(reward))
-
-
-def ask_judges(judges: Sequence[str], environment: Mapping[str, str], *, key: str = "reward.options.judge") -> tuple[str, ...]:
-    """Ask every judge one question; ``key`` is the setting that names them.
-
-    Raises:
-        InputError: for one that does not answer.
-    """
-    from salon_bench.judges import open_judge
-
-    async def ask(specification: str) -> str | None:
-        async with open_judge(specification, environment) as judge:
-            reply = await judge.ask(Question(("Reply with the word yes.",), decoding=Decoding(max_tokens=8)))
-            return None if reply.problem() is None or reply.text else (reply.error or str(reply.status))
-
-    for specification in judges:
-        problem = asyncio.run(ask(specification))
-        if problem is not None:
-            raise InputError(f"the judge does not answer ({problem}):", key=key, value=specification)
-    return tuple(judges)
 
 
 def assumed_tokens(configuration: Configuration, config: Any, examples: Sequence[TrainingExample]) -> int:

@@ -1,40 +1,34 @@
 """How good an assessor is on held-out pictures, in the assessor's own metrics, during training and after it.
 
-A rising reward is no evidence: a policy can learn to please the reward while its F1 falls. So what is reported is F1 by
-people's labels, how often the model says *normal*, how long its answers are, and how many cannot be read.
+Reported are F1 by people's labels, how often the model says *normal*, how long its answers are, and how many cannot be read.
 """
 
-import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Parsed, parse_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.training_example import TrainingExample
-from salon_train.assessor import rows as data_rows
-from salon_train.configuration.schema import DataSection
+from salon_train.assessor.rows import question, rows_of
+from salon_train.configuration.schema import Configuration, DataSection
+from salon_train.models.loading import load_model
+from salon_train.run.callbacks import quiet
+from salon_train.run.folder import RunFolder
+from salon_train.run.greedy import picture_of
+from salon_train.run.held_out import HeldOut, ask_about
 
 if TYPE_CHECKING:
     from salon_bench.suites.assessors import Evaluation
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOut:
-    """An assessor's answers about held-out pictures.
-
-    Attributes:
-        examples: the pictures.
-        texts: the raw answers, in the same order.
-        tokens: of each answer.
-    """
-
-    examples: tuple[TrainingExample, ...]
-    texts: tuple[str, ...]
-    tokens: tuple[int, ...]
+class Assessed(HeldOut[TrainingExample]):
+    """An assessor's answers about held-out pictures."""
 
     @property
     def outcomes(self) -> list[Outcome[MagicMirrorAnswer]]:
@@ -45,7 +39,7 @@ class HeldOut:
         """Precision, recall and F1 of every label; with intervals when there are replicates."""
         from salon_bench.suites.assessors import evaluate
 
-        return evaluate([example.truth for example in self.examples], self.outcomes, replicates=replicates, seed=seed)
+        return evaluate([example.truth for example in self.rows], self.outcomes, replicates=replicates, seed=seed)
 
     def metrics(self) -> dict[str, float | None]:
         """The numbers that are followed while training goes on; None where one is undefined.
@@ -74,46 +68,53 @@ class HeldOut:
         numbers |= {f"length_{verdict}": sum(tokens) / len(tokens) for verdict, tokens in sorted(lengths.items()) if tokens}
         return numbers
 
-    def write(self, path: Path) -> None:
-        """Write the answers as JSON Lines: ``id`` and ``response``, as ``salon bench assessor evaluate`` reads them.
 
-        Raises:
-            InputError: the file cannot be written.
-        """
-        rows = (
-            json.dumps({"id": example.example_id, "response": text}, ensure_ascii=False)
-            for example, text in zip(self.examples, self.texts, strict=True)
-        )
-        try:
-            path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot be written ({error.strerror})", source=path) from error
+def asked_about(data: DataSection) -> Callable[[TrainingExample], tuple[str, Any]]:
+    """Return what gives the question and the picture (PIL) of an example."""
+    return lambda example: (question(example, data), picture_of(example))
 
 
-def held_out_answers(
-    model: Any,
-    processor: Any,
-    examples: Sequence[TrainingExample],
-    *,
-    data: DataSection,
-    batch: int,
-    longest: int,
-    compute: Callable[[], AbstractContextManager[Any]] = nullcontext,
-) -> HeldOut:
-    """Ask a model about held-out pictures, greedily; see :func:`salon_train.run.greedy.answers`."""
-    from salon_train.run.greedy import Answer, answers, picture_of
+def result_of(configuration: Configuration, which: str) -> Path | None:
+    """The folder that a word means: ``sft`` and ``grpo`` of the run, ``model`` (None: untrained), or a folder.
 
-    given: list[Answer] = []
-    for start in range(0, len(examples), batch):
-        some = examples[start : start + batch]
-        asked = [(data_rows.question(example, data), picture_of(example)) for example in some]
-        given += answers(model, processor, asked, batch=batch, longest=longest, compute=compute)
-    return HeldOut(tuple(examples), tuple(each.text for each in given), tuple(each.tokens for each in given))
+    Raises:
+        InputError: the stage has not been finished, or there is no such folder.
+    """
+    if which == "model":
+        return None
+    if which in ("sft", "grpo"):
+        folder = RunFolder.of(configuration, "sft" if which == "sft" else "grpo")
+        if folder.finished is None:
+            raise InputError("this stage has not been finished", source=folder.path, hint=f"`salon train {which}` does.")
+        return folder.model
+    if not Path(which).is_dir():
+        raise InputError("is no stage of the run and no folder:", value=which, allowed=("sft", "grpo", "model", "a folder"))
+    return Path(which)
 
 
-def shown_first(metrics: Mapping[str, float | None]) -> dict[str, float | None]:
-    """The few numbers that fit on a line."""
-    return {name: metrics[name] for name in ("f1_macro", "f1_binary", "normal", "invalid")}
+def measure(
+    configuration: Configuration, which: str, *, limit: int | None = None, progressed: Callable[[int], None] = lambda _: None
+) -> Assessed:
+    """Let a model answer about every held-out picture.
+
+    Args:
+        configuration: of the run; its ``[evaluation]`` says how. Its ``limit`` is for evaluation during training alone.
+        which: as :func:`result_of` takes it.
+        limit: so many pictures, the first ones; None: all.
+        progressed: told how many pictures were answered, batch by batch.
+
+    Raises:
+        InputError: there is nothing held out, or no such model.
+    """
+    data, settings = configuration.data, configuration.evaluation
+    if not data.held_out:
+        raise InputError("no file is held out for evaluation", key="data.held_out")
+    examples = rows_of(data.held_out, data, limit=limit).examples
+    if configuration.run.threads is not None:
+        torch.set_num_threads(configuration.run.threads)
+    with quiet():
+        loaded = load_model(configuration.model, start=result_of(configuration, which), learning=False)
+        return ask_about(Assessed, examples, asked_about(data), settings, loaded.model, loaded.processor, progressed=progressed)
 
 
 def _verdict(outcome: Outcome[MagicMirrorAnswer]) -> str:

@@ -1,28 +1,25 @@
 """The stages of an assessor's training run: a cold start by imitation (``sft``) and GRPO (``grpo``).
 
-configuration ──► examples ──► trainer ──► the frame of every stage (``frame.py``) ──► FOLDER/<stage>/model
+configuration ──► examples ──► trainer ──► ``run_stage`` ──► FOLDER/<stage>/model
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.training_example import TrainingExample
 from salon_train.assessor import rows as data_rows
-from salon_train.assessor.evaluation import HeldOut, held_out_answers
+from salon_train.assessor.evaluation import Assessed, asked_about
 from salon_train.assessor.rewards import open_rewards
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.run.completion_parsing import read_assessment
-from salon_train.run.events import NO_WATCHER, TrainingWatcher
 from salon_train.run.folder import RunFolder
-from salon_train.run.processes import Processes
+from salon_train.run.held_out import measure_of
 from salon_train.run.recorders import look_on, watch_of
-from salon_train.run.stage import Measure, Setting, Trained, run_stage
+from salon_train.run.stage import Measure, Setting, StageCall, Trained, run_stage
 from salon_train.sampling.prompt_order import prompt_plan
 
 if TYPE_CHECKING:
@@ -32,20 +29,12 @@ METRIC: Final = "f1_macro"
 """Of an assessor's evaluation, what the monitors hold against its reward."""
 
 
-def train_sft(
-    configuration: Configuration,
-    *,
-    watcher: TrainingWatcher = NO_WATCHER,
-    environment: Mapping[str, str] | None = None,
-    again: bool = False,
-) -> Trained:
-    """The cold start: learn answers by imitation.
+def train_sft(configuration: Configuration, **call: Unpack[StageCall]) -> Trained:
+    """Learn answers by imitation (SFT, the cold start).
 
     Args:
         configuration: of the run.
-        watcher: told what happens, beside the log file; of several processes the first one's is.
-        environment: how many processes train together (``WORLD_SIZE``, ``RANK``); a command line passes ``os.environ``.
-        again: remove what the stage has done before, and begin again.
+        call: see :class:`~salon_train.run.stage.StageCall`.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -58,30 +47,19 @@ def train_sft(
     return run_stage(
         configuration,
         "sft",
-        watcher,
         rows=lambda: data_rows.stage_rows(configuration, "sft"),
         make=lambda setting: _sft_trainer(setting, configuration, section),
         measure=partial(_measure, configuration),
-        environment=environment,
-        again=again,
+        **call,
     )
 
 
-def train_grpo(
-    configuration: Configuration,
-    *,
-    watcher: TrainingWatcher = NO_WATCHER,
-    environment: Mapping[str, str] | None = None,
-    again: bool = False,
-) -> Trained:
-    """GRPO: learn from rewards.
+def train_grpo(configuration: Configuration, **call: Unpack[StageCall]) -> Trained:
+    """Learn from rewards (GRPO).
 
     Args:
         configuration: of the run.
-        watcher: told what happens, beside the log file; of several processes the first one's is.
-        environment: where judges find their secrets, and how many processes train together; a command line passes
-            ``os.environ``.
-        again: remove what the stage has done before, and begin again.
+        call: see :class:`~salon_train.run.stage.StageCall`.
 
     Raises:
         InputError: for anything in the configuration or data that cannot work, before the first step.
@@ -94,13 +72,11 @@ def train_grpo(
     return run_stage(
         configuration,
         "grpo",
-        watcher,
         rows=lambda: data_rows.stage_rows(configuration, "grpo"),
         make=lambda setting: _grpo_trainer(setting, configuration, section),
         start=lambda: start_of(configuration),
         measure=partial(_measure, configuration),
-        environment=environment,
-        again=again,
+        **call,
     )
 
 
@@ -176,24 +152,6 @@ def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuratio
 
 def _measure(configuration: Configuration, notes: list[str]) -> Measure | None:
     """What is measured during training; None without held-out pictures."""
-    rows = data_rows.held_out_rows(configuration)
-    held_out = rows.examples
-    notes += rows.notes
-    settings = configuration.evaluation
-
-    def measured(
-        model: Any, processor: Any, compute: Callable[[], AbstractContextManager[Any]], processes: Processes
-    ) -> HeldOut:
-        own = held_out_answers(
-            model,
-            processor,
-            processes.share(held_out),
-            data=configuration.data,
-            batch=settings.batch,
-            longest=settings.longest,
-            compute=compute,
-        )
-        pairs = processes.collected(list(zip(own.texts, own.tokens, strict=True)), len(held_out))
-        return HeldOut(tuple(held_out), tuple(text for text, _ in pairs), tuple(tokens for _, tokens in pairs))
-
-    return measured if held_out else None
+    held_out = data_rows.held_out_rows(configuration)
+    notes += held_out.notes
+    return measure_of(Assessed, held_out.examples, asked_about(configuration.data), configuration.evaluation)

@@ -164,7 +164,9 @@ Weight = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class LinearWeight(Section):
-    """A weight that changes in a straight line, such as ``{ start = 0.0, end = 2.0, last = 100 }``.
+    """A weight that changes in a straight line.
+
+    In a file: ``{ start = 0.0, end = 2.0, last = 100 }``.
 
     Attributes:
         start: the weight up to the step ``first``.

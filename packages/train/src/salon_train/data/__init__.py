@@ -4,7 +4,7 @@ One picture with its truth is a ``salon_taxonomy.training_example.TrainingExampl
 
 read_examples              files of MagicData340K's schema, what cannot be used reported row by row
 example_rows               the same as a stream
-count                      counts of buckets and labels beside paper 000's Table 5
+count                      counts of buckets and labels beside MagicMirror's Table 5
 Wording, asked, answered   what is asked about an example and what should be answered, as chat messages
 sft_dataset, grpo_dataset  what TRL's trainers take
 token_lengths              prompts held against a limit of tokens
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from salon_train.data.conversion import grpo_dataset, sft_dataset
     from salon_train.data.counts import Counts, count, published_counts
     from salon_train.data.lengths import TokenLengths, count_tokens, token_lengths
-    from salon_train.data.messages import answered, asked
     from salon_train.data.pictures import Look
-    from salon_train.data.question import Wording, question_of
+    from salon_train.data.question import Wording, answered, asked, question_of
     from salon_train.data.reading import (
         Fault,
         ReadExamples,
@@ -58,9 +57,8 @@ _BY_MODULE = {
     "conversion": ["grpo_dataset", "sft_dataset"],
     "counts": ["Counts", "count", "published_counts"],
     "lengths": ["TokenLengths", "count_tokens", "token_lengths"],
-    "messages": ["answered", "asked"],
     "pictures": ["Look"],
-    "question": ["Wording", "question_of"],
+    "question": ["Wording", "answered", "asked", "question_of"],
     "reading": ["Fault", "ReadExamples", "SplitExample", "UnusableRow", "buckets_of", "example_rows", "read_examples"],
 }
 

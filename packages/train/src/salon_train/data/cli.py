@@ -1,6 +1,5 @@
 """``salon train data``: look over annotated pictures, count them, and turn them into what TRL trains on."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FORMAT, Decorator, several
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 
@@ -19,28 +20,30 @@ if TYPE_CHECKING:
     from salon_train.data.lengths import TokenLengths
     from salon_train.data.reading import ReadExamples
 
-_FILES = click.argument("files", type=InputPath(dir_okay=False), nargs=-1, required=True, metavar="FILE...")
-_PICTURES = click.option(
-    "--pictures",
-    type=InputPath(file_okay=False),
-    help="Folder that the paths in the files start from; default: each file's own.",
-)
-_SPLIT = click.option(
-    "--split", type=click.Choice(["train", "test", "cot"]), help="Which part; default: what rows or names say."
-)
-_MOST = click.option(
-    "--most-unusable",
-    type=click.IntRange(min=0),
-    default=1000,
-    show_default=True,
-    help="With more, reading stops with an error.",
-)
-_STRICT = click.option("--strict", is_flag=True, help="Exit with 1 when a row cannot be used; convert then writes nothing.")
-_FORMAT = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
-_LOOKS = click.Choice(["not", "exists", "opens"])
+_PICTURES_HELP = "Folder that the paths in the files start from; default: each file's own."
+_STRICT_HELP = "Exit with 1 when a row cannot be used; convert then writes nothing."
 _PIPED_WIDTH = 140
+
+
+def _reads(look: str, look_help: str = "How closely at the pictures.") -> Decorator:
+    """Return a decorator that adds the files and how they are read, for :func:`_read`, and --strict."""
+    return several(
+        click.argument("files", type=InputPath(dir_okay=False), nargs=-1, required=True, metavar="FILE..."),
+        click.option("--pictures", type=InputPath(file_okay=False), help=_PICTURES_HELP),
+        click.option(
+            "--split", type=click.Choice(["train", "test", "cot"]), help="Which part; default: what rows or names say."
+        ),
+        click.option("--look", type=click.Choice(["not", "exists", "opens"]), default=look, show_default=True, help=look_help),
+        click.option(
+            "--most-unusable",
+            "most",
+            type=click.IntRange(min=0),
+            default=1000,
+            show_default=True,
+            help="With more, reading stops with an error.",
+        ),
+        click.option("--strict", is_flag=True, help=_STRICT_HELP),
+    )
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,30 +58,10 @@ def data() -> None:
 
 
 @data.command()
-@_FILES
-@_PICTURES
-@_SPLIT
-@click.option(
-    "--look",
-    type=_LOOKS,
-    default="opens",
-    show_default=True,
-    help="How closely: pictures need not exist, exist, or open whole.",
-)
-@_MOST
-@_STRICT
-@_FORMAT
+@_reads("opens", "How closely: pictures need not exist, exist, or open whole.")
+@FORMAT
 @click.pass_context
-def check(
-    context: click.Context,
-    files: tuple[Path, ...],
-    pictures: Path | None,
-    split: str | None,
-    look: str,
-    most_unusable: int,
-    strict: bool,
-    form: str,
-) -> None:
+def check(context: click.Context, /, strict: bool, form: str, **reading: Any) -> None:
     """Check every row of FILE... and its picture; say which cannot be used, and why.
 
     A row needs a picture (column images) and labels (column response: JSON, or a whole reply with its box). The same picture
@@ -88,12 +71,12 @@ def check(
     salon train data check train.jsonl --pictures pictures/
     salon train data check train.jsonl cot.jsonl --look exists --strict --format json
     """
-    found = _read(files, pictures, split, look, most_unusable)
+    found = _read(**reading)
     if form == "json":
         rows = [{**asdict(row), "source": str(row.source), "value": _json_value(row.value)} for row in found.first_unusable]
         shared = [{"splits": list(pair), "pictures": count} for pair, count in found.shared.items()]
         about = {"usable": len(found.rows), "unusable": dict(found.unusable), "shared": shared, "first_unusable": rows}
-        _print_json(about)
+        print_json(about)
     else:
         click.echo(f"{len(found.rows):,} rows can be used, {found.unusable.total():,} cannot.")
         for pair, count in sorted(found.shared.items()):
@@ -103,26 +86,11 @@ def check(
 
 
 @data.command()
-@_FILES
-@_PICTURES
-@_SPLIT
-@click.option("--look", type=_LOOKS, default="not", show_default=True, help="How closely at the pictures.")
+@_reads("not")
 @click.option("--ratio", default="4:1:1:1:1", show_default=True, help="Of normal and the four main L2 labels in training.")
-@_MOST
-@_STRICT
-@_FORMAT
+@FORMAT
 @click.pass_context
-def statistics(
-    context: click.Context,
-    files: tuple[Path, ...],
-    pictures: Path | None,
-    split: str | None,
-    look: str,
-    ratio: str,
-    most_unusable: int,
-    strict: bool,
-    form: str,
-) -> None:
+def statistics(context: click.Context, /, ratio: str, strict: bool, form: str, **reading: Any) -> None:
     """Count buckets and labels of FILE..., beside what the paper published (Table 5).
 
     drawn is the share that multi-bucket sampling draws from a bucket, passes how often each of its pictures comes up while as
@@ -136,7 +104,7 @@ def statistics(
     from salon_train.sampling.ratio import Ratio
 
     parts = Ratio.parsed(ratio)
-    found = _read(files, pictures, split, look, most_unusable)
+    found = _read(**reading)
     counts = count(found.rows, ratio=parts)
     about = {
         name: getattr(counts, name) for name in ("hard_positives", "reasoned", "several_buckets", "artifacts_without_label")
@@ -144,7 +112,7 @@ def statistics(
     if form == "json":
         unusable = dict(found.unusable)
         tables = {"labels": counts.labels.to_dicts(), "buckets": counts.buckets.to_dicts()}
-        _print_json({**tables, **about, "examples": len(found.rows), "unusable": unusable})
+        print_json({**tables, **about, "examples": len(found.rows), "unusable": unusable})
     else:
         _print_frame(counts.buckets, {"share": "share %", "drawn": "drawn %"})
         _print_frame(counts.labels, {"share": "% of artifacts"})
@@ -154,9 +122,7 @@ def statistics(
 
 
 @data.command()
-@_FILES
-@_PICTURES
-@_SPLIT
+@_reads("opens")
 @click.option("--for", "stage", type=click.Choice(["sft", "grpo"]), required=True, help="Which trainer.")
 @click.option("--output", type=OutputPath(dir_okay=True), required=True, help="Folder of the data set; must not exist yet.")
 @click.option("--wording", default="full", show_default=True, help="Of the question: full, short, bare, or your own text.")
@@ -165,16 +131,11 @@ def statistics(
 @click.option("--longest-side", type=click.IntRange(min=1), help="Make larger pictures smaller and keep them in the data set.")
 @click.option("--processor", help="Name or folder of the model whose tokens are counted; nothing is downloaded.")
 @click.option("--most-tokens", type=click.IntRange(min=1), help="Count prompts that are longer; with --strict, write nothing.")
-@click.option("--look", type=_LOOKS, default="opens", show_default=True, help="How closely at the pictures.")
-@_MOST
-@_STRICT
-@_FORMAT
+@FORMAT
 @click.pass_context
 def convert(
     context: click.Context,
-    files: tuple[Path, ...],
-    pictures: Path | None,
-    split: str | None,
+    /,
     stage: str,
     output: Path,
     wording: str,
@@ -183,10 +144,9 @@ def convert(
     longest_side: int | None,
     processor: str | None,
     most_tokens: int | None,
-    look: str,
-    most_unusable: int,
     strict: bool,
     form: str,
+    **reading: Any,
 ) -> None:
     """Write FILE... as a data set of chat messages with images, for TRL's trainers.
 
@@ -197,14 +157,14 @@ def convert(
     salon train data convert cot.jsonl --for sft --only-reasoned --output sft-data/
     salon train data convert train.jsonl --for grpo --wording short --longest-side 512 --output grpo-data/
     """
-    from salon_train.data.conversion import grpo_dataset, sft_dataset
+    from salon_train.data.conversion import folder_beside, grpo_dataset, sft_dataset
 
     if output.exists():
         raise InputError("is there already", source=output, hint="Name another folder, or remove this one.")
     if most_tokens is not None and processor is None:
         raise click.UsageError("--most-tokens needs --processor, whose tokens are counted.")
-    found = _read(files, pictures, split, look, most_unusable)
-    with _workshop(output) as folder, _bars():
+    found = _read(**reading)
+    with folder_beside(output) as folder, _bars():
         options: dict[str, Any] = {"wording": wording, "longest_side": longest_side, "folder": folder / "rows"}
         if stage == "sft":
             made = sft_dataset(found.examples, reasoning=reasoning, only_reasoned=only_reasoned, **options)
@@ -218,7 +178,7 @@ def convert(
     about: dict[str, object] = {"rows": len(made), "columns": made.column_names, "unusable": dict(found.unusable)}
     if form == "json":
         tokens = None if lengths is None else asdict(lengths)
-        _print_json({**about, "output": None if refused else str(output), "tokens": tokens})
+        print_json({**about, "output": None if refused else str(output), "tokens": tokens})
     else:
         click.echo(f"{len(made):,} rows for {stage}: {', '.join(made.column_names)}")
         if lengths is not None:
@@ -235,19 +195,6 @@ def _read(files: Sequence[Path], pictures: Path | None, split: str | None, look:
 
     with _progress() as watch:
         return read_examples(files, pictures, split=split, look=Look(look), most_unusable=most, watch=watch)
-
-
-@contextmanager
-def _workshop(output: Path) -> Iterator[Path]:
-    """A folder beside the output, gone afterwards: what is at the output's place is whole or not there."""
-    from tempfile import TemporaryDirectory
-
-    try:
-        output.absolute().parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}-") as folder:
-            yield Path(folder)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", source=output) from error
 
 
 @contextmanager
@@ -305,10 +252,6 @@ def _json_value(value: object) -> object:
         return value
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 500 else f"{text[:499]}…"
-
-
-def _print_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=True, indent=2))
 
 
 def _print_frame(frame: "pl.DataFrame", titles: dict[str, str]) -> None:

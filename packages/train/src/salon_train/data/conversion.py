@@ -6,8 +6,10 @@ both           example_id, bucket, buckets, hard_positive (for the sampler, and 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from salon_bench.media import PicturePolicy, prepare_bytes, prepare_picture
@@ -15,8 +17,7 @@ from salon_taxonomy.answers import magicmirror_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.training_example import TrainingExample
 from salon_taxonomy.verdict import Unscored
-from salon_train.data.messages import answered, asked
-from salon_train.data.question import Wording
+from salon_train.data.question import Wording, answered, asked
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -24,6 +25,21 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 _BATCH = 4096
 _FINGERPRINT = "salon"  # the folder is empty: nothing old can be mistaken for these rows
+
+
+@contextmanager
+def folder_beside(output: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside an output, so that what is moved to its place is whole or absent.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    try:
+        output.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}-") as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", source=output) from error
 
 
 def sft_dataset(

@@ -1,4 +1,4 @@
-"""How many examples each bucket and each label has, beside what paper 000 published (Table 5)."""
+"""How many examples each bucket and each label has, beside what MagicMirror published (Table 5)."""
 
 from collections import Counter
 from collections.abc import Sequence

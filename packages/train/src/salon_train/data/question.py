@@ -1,15 +1,21 @@
-"""Build the question about a picture: MagicBench's whole one, or a shorter one for small models."""
+"""Build the chat messages about a picture: the question, MagicBench's or a shorter one, and the answer.
+
+Contents are plain texts; TRL puts the picture before the user's, and a model's own chat template does the rest.
+"""
 
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from salon_taxonomy.answers import MAGICMIRROR_MENU
+from salon_taxonomy.answers import MAGICMIRROR_MENU, render_magicmirror
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.training_example import TrainingExample
 
 if TYPE_CHECKING:
     from salon_bench.suites.magicbench.questions import Questions
 
+Message = dict[str, str]
+"""``role`` and ``content``."""
 _NOT_KNOWN = "(not known)"
 _PLACE = "{prompt}"
 
@@ -53,6 +59,37 @@ def question_of(prompt: str | None, wording: Wording | str = Wording.FULL) -> st
     if not wording.strip():
         raise InputError("must not be empty", column="wording", value=wording, allowed=Wording)
     return wording.replace(_PLACE, prompt or _NOT_KNOWN)
+
+
+def asked(example: TrainingExample, wording: Wording | str = Wording.FULL) -> list[Message]:
+    """The user's message.
+
+    Example:
+        >>> from salon_taxonomy.answers import MagicMirrorAnswer
+        >>> asked(TrainingExample("1", b"", MagicMirrorAnswer(True)), "bare")
+        [{'role': 'user', 'content': 'What is wrong here?'}]
+    """
+    return [{"role": "user", "content": question_of(example.prompt, wording)}]
+
+
+def answered(example: TrainingExample, *, reasoning: bool = True) -> list[Message]:
+    r"""The assistant's message, in MagicMirror's grammar.
+
+    Args:
+        example: with the truth.
+        reasoning: write the example's reasoning, or empty reasoning where it has none, so that the form is always whole;
+            False: the box alone.
+
+    Raises:
+        InputError: the reasoning itself holds a think tag.
+
+    Example:
+        >>> from salon_taxonomy.answers import MagicMirrorAnswer
+        >>> answered(TrainingExample("1", b"", MagicMirrorAnswer(True)), reasoning=False)[0]["content"]
+        '\\boxed{{"Whether Normal": true}}'
+    """
+    text = render_magicmirror(example.truth, (example.reasoning or "") if reasoning else None)
+    return [{"role": "assistant", "content": text}]
 
 
 def _full(prompt: str) -> str:

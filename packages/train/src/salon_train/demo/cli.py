@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Self
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FORMAT
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
+from salon_train.report.cli import check_page_libraries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option("--again", is_flag=True, help="Remove what these seeds have done in FOLDER before, and begin again.")
 @click.option("--quick", is_flag=True, help="A minute, one seed: to see that everything works; it shows nothing.")
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
+@FORMAT
 def demo(
     folder: Path,
     seeds: int,
@@ -56,7 +56,7 @@ def demo(
     salon train demo experiments --ablations
     salon train demo experiments --even
     """
-    _check_report()
+    check_page_libraries()
     from rich.console import Console
 
     from salon_train.demo.experiment import Arm
@@ -111,14 +111,6 @@ class _Bars:
         self._bar.update(task, description=f"seed {told.seed}: {told.doing}", completed=told.step, total=told.steps)
 
 
-def _check_report() -> None:
-    """Before minutes are spent: whether the page can be made at the end."""
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in ("salon_ranking", "altair", "jinja2", "vl_convert")):
-        raise click.ClickException("the report needs more libraries: pip install 'salon-train[report]'")
-
-
 def _print(measured: "Sequence[Measured]") -> None:
     from rich import box
     from rich.console import Console
@@ -126,13 +118,14 @@ def _print(measured: "Sequence[Measured]") -> None:
 
     from salon_train.demo import page, summary
     from salon_train.demo.experiment import Arm
+    from salon_train.over_seeds import Estimate
 
     console = Console()
     table = Table("GRPO", "macro F1 before", "after", "rise within seeds", "seeds")
     for arm in Arm:
         risen = summary.rise(measured, arm)
         if risen.seeds:
-            before = summary.Estimate.of(list(summary.starts(measured, arm, "f1_macro").values()))
+            before = Estimate.of(list(summary.starts(measured, arm, "f1_macro").values()))
             table.add_row(arm, str(before), str(summary.end(measured, arm, "f1_macro")), str(risen), str(risen.seeds))
     console.print(table)
     longer = summary.end(measured, Arm.SFT_MORE, "f1_macro")

@@ -27,8 +27,8 @@ def supports(text: str) -> bool:
 class RuleConsistency:
     """1 where the reasoning supports the answer, else 0; a reply that cannot be read earns 0.
 
-    In the paper another language model is asked (000, appendix A.4); the drawn world's sentences each name one label, so a
-    rule can tell. Range: 0 or 1. Columns: none.
+    MagicMirror (appendix A.4) asks another language model; the drawn world's sentences each name one label, so a rule can tell.
+    Range: 0 or 1. Columns: none.
 
     Example:
         >>> RuleConsistency()(["fine"], truth=["…"])

@@ -43,7 +43,7 @@ Tell = Callable[["str | Progress"], object]
 
 
 class Arm(StrEnum):
-    """What is left out of GRPO, after the biased cold start (paper 000, Tables 4 and 6)."""
+    """What is left out of GRPO, after the biased cold start (MagicMirror, Tables 4 and 6)."""
 
     FULL = "full"
     NO_BUCKETS = "without multi-bucket sampling"

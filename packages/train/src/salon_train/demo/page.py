@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from salon_train.demo.experiment import Arm, Measured
 from salon_train.demo.recipe import Recipe
-from salon_train.demo.summary import LABELS, PAPER, Direction, Estimate, directions, end, rise
+from salon_train.demo.summary import LABELS, PAPER, Direction, directions, end, rise
+from salon_train.over_seeds import Estimate
 
 if TYPE_CHECKING:
     from salon_ranking.report.page import Figure, Section, Table
@@ -193,7 +194,7 @@ def _ablations(measured: Sequence[Measured], arms: Sequence[Arm]) -> "list[str |
     blocks: list[str | Table] = [
         "Each row leaves one thing out of GRPO after the biased cold start. The paper's model has seven billion weights and "
         "photographs; only directions can be compared. Columns of labels are recalls.",
-        Table(ABLATION_COLUMNS, ablation_rows(measured), frozenset(ABLATION_COLUMNS[2:]), "Paper: 000, Tables 4 and 6."),
+        Table(ABLATION_COLUMNS, ablation_rows(measured), frozenset(ABLATION_COLUMNS[2:]), "Paper: Tables 4 and 6."),
     ]
     found = directions(measured)
     if found:

@@ -20,7 +20,7 @@ from salon_taxonomy.training_example import MAIN_BUCKETS, TrainingExample
 from salon_train.demo.recipe import Recipe
 
 _IMAGES = dict(zip(MAIN_BUCKETS[1:], (61994, 104289, 23464, 37085), strict=True))
-"""Images that carry each main L2 label (paper 000, Table 5)."""
+"""Images that carry each main L2 label (MagicMirror, Table 5)."""
 _HUMAN = ("extra-finger", "missing-finger", "extra-eye", "missing-eye", "extra-leg", "missing-leg", "missing-arm")
 """Kinds of human artifacts. With fingers alone the label hung on one all-or-nothing guess about hands."""
 _BY_REASON = {kind.reason: kind for kind in KINDS.values()}

@@ -3,18 +3,15 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean, stdev
 from types import MappingProxyType
 from typing import Final
 
 from salon_taxonomy.training_example import MAIN_BUCKETS
 from salon_train.demo.experiment import Arm, Measured
+from salon_train.over_seeds import Estimate
 
 LABELS: Final = MAIN_BUCKETS[1:]
 """The four main L2 labels."""
-_STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-"""97.5 % points of Student's t with 1, 2, … degrees of freedom."""
-_NORMAL: Final = 1.96
 
 
 def _paper(f1: float, artifact: tuple[float, float, float], recalls: tuple[float, ...]) -> Mapping[str, float]:
@@ -32,50 +29,7 @@ PAPER: Mapping[Arm, Mapping[str, float]] = MappingProxyType(
         Arm.SFT: _paper(0.4306, (0.7205, 0.6936, 0.7068), (0.4567, 0.7382, 0.4615, 0.0798)),
     }
 )
-"""Table 4 (macro F1 of the labels; precision, recall and F1 of artifact or not) and Table 6 (recalls) of paper 000."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean over seeds.
-
-    Attributes:
-        mean: NaN without any seed.
-        low, high: 95 % interval by Student's t, as wide as so few seeds make it; NaN for one seed.
-        seeds: how many had a number.
-    """
-
-    mean: float
-    low: float
-    high: float
-    seeds: int
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Estimate":
-        """From one value per seed.
-
-        Example:
-            >>> estimate = Estimate.of([0.2, 0.3, 0.4])
-            >>> round(estimate.mean, 3), round(estimate.low, 3), round(estimate.high, 3)
-            (0.3, 0.052, 0.548)
-        """
-        if not values:
-            return cls(math.nan, math.nan, math.nan, 0)
-        middle = mean(values)
-        if len(values) == 1:
-            return cls(middle, math.nan, math.nan, 1)
-        freedom = len(values) - 1
-        point = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else _NORMAL
-        room = point * stdev(values) / math.sqrt(len(values))
-        return cls(middle, middle - room, middle + room, len(values))
-
-    def __str__(self) -> str:
-        """As tables print it."""
-        if not self.seeds:
-            return "–"
-        if math.isnan(self.low):
-            return f"{self.mean:.3f}"
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+"""Table 4 (macro F1 of the labels; precision, recall and F1 of artifact or not) and Table 6 (recalls) of MagicMirror."""
 
 
 def ends(measured: Iterable[Measured], arm: Arm, metric: str) -> dict[int, float]:

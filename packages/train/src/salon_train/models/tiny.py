@@ -53,7 +53,7 @@ class Architecture(StrEnum):
     LLAVA = "llava"
     """CLIP tower, two-layer projector, Llama; needs no torchvision."""
     QWEN2_5_VL = "qwen2_5_vl"
-    """The base of MagicAssessor-7B (paper 000) in miniature; its processor needs torchvision."""
+    """The base of MagicAssessor-7B (MagicMirror) in miniature; its processor needs torchvision."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,30 @@
 """``salon train refine`` and ``refine-demo``: train a refiner, and the small study of its rewards. Parse, one call, print."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.file_options import InputPath
+from salon_train.run.cli import changes_of, stage_options, train_and_show
 
 if TYPE_CHECKING:
-    from salon_train.refiner.study import ArmResult, MeanOverSeeds
+    from salon_train.over_seeds import Estimate
+    from salon_train.refiner.study import ArmResult
+    from salon_train.run.dry_run import DryRun
+    from salon_train.run.stage import Trained
 
-_FORMAT = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
 _ARMS = ["reason", "questions", "hrm", "hrm-ungated", "hrm-guarded"]
 
 
 @click.command()
-@click.argument("file", metavar="CONFIG.toml", type=InputPath())
-@click.option(
-    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="A setting in place of the file's: refine.steps=10. Repeat."
-)
-@click.option("--again", is_flag=True, help="Remove an earlier run, and begin again.")
-@click.option("--dry-run", is_flag=True, help="Check everything, print the plan, and train nothing.")
-@_FORMAT
-def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, form: str) -> None:
+@stage_options("refine.steps=10")
+def refine(file: Path, changes: tuple[str, ...], **given: Any) -> None:
     """Train a refiner: a policy that sees what is wrong with a picture and says how to mend it.
 
     GRPO on two rewards: the verdict, and how sure the policy itself is of the picture that an editor made of its
@@ -45,11 +42,21 @@ def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, for
       salon train refine refiner.toml --dry-run
       salon train refine refiner.toml
     """
-    from salon_train.assessor.cli import changes_of, train_and_show
     from salon_train.refiner.settings import read_refiner_configuration
 
     configuration = read_refiner_configuration(file, changes=changes_of(changes))
-    train_and_show(configuration, "refine", again=again, dry_run=dry_run, form=form)
+
+    def plan(environment: Mapping[str, str]) -> "DryRun":
+        from salon_train.refiner.dry_run import dry_run
+
+        return dry_run(configuration, environment)
+
+    def train() -> "Callable[..., Trained]":
+        from salon_train.refiner.stage import train_refiner
+
+        return partial(train_refiner, configuration)
+
+    train_and_show(plan, train, **given)
 
 
 @click.command("refine-demo")
@@ -60,7 +67,7 @@ def refine(file: Path, changes: tuple[str, ...], again: bool, dry_run: bool, for
     "--arm", "arms", multiple=True, type=click.Choice(_ARMS), help="A reward to compare; repeat. Default: all of them."
 )
 @click.option("--steps", type=click.IntRange(min=1), help="Of GRPO. Default: the study's own.")
-@_FORMAT
+@FORMAT
 def refine_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
     """See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.
 
@@ -86,7 +93,7 @@ def refine_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...]
         told=lambda line: click.echo(line, err=True),
     )
     if form == "json":
-        click.echo(json.dumps([asdict(each) for each in results], indent=2))
+        print_json([asdict(each) for each in results])
     else:
         _print(results, folder)
 
@@ -95,16 +102,17 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from salon_train.refiner.study import PUBLISHED, Arm, over_seeds, paired
+    from salon_train.over_seeds import Estimate
+    from salon_train.refiner.study import PUBLISHED, Arm, paired
 
-    table = Table("reward", "S_ref", "S_rect", "verdict", "illusory", "002: S_ref", "002: S_rect")
+    table = Table("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect")
     for arm in Arm:
         mine = [each.evaluation for each in results if each.arm is arm]
         if not mine:
             continue
         cells = [[each.s_ref for each in mine], [each.s_rect for each in mine], [each.verdict for each in mine]]
         evasive = [each.illusory for each in mine if each.illusory is not None]
-        shown = [_figure(over_seeds(values)) if values else "none" for values in (*cells, evasive)]
+        shown = [_figure(Estimate.of(values)) if values else "none" for values in (*cells, evasive)]
         table.add_row(arm, *shown, *(f"{value:.2f}" for value in PUBLISHED.get(arm, ())))
     differences = Table("difference, paired by seed", "S_ref", "S_rect")
     pairs = [
@@ -116,7 +124,7 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
         found = paired(results, arm, other)
         if found:
             s_ref, s_rect = zip(*found.values(), strict=True)
-            differences.add_row(f"{arm} − {other}", _figure(over_seeds(s_ref), "+.3f"), _figure(over_seeds(s_rect), "+.3f"))
+            differences.add_row(f"{arm} − {other}", _figure(Estimate.of(s_ref), "+.3f"), _figure(Estimate.of(s_rect), "+.3f"))
     console = Console(width=110)
     console.print(table)
     console.print(differences)
@@ -124,6 +132,6 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
     click.echo(f"{seeds} {'seed' if seeds == 1 else 'seeds'}; 95 % intervals over seeds. Policies: {folder}")
 
 
-def _figure(value: "MeanOverSeeds", form: str = ".3f") -> str:
+def _figure(value: "Estimate", form: str = ".3f") -> str:
     mean = format(value.mean, form)
-    return mean if value.half_width is None else f"{mean} ± {value.half_width:.3f}"
+    return mean if value.seeds < 2 else f"{mean} ± {value.half_width:.3f}"

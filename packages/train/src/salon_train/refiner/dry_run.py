@@ -14,11 +14,10 @@ from salon_bench.editors import open_editor
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import CallStatus
-from salon_train.assessor.dry_run import ask_judges
 from salon_train.refiner.rows import RefinerRow, prepare, refining_dataset
 from salon_train.refiner.settings import RefinerConfiguration
 from salon_train.refiner.stage import STAGE
-from salon_train.run.dry_run import Checked, DryRun, first_unreadable, planned
+from salon_train.run.dry_run import Checked, DryRun, ask_judges, first_unreadable, overlap, planned
 
 _INSTRUCTION: Final = "Make the picture a little brighter."
 _LOADED: Final = ("diffusers",)
@@ -59,7 +58,7 @@ def dry_run(configuration: RefinerConfiguration, environment: Mapping[str, str])
         rewards={name: weight for name, weight in paid.items() if weight > 0},
         judges=answered,
         editor=editor,
-        notes=(*prepared.left_out, *_overlap(rows, held_out), *about),
+        notes=(*prepared.left_out, *overlap((row.picture for row in rows), (row.picture for row in held_out)), *about),
     )
     return planned(configuration, STAGE, settings.grpo(len(rows)), checked, environment)
 
@@ -81,12 +80,6 @@ def _pictures(rows: Sequence[RefinerRow], source: str | None) -> None:
         place, row, error = broken
         problem = f"the picture cannot be read ({error})"
         raise InputError(problem, source=source, row=place + 1, column="bad_image", value=row.picture) from error
-
-
-def _overlap(rows: Sequence[RefinerRow], held_out: Sequence[RefinerRow]) -> tuple[str, ...]:
-    learned = {row.picture for row in rows}
-    both = sum(row.picture in learned for row in held_out)
-    return (f"{both} held-out pictures are also learned from: evaluation will look better than it is.",) if both else ()
 
 
 def _edited(

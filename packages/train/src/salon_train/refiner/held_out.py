@@ -1,16 +1,13 @@
 """How good a refiner is on held-out rows while it learns: its verdicts, and whether its instructions are ones.
 
-A rising reward is no evidence. What is measured here asks neither the editor nor the policy's own certainty, which the reward
-is made of: only whether the verdict is right and, of a picture that does not match, whether the picture is to be edited at
-all, and not the prompt. Whether an edit mends is what ``salon bench r3`` measures, with judges.
+What is measured here asks neither the editor nor the policy's own certainty, which the reward is made of: only whether the
+verdict is right and, of a picture that does not match, whether the instruction edits it, and not the prompt. Whether an edit
+mends is what ``salon bench r3`` measures, with judges.
 """
 
-import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
@@ -18,25 +15,16 @@ from salon_rewards import illusory
 from salon_taxonomy.answers import Parsed, R3Answer, parse_r3
 from salon_train.refiner.rows import RefinerRow, question_text
 from salon_train.run.completion_parsing import read_refinement
-from salon_train.run.greedy import Answer, answers, opened
+from salon_train.run.greedy import opened
+from salon_train.run.held_out import HeldOut
 
 METRIC: Final = "helpful"
 """Of a refiner's evaluation, what the monitors hold against its reward."""
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOutReplies:
-    """A refiner's replies to held-out rows.
-
-    Attributes:
-        rows: what it was asked about.
-        texts: the raw replies, in the same order.
-        tokens: of each reply.
-    """
-
-    rows: tuple[RefinerRow, ...]
-    texts: tuple[str, ...]
-    tokens: tuple[int, ...]
+class HeldOutReplies(HeldOut[RefinerRow]):
+    """A refiner's replies to held-out rows."""
 
     def metrics(self) -> dict[str, float | None]:
         """The numbers that are followed while training goes on; None where one is undefined.
@@ -61,30 +49,10 @@ class HeldOutReplies:
             lengths[read_refinement(text).verdict or "invalid"].append(tokens)
         return numbers | {f"length_{verdict}": fmean(tokens) for verdict, tokens in sorted(lengths.items())}
 
-    def write(self, path: Path) -> None:
-        """Write the replies as JSON Lines: ``id`` and ``response``."""
-        lines = (
-            json.dumps({"id": row.example_id, "response": text}, ensure_ascii=False)
-            for row, text in zip(self.rows, self.texts, strict=True)
-        )
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
-
-def held_out_replies(
-    model: Any,
-    processor: Any,
-    rows: Sequence[RefinerRow],
-    *,
-    batch: int,
-    longest: int,
-    compute: Callable[[], AbstractContextManager[Any]] = nullcontext,
-) -> HeldOutReplies:
-    """Ask a refiner about held-out rows, greedily; a reply that is cut off counts as it is."""
-    given: list[Answer] = []
-    for start in range(0, len(rows), batch):
-        asked = [(question_text(row.prompt), opened(row.picture.read_bytes())) for row in rows[start : start + batch]]
-        given += answers(model, processor, asked, batch=batch, longest=longest, compute=compute)
-    return HeldOutReplies(tuple(rows), tuple(each.text for each in given), tuple(each.tokens for each in given))
+def asked_about(row: RefinerRow) -> tuple[str, Any]:
+    """Return the question about a row, and its picture (PIL)."""
+    return question_text(row.prompt), opened(row.picture.read_bytes())
 
 
 def _right(row: RefinerRow, answer: R3Answer | None) -> bool:

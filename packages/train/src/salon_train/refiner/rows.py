@@ -18,7 +18,7 @@ from salon_train.refiner.verifiers import QuestionVerifier
 
 @dataclass(frozen=True, slots=True)
 class RefinerRow:
-    """One training input ⟨P, I⁰, v⟩ of paper 002, section 3.1.
+    """One training input ⟨P, I⁰, v⟩ of R³-Bench, section 3.1.
 
     Attributes:
         example_id: unique; completions of one id are one group.

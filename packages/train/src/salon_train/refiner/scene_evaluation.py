@@ -1,6 +1,6 @@
 """How good a refiner is on drawn scenes: S_ref, S_rect, verdicts and illusory instructions, from the scenes' exact truth.
 
-S_ref and S_rect are R³-Bench's (paper 002, section 2.3, :mod:`salon_bench.suites.r3_bench.scoring`). No model judges:
+S_ref and S_rect are R³-Bench's (section 2.3, :mod:`salon_bench.suites.r3_bench.scoring`). No model judges:
 explanations are compared by the scenes' own rule (``same_mismatch``), questions are answered from the scene of the edited
 picture, and instructions are carried out by the ``draw`` editor. What is missing counts 0, and is counted.
 """

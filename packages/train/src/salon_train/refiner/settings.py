@@ -60,7 +60,7 @@ class EditorSection(Section):
 
 
 class RefinementSettings(Section):
-    """How GRPO runs. The defaults are those of Table 11 of the paper (002, R³-Refiner); what it does not print is ours.
+    """How GRPO runs. The defaults are those of R³-Bench's Table 11 (R³-Refiner); what it does not print is ours.
 
     Ours: ``most_thought``, ``loss`` (GRPO's own; the table has "advantage estimator GRPO"), ``refusal``, ``wrong_verdict``, and
     that the table's batches of 128 count prompts, as the released trainer does.

@@ -3,22 +3,20 @@
 rows, editor, judge ──► model ──► PolicyTrainer on R_reason and R_rect ──► checkpoints, log ──► FOLDER/refine/model
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from salon_rewards.monitors import Grammar
 from salon_taxonomy.errors import InputError
-from salon_train.refiner.held_out import METRIC, HeldOutReplies, held_out_replies
+from salon_train.refiner.held_out import METRIC, HeldOutReplies, asked_about
 from salon_train.refiner.rewards import refining_rewards, weights_of
 from salon_train.refiner.rows import Lesson, Prepared, RefinerRow, prepare, refining_dataset, warm_up_dataset
 from salon_train.refiner.settings import RefinerConfiguration
 from salon_train.run.completion_parsing import SampledCompletions, read_refinement
 from salon_train.run.early_abort import Hints, degenerated
-from salon_train.run.events import NO_WATCHER, TrainingWatcher
 from salon_train.run.folder import Rows
-from salon_train.run.processes import Processes
-from salon_train.run.stage import Measure, Setting, Trained, run_stage
+from salon_train.run.held_out import measure_of
+from salon_train.run.stage import Setting, StageCall, Trained, run_stage
 from salon_train.sampling.prompt_order import shuffled_plan
 
 if TYPE_CHECKING:
@@ -61,20 +59,12 @@ class EditorAbort:
             raise degenerated("unscored", sampled.step, self._lost, _WHAT, _HINT)
 
 
-def train_refiner(
-    configuration: RefinerConfiguration,
-    environment: Mapping[str, str],
-    *,
-    watcher: TrainingWatcher = NO_WATCHER,
-    again: bool = False,
-) -> Trained:
+def train_refiner(configuration: RefinerConfiguration, **call: Unpack[StageCall]) -> Trained:
     """Train a refiner to its end, from the beginning or from its last checkpoint.
 
     Args:
         configuration: of the run.
-        environment: secrets of editors and judges, and the number of processes that train together.
-        watcher: receives the events, beside the log file.
-        again: remove an earlier run and begin again.
+        call: see :class:`~salon_train.run.stage.StageCall`.
 
     Returns:
         The folder of weights or adapters (``--judge transformers:FOLDER`` takes it), steps, and the last numbers on held-out
@@ -85,36 +75,25 @@ def train_refiner(
             not those that the run began with.
         DegeneratedError: if the run cannot improve any more, or games its reward.
     """
-    prepared = prepare(configuration, environment)
+    prepared = prepare(configuration, call.get("environment", {}))
     return run_stage(
         configuration,
         STAGE,
-        watcher,
         rows=lambda: Rows(prepared.rows, prepared.left_out, lambda row: (row.example_id, row.prompt, row.matches)),
         make=lambda setting: _trainer(setting, configuration, prepared),
-        measure=lambda _: _measure(configuration, prepared),
+        measure=lambda _: measure_of(HeldOutReplies, prepared.held_out, asked_about, configuration.evaluation),
         hints=HINTS,
-        environment=environment,
-        again=again,
+        **call,
     )
 
 
-def train_warm_up(
-    configuration: RefinerConfiguration,
-    lessons: Sequence[Lesson],
-    environment: Mapping[str, str],
-    *,
-    watcher: TrainingWatcher = NO_WATCHER,
-    again: bool = False,
-) -> Trained:
+def train_warm_up(configuration: RefinerConfiguration, lessons: Sequence[Lesson], **call: Unpack[StageCall]) -> Trained:
     """Teach a policy a teacher's replies by SFT, before GRPO; the question is not part of the loss.
 
     Args:
         configuration: of the run, with a section ``[sft]``; the result is FOLDER/sft/model.
         lessons: drawn without replacement; all of them again once each was drawn.
-        environment: the number of processes that train together.
-        watcher: receives the events, beside the log file.
-        again: remove an earlier warm-up and begin again.
+        call: see :class:`~salon_train.run.stage.StageCall`.
 
     Raises:
         InputError: without a section ``[sft]`` or lessons, and if either is not what the run began with.
@@ -134,11 +113,9 @@ def train_warm_up(
     return run_stage(
         configuration,
         "sft",
-        watcher,
         rows=lambda: Rows(tuple(lessons), (), lambda lesson: (str(lesson.picture), lesson.prompt, lesson.reply)),
         make=make,
-        environment=environment,
-        again=again,
+        **call,
     )
 
 
@@ -186,18 +163,3 @@ def _trainer(setting: Setting[RefinerRow], configuration: RefinerConfiguration, 
             key="refine.judged_by", value=settings.judged_by, hint=hint,
         )  # fmt: skip
     return trainer
-
-
-def _measure(configuration: RefinerConfiguration, prepared: Prepared) -> Measure | None:
-    """Return the evaluation during training; None without held-out rows."""
-    settings = configuration.evaluation
-
-    def measured(
-        model: Any, processor: Any, compute: Callable[[], AbstractContextManager[Any]], processes: Processes
-    ) -> HeldOutReplies:
-        rows = processes.share(prepared.held_out)
-        own = held_out_replies(model, processor, rows, batch=settings.batch, longest=settings.longest, compute=compute)
-        pairs = processes.collected(list(zip(own.texts, own.tokens, strict=True)), len(prepared.held_out))
-        return HeldOutReplies(tuple(prepared.held_out), tuple(text for text, _ in pairs), tuple(tokens for _, tokens in pairs))
-
-    return measured if prepared.held_out else None

@@ -63,8 +63,6 @@ The divergence from the cold start costs something: without that, and at twice t
 into forgot to see: their thoughts named wrong shapes in more than four pictures of five.
 """
 _SEEING: Final = "What is there?"
-_STUDENT: Final = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
-"""The 97.5 % point of Student's t, by the number of seeds."""
 
 
 class Arm(StrEnum):
@@ -91,7 +89,7 @@ _STAGES: Final[dict[Arm, dict[str, object]]] = {
     Arm.HRM_GUARDED: {"illusory": "nothing", "refusal": "nothing"},
 }
 PUBLISHED: Final = {Arm.COLD_START: (0.72, 0.38), Arm.REASON: (0.81, 0.29), Arm.QUESTIONS: (0.85, 0.41), Arm.HRM: (0.84, 0.47)}
-"""S_ref and S_rect of paper 002's Table 4, for Qwen2.5-VL-7B on R³-Bench."""
+"""S_ref and S_rect of R³-Bench's Table 4, for Qwen2.5-VL-7B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +144,6 @@ class ArmResult:
     cpu_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class MeanOverSeeds:
-    """A number with its 95 % interval over seeds (Student's t); no interval from one seed."""
-
-    mean: float
-    half_width: float | None
-
-
 def run_study(
     folder: Path,
     *,
@@ -195,22 +185,6 @@ def run_study(
     return results
 
 
-def over_seeds(values: Sequence[float]) -> MeanOverSeeds:
-    """Mean and half the width of the 95 % interval.
-
-    Example:
-        >>> found = over_seeds([0.5, 0.6, 0.7])
-        >>> print(f"{found.mean:.2f} ± {found.half_width:.2f}")
-        0.60 ± 0.25
-    """
-    number = len(values)
-    mean = sum(values) / number
-    if number < 2:
-        return MeanOverSeeds(mean, None)
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (number - 1))
-    return MeanOverSeeds(mean, _STUDENT.get(number, 2.0) * spread / math.sqrt(number))
-
-
 def paired(results: Sequence[ArmResult], arm: Arm, other: Arm) -> dict[int, tuple[float, float]]:
     """Return the differences of S_ref and S_rect between two arms, by seed, where both were run."""
     found = {(each.arm, each.seed): each.evaluation for each in results}
@@ -228,7 +202,7 @@ def _run(folder: Path, arm: Arm, seed: int, settings: StudySettings) -> tuple[Sc
         log = []
     else:
         configuration = _refining(folder, arm, seed, settings)
-        train_refiner(configuration, {})
+        train_refiner(configuration)
         log = read_log(RunFolder.of(configuration, STAGE).log)
     with quiet():
         loaded = load_model(ModelSection(name=str(policy_of(folder, arm)), device="cpu"), learning=False)
@@ -277,7 +251,7 @@ def _warm_up(folder: Path, seed: int, settings: StudySettings) -> None:
         )
         configuration = _configuration(folder / Arm.COLD_START / name, policy, seed + last, folder / "lessons")
         configuration = configuration.model_copy(update={"sft": section})
-        policy = train_warm_up(configuration, learned, {}).model
+        policy = train_warm_up(configuration, learned).model
 
 
 def _refining(folder: Path, arm: Arm, seed: int, settings: StudySettings) -> RefinerConfiguration:

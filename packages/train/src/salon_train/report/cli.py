@@ -48,7 +48,7 @@ def report(folders: tuple[Path, ...], output: Path | None, form: str | None) -> 
         else:
             _write(f"{text}\n", output)
         return
-    _check_page()
+    check_page_libraries()
     from salon_train.report.page import training_page
 
     page = training_page(runs)
@@ -68,7 +68,8 @@ def _form(form: str | None, output: Path | None) -> str:
     return suffix
 
 
-def _check_page() -> None:
+def check_page_libraries() -> None:
+    """Exit with what to install where a page cannot be made."""
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in ("salon_ranking", "altair", "jinja2", "vl_convert")):
@@ -76,9 +77,9 @@ def _check_page() -> None:
 
 
 def _write(text: str, path: Path) -> None:
-    from salon_bench.analysis.export import write_bytes
+    from salon_taxonomy.whole_files import write_whole
 
-    write_bytes(text.encode("utf-8", "replace"), path)
+    write_whole(path, text, flushed=True)
 
 
 def _say(runs: "Sequence[Run]") -> None:

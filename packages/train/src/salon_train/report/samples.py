@@ -8,6 +8,7 @@ from typing import Final
 from salon_taxonomy.answers.strict_json import Json
 from salon_train.report.history import number
 from salon_train.report.log_lines import LogLines
+from salon_train.run.rollouts import evenly
 
 FILE: Final = "completions.jsonl"
 PER_STEP: Final = 4
@@ -57,20 +58,8 @@ def read_samples(folder: Path, *, per_step: int = PER_STEP) -> list[Sample]:
             offsets.setdefault(line.step, []).append(line.offset)
     steps = sorted(offsets)
     chosen = sorted({steps[0], steps[len(steps) // 2], steps[-1]}) if steps else []
-    return [
-        _sample(step, lines.at(offset)) for step in chosen for offset in spread(offsets[step], per_step)
-    ]  # the file may be large: only these lines are kept
-
-
-def spread(items: list[int], most: int) -> list[int]:
-    """At most ``most`` of some items, evenly, the first among them.
-
-    Example:
-        >>> spread(list(range(8)), 4), spread([1, 2], 4)
-        ([0, 2, 4, 6], [1, 2])
-    """
-    count = min(most, len(items))
-    return [items[place * len(items) // count] for place in range(count)]
+    kept = [(step, offsets[step][place]) for step in chosen for place in evenly(len(offsets[step]), per_step)]
+    return [_sample(step, lines.at(offset)) for step, offset in kept]  # the file may be large: only these lines are kept
 
 
 def _sample(step: int, values: Mapping[str, Json]) -> Sample:

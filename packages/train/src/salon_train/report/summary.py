@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from salon_train.report.folders import Run, StageRun
@@ -40,18 +41,8 @@ def _stage(stage: StageRun) -> dict[str, Any]:
         "steps": history.steps,
         "at": None if history.at is None else history.at.isoformat(),
         "seconds": round(history.seconds, 3),
-        "moments": [{"step": each.step, "what": each.what, "words": each.words} for each in history.moments],
-        "warned": [
-            {
-                "step": each.step,
-                "monitor": each.monitor,
-                "verdict": each.verdict,
-                "value": each.value,
-                "threshold": each.threshold,
-                "detail": each.detail,
-            }
-            for each in history.warned
-        ],
+        "moments": [asdict(each) for each in history.moments],
+        "warned": [asdict(each) for each in history.warned],
         "thresholds": {
             name: {"warn": held.warn, "stop": held.stop if math.isfinite(held.stop) else None}
             for name, held in thresholds_of(stage).items()

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from salon_rewards.json_lines import file_lines, json_lines
+from salon_rewards.line_files import file_lines, json_lines
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_whole
 from salon_train.run.events import TrainingEvent
 from salon_train.run.rollouts import evenly
 
@@ -74,9 +75,7 @@ def _cut(path: Path, resumed: int | None) -> None:
     *whole, _ = file_lines(path)  # behind the last line's end stands nothing, or what a kill cut off
     rows = json_lines(whole, path)
     kept = [whole[number - 1] + b"\n" for number, row in rows if _stands(row, resumed, path, number)]
-    part = path.with_suffix(".part")
-    part.write_bytes(b"".join(kept))
-    part.replace(path)
+    write_whole(path, b"".join(kept))
 
 
 def _stands(row: Mapping[str, Any], resumed: int, path: Path, line: int) -> bool:

@@ -4,11 +4,13 @@ configuration ──► the model's own files (or what is known of it) ──►
 rows ──► processor ──► the longest question
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Decoding, Question
 from salon_train.configuration.schema import GrpoSection, ModelSection, SftSection, StageConfiguration
 from salon_train.data.lengths import check_lengths
 from salon_train.models.hub import HINT, hub_problem
@@ -203,6 +205,38 @@ def first_unreadable(rows: Sequence[_Row], opened: Callable[[_Row], object]) -> 
         except (OSError, ValueError) as error:
             return place, row, error
     return None
+
+
+def overlap(learned: Iterable[Hashable], held_out: Iterable[Hashable]) -> tuple[str, ...]:
+    """Return a note that says how many held-out pictures are also learned from; empty for none.
+
+    Example:
+        >>> overlap("abc", "cd")
+        ('1 held-out pictures are also learned from: evaluation will look better than it is.',)
+    """
+    known = set(learned)
+    both = sum(picture in known for picture in held_out)
+    return (f"{both} held-out pictures are also learned from: evaluation will look better than it is.",) if both else ()
+
+
+def ask_judges(judges: Sequence[str], environment: Mapping[str, str], *, key: str = "reward.options.judge") -> tuple[str, ...]:
+    """Ask every judge one question; ``key`` is the setting that names them.
+
+    Raises:
+        InputError: for one that does not answer.
+    """
+    from salon_bench.judges import open_judge
+
+    async def ask(specification: str) -> str | None:
+        async with open_judge(specification, environment) as judge:
+            reply = await judge.ask(Question(("Reply with the word yes.",), decoding=Decoding(max_tokens=8)))
+            return None if reply.problem() is None or reply.text else (reply.error or str(reply.status))
+
+    for specification in judges:
+        problem = asyncio.run(ask(specification))
+        if problem is not None:
+            raise InputError(f"the judge does not answer ({problem}):", key=key, value=specification)
+    return tuple(judges)
 
 
 def _tokens(model: ModelSection, section: SftSection | GrpoSection, checked: Checked[Any], hub: str | None) -> int | None:

@@ -104,22 +104,15 @@ class DegenerationMonitor:
         self._unscored = self._unscored + 1 if all_unscored else 0
         self._equal = self._equal + 1 if not all_unscored and batch.equal == len(batch.groups) else 0
         self._invalid = self._invalid + 1 if not batch.readable else 0
-        limits = self._limits
-        if limits.invalid_answers and self._invalid >= limits.invalid_answers:
-            raise degenerated(
-                "invalid_answers", step, self._invalid, "no completion could be read as an answer",
-                self._hints.invalid_answers,
-            )  # fmt: skip
-        if limits.unscored and self._unscored >= limits.unscored:
-            raise degenerated(
-                "unscored", step, self._unscored, "no reward scored any completion",
-                self._hints.unscored,
-            )  # fmt: skip
-        if limits.equal_rewards and self._equal >= limits.equal_rewards:
-            raise degenerated(
-                "equal_rewards", step, self._equal, "the completions of every group earned the same, so nothing is learned",
-                self._hints.equal_rewards,
-            )  # fmt: skip
+        equal = "the completions of every group earned the same, so nothing is learned"
+        for reason, times, what in (
+            ("invalid_answers", self._invalid, "no completion could be read as an answer"),
+            ("unscored", self._unscored, "no reward scored any completion"),
+            ("equal_rewards", self._equal, equal),
+        ):
+            limit = getattr(self._limits, reason)
+            if limit and times >= limit:
+                raise degenerated(reason, step, times, what, getattr(self._hints, reason))
 
     def loss(self, value: float, *, step: int) -> None:
         """Look at a loss.

@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar
 
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.schema import StageConfiguration
 from salon_train.run.checkpoints import Checkpoint, whole_checkpoints
 
@@ -223,6 +224,4 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _write(path: Path, value: Mapping[str, Any]) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
-    part.replace(path)
+    write_whole(path, json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")

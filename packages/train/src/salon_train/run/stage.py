@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol
+from typing import Any, Generic, Protocol, TypedDict, Unpack
 
 import torch
 from transformers import PrinterCallback, set_seed
@@ -22,7 +22,7 @@ from salon_train.run.callbacks import EventTeller, HeldOutEvaluation, open_proje
 from salon_train.run.checkpoints import Checkpoint, undamaged, writing
 from salon_train.run.completion_parsing import SampledCompletions
 from salon_train.run.early_abort import ASSESSOR_HINTS, DegeneratedError, DegenerationMonitor, Hints
-from salon_train.run.events import Fact, LogFile, TrainingEvent, TrainingWatcher, Watchers, read_log
+from salon_train.run.events import NO_WATCHER, Fact, LogFile, TrainingEvent, TrainingWatcher, Watchers, read_log
 from salon_train.run.folder import Row, Rows, RunFolder, Stage
 from salon_train.run.processes import Processes
 
@@ -98,34 +98,43 @@ class Measure(Protocol):
         """``compute`` makes the context in which the model runs (autocast); each process asks about its share, and has all."""
 
 
+class StageCall(TypedDict, total=False):
+    """What every stage's function takes besides its configuration."""
+
+    environment: Mapping[str, str]
+    """Secrets of judges and editors, and the number of processes that train together (``WORLD_SIZE``, ``RANK``); a command
+    line passes ``os.environ``. Default: no secrets, one process."""
+    watcher: TrainingWatcher
+    """Receives the events, beside the log file; of several processes the first one's does."""
+    again: bool
+    """Remove what the stage has done before, and begin again."""
+
+
 def run_stage(
     configuration: StageConfiguration,
     stage: Stage,
-    watcher: TrainingWatcher,
     *,
     rows: Callable[[], Rows[Row]],
     make: Callable[[Setting[Row]], Any],
     start: Callable[[], Path | None] = lambda: None,
     measure: Callable[[list[str]], Measure | None] = lambda _: None,
     hints: Hints = ASSESSOR_HINTS,
-    environment: Mapping[str, str] | None = None,
-    again: bool = False,
+    **call: Unpack[StageCall],
 ) -> Trained:
     """Run one stage from its beginning or its last checkpoint to its end.
 
     Args:
         configuration: of the run.
         stage: its name, and that of its folder.
-        watcher: told what happens, beside the log file.
         rows: reads the rows to learn from; a second call with other rows is refused.
         make: builds the trainer, a :class:`~salon_train.trl.mixin.Learning`.
         start: finds a folder of weights in place of the configured model's; None: use that.
         measure: reads what is held out, adds what people should know about it to a list, and gives what evaluates the model in
             between; None: there is nothing.
         hints: what to do about a run that degenerated.
-        environment: where judges find their secrets, and how many processes train together.
-        again: remove what the stage has done before, and begin again.
+        call: see :class:`StageCall`.
     """
+    environment, again = call.get("environment", {}), call.get("again", False)
     if configuration.run.threads is not None:
         torch.set_num_threads(configuration.run.threads)
     folder = RunFolder.of(configuration, stage)
@@ -137,7 +146,7 @@ def run_stage(
             facts = begun.finished
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], True, *_first_and_last(folder))
         checkpoint = begun.checkpoint
-        watchers = Watchers([LogFile(folder.log), watcher] if processes.first else [])
+        watchers = Watchers([LogFile(folder.log), call.get("watcher", NO_WATCHER)] if processes.first else [])
 
         def ready() -> tuple[Setting[Row], Measure | None, Any]:
             for problem in missing(configuration, stage):
@@ -152,7 +161,7 @@ def run_stage(
             measuring = measure(notes)
             set_seed(configuration.run.seed)  # adapters begin at random
             loaded = load_model(configuration.model, start=start())
-            setting = Setting(configuration, folder, loaded, watchers, [], environment or {}, processes, notes, found.examples)
+            setting = Setting(configuration, folder, loaded, watchers, [], environment, processes, notes, found.examples)
             return setting, measuring, make(setting)
 
         setting, measuring, trainer = processes.agreed(ready)

@@ -1,7 +1,7 @@
 """Multi-bucket sampling as a pure function of seed, epoch and position.
 
 A chunk is the examples of one generation batch (GRPO) or one optimizer step (SFT). Each takes its quota from every bucket's
-shuffled pool; a pool is drawn to its end before it begins again, also across epochs (paper 000, section 3.1).
+shuffled pool; a pool is drawn to its end before it begins again, also across epochs (MagicMirror, section 3.1).
 """
 
 from collections import Counter

@@ -119,4 +119,4 @@ class Ratio:
 
 
 DEFAULT_RATIO: Final = Ratio(dict(zip(MAIN_BUCKETS, (4, 1, 1, 1, 1), strict=True)))
-"""Normal to the four main L2 labels (paper 000, section 3.1)."""
+"""Normal to the four main L2 labels (MagicMirror, section 3.1)."""

@@ -27,7 +27,7 @@ from salon_bench.suites.artifact_bench.rows import (
     Task,
     read_rows,
 )
-from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, whole_case_id
 from salon_bench.suites.contract.templates import Templates
@@ -99,10 +99,9 @@ class ArtifactBench(SuiteBase):
         Raises:
             InputError: without a file, or when it is wrong.
         """
-        if source is None:
-            hint = "Give your copy with --prompts: the folder of task*_meta.jsonl, or a file (JSON, JSON Lines, CSV, Parquet)."
-            raise InputError("Artifact-Bench needs a file of questions", hint=hint)
-        return read_rows(source).map(self._prompt)
+        hint = "Give your copy with --prompts: the folder of task*_meta.jsonl, or a file (JSON, JSON Lines, CSV, Parquet)."
+        found = given(source, "Artifact-Bench needs a file of questions", hint)
+        return read_rows(found).map(self._prompt)
 
     def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
         """The videos that the questions name, below the folder ``source``; one that is missing is found when it is opened.

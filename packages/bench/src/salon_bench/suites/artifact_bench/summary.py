@@ -13,7 +13,6 @@ from salon_bench.suites.artifact_bench.accuracy import (
     total,
 )
 from salon_bench.suites.artifact_bench.diagnosis import confusion, diagnoses, lines
-from salon_bench.suites.artifact_bench.human_baseline import HUMAN_BASELINE, HUMAN_TOTAL
 from salon_bench.suites.artifact_bench.rows import CHOSE_FIRST, CORRECT, FRAMES_LEFT_OUT, SAID_YES, SWAPPED, Level, Task
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import line, summary_of
@@ -22,6 +21,24 @@ from salon_taxonomy.verdict import Reason
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+HUMAN_BASELINE: Final[dict[tuple[Task, Level], tuple[float, int]]] = {
+    (Task.RVAC, Level.L1): (95.6, 250),
+    (Task.RVAC, Level.L2): (92.6, 149),
+    (Task.RVAC, Level.L3): (90.1, 101),
+    (Task.PVRC, Level.L1): (88.0, 125),
+    (Task.PVRC, Level.L2): (86.2, 87),
+    (Task.PVRC, Level.L3): (81.6, 38),
+    (Task.AID, Level.L1): (82.9, 140),
+    (Task.AID, Level.L2): (79.0, 157),
+    (Task.AID, Level.L3): (77.4, 53),
+}
+"""Percent of right answers as printed, and the number of questions, for each task and level of the released benchmark."""
+
+HUMAN_TOTAL: Final = 87.7
+"""``Total`` of the human experts, in percent, as printed."""
+
 
 INVALID: Final = tuple(
     each.value for each in (Reason.EMPTY, Reason.REFUSED, Reason.TRUNCATED, Reason.MALFORMED, Reason.OFF_MENU)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from salon_bench.suites.assessors.evaluation import Evaluation, evaluate
 from salon_bench.suites.assessors.label_space import LABELS, label_names
 from salon_bench.suites.assessors.magicdata import UnreadableRow, magicdata_rows
-from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.contract.table_rows import BadRow, usable_rows
 from salon_bench.suites.magicbench import MagicBench
@@ -59,10 +59,9 @@ class AssessorEvaluation(SuiteBase):
         Raises:
             InputError: without a file, or when none of its rows can be used.
         """
-        if source is None:
-            hint = "Give your copy of MagicData340K's test part with --prompts, or any file with images and response."
-            raise InputError("the evaluation of an assessor needs a file of labels", hint=hint)
-        return usable_rows(source, _annotated(source))
+        hint = "Give your copy of MagicData340K's test part with --prompts, or any file with images and response."
+        found = given(source, "the evaluation of an assessor needs a file of labels", hint)
+        return usable_rows(found, _annotated(found))
 
     reward = RewardSpec(lambda row: row.value if row.value is None or row.task == _PRESENT else 1 - row.value, answers=True)
 

@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING
 from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.generations import Generations, read_generations
 from salon_bench.suites.contract.suite import Case, RewardSpec, SuitePrompt, Summary, one_picture_cases
+from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+def given(source: Path | None, problem: str, hint: str) -> Path:
+    """Return the file or folder that a suite reads.
+
+    Raises:
+        InputError: the source is missing; with the suite's ``problem`` and ``hint``.
+    """
+    if source is None:
+        raise InputError(problem, hint=hint)
+    return source
 
 
 class SuiteBase(ABC):

@@ -10,6 +10,7 @@ thousands must not cost the others).
 
 import csv
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -364,3 +365,26 @@ def _object(found: Any, path: Path, *, row: int | None = None, line: int | None 
 def _named(value: object) -> object:
     """A value for a message: nested ones by their kind, so that a message stays short and always possible."""
     return f"{type(value).__name__}" if isinstance(value, list | dict) else "nothing" if value is None else value
+
+
+def finite_number(row: TableRow, column: str) -> float:
+    """A cell that must hold a finite number; a text that reads as one counts.
+
+    Raises:
+        InputError: when the column is missing or holds none.
+
+    Example:
+        >>> from pathlib import Path
+        >>> finite_number(TableRow(Path("a.csv"), 1, {"score": "9.5"}), "score")
+        9.5
+    """
+    if column not in row.cells:
+        raise row.missing(column)
+    value = row.cells[column]
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, str | int | float) else float(value)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise row.problem("must be a finite number, not", column, value=value)
+    return number

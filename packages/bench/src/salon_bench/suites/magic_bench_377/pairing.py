@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.contract.table_rows import TableRow
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_whole
 
 if TYPE_CHECKING:
     from salon_bench.suites.contract.generations import Generations
@@ -184,10 +185,7 @@ def save_draft(prompts: Sequence[SuitePrompt], drafted: Draft, path: Path) -> No
             "battles": [pair._asdict() for pair in drafted.pairs.get(prompt.prompt_id, ())],
         }
         lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    try:
-        path.write_text("".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", source=path) from error
+    write_whole(path, "".join(lines))
 
 
 def _files(prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """From rows about pictures and pairs to the numbers of one subject.
 
-Marks are averaged as MEF averages them (``salon_ranking.mos``: Eq. 3, intervals from Eq. 4's variance between the pictures of a
-prompt), test points are shares with Wilson's intervals, win rates are (W + T/2) / N with a bootstrap over prompts.
+Marks are averaged as MEF averages them (``salon_ranking.opinion``: Eq. 3, intervals from Eq. 4's variance between the pictures
+of a prompt), test points are shares with Wilson's intervals, win rates are (W + T/2) / N with a bootstrap over prompts.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from salon_bench.suites.contract.tables import Line, line, reasons_sentence, sum
 from salon_bench.suites.magic_bench_377.labels import points
 from salon_bench.suites.magic_bench_377.questions import MOS, SHOWINGS, TEST_POINTS, WIN, Dimension, OrderRule
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
-from salon_ranking.mos.ratings import Ratings
-from salon_ranking.mos.scores import mean_opinion_scores
+from salon_ranking.opinion.ratings import MosRatings
+from salon_ranking.opinion.scores import mean_opinion_scores
 from salon_ranking.uncertainty.proportions import sign_test
 
 SEED: Final = 0
@@ -60,7 +60,7 @@ def _marks(scores: pl.DataFrame) -> Iterator[Line]:
         scale_max=pl.lit(float(HIGHEST)),
         rater_id=pl.lit("judge"),
     )
-    found = mean_opinion_scores(Ratings.from_frame(frame))
+    found = mean_opinion_scores(MosRatings.from_frame(frame))
     by_dimension = {row["dimension"]: row for row in found.iter_rows(named=True)}
     for dimension in Dimension:
         row = by_dimension.get(dimension)

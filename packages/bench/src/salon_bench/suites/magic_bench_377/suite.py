@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, RunContext, SuitePrompt, Summary
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magic_bench_377.labels import points
@@ -118,13 +118,12 @@ def required_prompts(source: Path | None, language: str | None = None) -> Sequen
     Raises:
         InputError: without a file, or when it is wrong.
     """
-    if source is None:
-        hint = (
-            "Give your copy of the released file (data set ByteDance-Seed/MagicBench) with --prompts, or a file of your own: "
-            "columns prompt, labels, scenario, and if wanted test_points."
-        )
-        raise InputError("Magic-Bench-377 needs a file of prompts", hint=hint)
-    return read_prompts(source, language)
+    hint = (
+        "Give your copy of the released file (data set ByteDance-Seed/MagicBench) with --prompts, or a file of your own: "
+        "columns prompt, labels, scenario, and if wanted test_points."
+    )
+    found = given(source, "Magic-Bench-377 needs a file of prompts", hint)
+    return read_prompts(found, language)
 
 
 def rater(context: RunContext) -> str:

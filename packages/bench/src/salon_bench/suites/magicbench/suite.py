@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary
 from salon_bench.suites.contract.templates import Templates
-from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
+from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity, parse_assessment, parse_subject
 from salon_bench.suites.magicbench.prompt_file import read_prompts
 from salon_bench.suites.magicbench.questions import Questions
-from salon_bench.suites.magicbench.replies import parse_assessment, parse_subject
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers import MagicMirrorAnswer
@@ -89,13 +88,12 @@ class MagicBench(SuiteBase):
         Raises:
             InputError: without a file, or when it is wrong.
         """
-        if source is None:
-            hint = (
-                "Give the released file (prompts/subject_prompt800.jsonl of the authors' repository) with --prompts, "
-                "or make an own one: salon curate magicbench compose --output prompts.jsonl"
-            )
-            raise InputError("MagicBench needs a file of prompts", hint=hint)
-        return read_prompts(source)
+        hint = (
+            "Give the released file (prompts/subject_prompt800.jsonl of the authors' repository) with --prompts, "
+            "or make an own one: salon curate magicbench compose --output prompts.jsonl"
+        )
+        found = given(source, "MagicBench needs a file of prompts", hint)
+        return read_prompts(found)
 
     def examine(self, case: Case) -> Examination:
         """Ask for the subject, then for artifacts; the rows are those of :class:`~.subjects.Dimension`.

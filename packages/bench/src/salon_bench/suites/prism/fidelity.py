@@ -1,4 +1,4 @@
-"""Two ways to count: as the paper says, and as the authors' script does.
+"""Two ways to read replies and to count: as the paper says, and as the authors' script does.
 
 With a score for every picture on both axes the two agree on every track; they part where verdicts are missing, and in the
 overall score where tracks have unequal numbers of them.
@@ -6,6 +6,9 @@ overall score where tracks have unequal numbers of them.
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from salon_taxonomy.answers import Note, Outcome, PrismAnswer, Unparsed, parse_prism
+from salon_taxonomy.verdict import Reason
 
 
 class Fidelity(StrEnum):
@@ -47,3 +50,23 @@ class CountingRules:
         """
         released = Fidelity(fidelity) is Fidelity.RELEASED
         return cls(pool=released, take_text_scores=not released, need_justification=not released, english_rubrics=released)
+
+
+def parse_score(text: str, rules: CountingRules) -> Outcome[PrismAnswer]:
+    """Read a reply by the grammar of :func:`salon_taxonomy.answers.parse_prism`, as strictly as the rules ask.
+
+    Example:
+        >>> from salon_bench.suites.prism.fidelity import Fidelity
+        >>> reply = '{"justification": "The sign is misspelled.", "score": "3"}'
+        >>> parse_score(reply, CountingRules.of(Fidelity.PAPER)).answer.score
+        3.0
+        >>> parse_score(reply, CountingRules.of(Fidelity.RELEASED)).detail
+        'the released script takes no score that is written as a text'
+        >>> parse_score('{"score": 3}', CountingRules.of(Fidelity.RELEASED)).answer.score
+        3.0
+    """
+    outcome = parse_prism(text, need_justification=rules.need_justification)
+    if isinstance(outcome, Unparsed) or rules.take_text_scores or Note.TEXT_SCORE not in outcome.notes:
+        return outcome
+    problem = "the released script takes no score that is written as a text"
+    return Unparsed(Reason.MALFORMED, problem, outcome.reasoning)

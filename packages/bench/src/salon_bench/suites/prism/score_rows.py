@@ -1,4 +1,4 @@
-"""Rows of scores: from a result store by their run, or from a table that was exported."""
+"""Read scores of judges and marks of people, from a result store or from tables."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +7,10 @@ import polars as pl
 from pydantic import ValidationError
 
 from salon_bench.runs.view import RunView
-from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, table_rows
+from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, finite_number, table_rows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
-from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.store_address import StoreAddress, is_url
 
 
 def read_scores(source: str, store: StoreAddress) -> pl.DataFrame:
@@ -54,3 +54,57 @@ def _score(row: TableRow) -> Score:
         first = error.errors(include_url=False)[0]
         column = str(first["loc"][0]) if first["loc"] else "value"
         raise row.problem(f"is no score ({first['msg']}):", column, value=cells.get(column)) from error
+
+
+_NAMES = ("prompt_id", "model", "generation_id", "dimension")
+_SCHEMA = dict.fromkeys((*_NAMES, "rater_id"), pl.String) | {"value": pl.Float64}
+
+
+def read_marks(path: StoreAddress, dimension: str | None = None) -> pl.DataFrame:
+    """Read marks; a picture is named by ``generation_id``, or by ``prompt_id`` and ``model``.
+
+    Args:
+        path: a table (CSV, JSON, JSON Lines, Parquet), or a result store (a directory or a URL), whose ``ratings`` are read.
+        dimension: take the rows of this dimension alone; needed where the table holds several. The paper has one mark for
+            alignment and aesthetics together.
+
+    Returns:
+        Columns ``prompt_id``, ``model``, ``generation_id``, ``dimension``, ``rater_id`` (text; null where the table has none)
+        and ``value`` (float); a column that no row has is left out.
+
+    Raises:
+        InputError: the file cannot be read, a row names no picture or rater, a mark is no finite number, or no row is left.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "marks.csv"
+        >>> _ = path.write_text("prompt_id,model,rater_id,value\\nstyle-0,our-model,ann,7\\n")
+        >>> read_marks(path).rows()
+        [('style-0', 'our-model', 'ann', 7.0)]
+    """
+    if is_url(path) or Path(path).is_dir():
+        frame = _stored(path)
+    else:
+        frame = pl.DataFrame([_mark(row) for row in table_rows(Path(path))], schema=_SCHEMA)
+    if dimension is not None:
+        known = sorted(frame["dimension"].drop_nulls().unique())
+        frame = frame.filter(pl.col("dimension") == dimension)
+        if frame.is_empty():
+            raise InputError("no mark has the dimension", source=path, value=dimension, allowed=known)
+    if frame.is_empty():
+        raise InputError("there is no mark", source=path)
+    return frame.drop(name for name in _NAMES if frame[name].is_null().all())
+
+
+def _stored(store: StoreAddress) -> pl.DataFrame:
+    from salon_store import ResultStore
+
+    return ResultStore.open(store, create=False, read_only=True).read("ratings").select(*_SCHEMA).collect()
+
+
+def _mark(row: TableRow) -> dict[str, object]:
+    found: dict[str, object] = {name: row.optional_text(name) for name in _NAMES}
+    if found["generation_id"] is None:
+        row.text("prompt_id")
+        row.text("model")
+    return found | {"rater_id": row.text("rater_id"), "value": finite_number(row, "value")}

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.contract.table_rows import Rows
 from salon_bench.suites.contract.templates import Templates
-from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
+from salon_bench.suites.prism.fidelity import CountingRules, Fidelity, parse_score
 from salon_bench.suites.prism.prompt_file import read_prompts
 from salon_bench.suites.prism.questions import Questions
-from salon_bench.suites.prism.replies import parse_score
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric, score_bands
 from salon_bench.suites.prism.tracks import Axis, Language, Track
 from salon_taxonomy.answers import PrismAnswer
@@ -89,13 +88,12 @@ class PrismBench(SuiteBase):
         Raises:
             InputError: without a source, or when it is wrong.
         """
-        if source is None:
-            hint = (
-                f"Give the released folder captions/{self.language} of the authors' repository with --prompts, "
-                f"or make an own file: salon curate prism compose --output prompts.jsonl --language {self.language}"
-            )
-            raise InputError("PRISM-Bench needs a file of prompts", hint=hint)
-        return read_prompts(source, self.language)
+        hint = (
+            f"Give the released folder captions/{self.language} of the authors' repository with --prompts, "
+            f"or make an own file: salon curate prism compose --output prompts.jsonl --language {self.language}"
+        )
+        found = given(source, "PRISM-Bench needs a file of prompts", hint)
+        return read_prompts(found, self.language)
 
     def examine(self, case: Case) -> Examination:
         """Ask for alignment, then for aesthetics; one row of scores each, in points of 10, under the track as task."""

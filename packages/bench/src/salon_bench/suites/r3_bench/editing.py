@@ -118,7 +118,9 @@ async def edit_pictures(
     rows = [row for row in space.staged("explanations") if not row.item.aligned]
     run = _run_row(space, editor, rows, seed)
     space.note("edit", run.run_id)
-    with run_session(store, run, fold, total=len(rows), limits=limits, watcher=watcher, repeat=True) as session:
+    with run_session(
+        store, run, fold, total=len(rows), limits=limits, watcher=watcher, models=[editor], repeat=True
+    ) as session:
         async with opened_models(editor):
             context = RunContext(run.run_id, editor.name, editor.version)
             edit_runner = EditRunner(editor, context, session, concurrency=concurrency)

@@ -9,15 +9,13 @@ R³-Bench, Equation 2 and appendix E.1.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
-from salon_bench.suites.r3_bench.questions import equivalent, words_version
+from salon_bench.suites.r3_bench.questions import equivalent
 from salon_bench.suites.r3_bench.scoring import lines_of
-from salon_bench.suites.r3_bench.staged import said_from, staged_prompts
+from salon_bench.suites.r3_bench.staged import StagedSuite, said_from
 from salon_taxonomy.answers import Unparsed, parse_r3
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from salon_bench.suites.contract.generations import Generations
 
 S_REF: Final = "s_ref"
-_RULES_VERSION: Final = 1
 
 
 def _with_answer(case: Case, completion: str) -> Case | None:
@@ -43,25 +40,13 @@ def _with_answer(case: Case, completion: str) -> Case | None:
     return replace(case, facts={**case.facts, "said": answer})
 
 
-class Explaining(SuiteBase):
+class Explaining(StagedSuite):
     """The suite of the third stage; its rows are those of the first with the column ``said``."""
 
     name = "r3-explanations"
+    words = "explanations"
     pictures = PicturePolicy()
     reward = RewardSpec(take=_with_answer)
-
-    @property
-    def version(self) -> str:
-        """A digest of words and rules."""
-        return digest("r3-explanations", {"words": words_version("explanations"), "rules": _RULES_VERSION})
-
-    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The rows that ``salon bench r3-bench reflect`` left.
-
-        Raises:
-            InputError: without a file, or when it is wrong.
-        """
-        return staged_prompts(source, self.name)
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
         """A case without pictures for every row and policy: the judge compares texts."""

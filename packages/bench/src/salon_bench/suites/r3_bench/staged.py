@@ -7,23 +7,26 @@
 saw nothing to change), or the reason of a missing picture.
 """
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
+from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.contract.table_rows import Rows, TableRow, unique_rows
+from salon_bench.suites.r3_bench.questions import words_version
 from salon_bench.suites.r3_bench.rows import Item, item_of
 from salon_taxonomy.answers import R3Answer
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+from salon_taxonomy.whole_files import write_json_lines
 
 MADE: Final = "made"
 NOT_NEEDED: Final = "not_needed"
+_RULES_VERSION: Final = 1
 _EDITS: Final = (MADE, NOT_NEEDED, *Reason)
 
 
@@ -42,16 +45,38 @@ class Staged:
     edit: str | None = None
 
 
+class StagedSuite(SuiteBase):
+    """A suite of one of the judged stages; its prompts are the rows that an earlier stage left.
+
+    Attributes:
+        words: the templates of its questions.
+    """
+
+    words: ClassVar[str]
+
+    @property
+    def version(self) -> str:
+        """A digest of words and rules."""
+        return digest(self.name, {"words": words_version(self.words), "rules": _RULES_VERSION})
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """Return the rows of an earlier stage.
+
+        Raises:
+            InputError: without a file, or when it is wrong.
+        """
+        return staged_prompts(source, self.name)
+
+
 def staged_prompts(source: Path | None, suite: str) -> Rows[SuitePrompt]:
     """A stage's rows as prompts of a suite; ``scenario`` is the category, the facts have all else.
 
     Raises:
         InputError: without a file, or when it is wrong.
     """
-    if source is None:
-        hint = "Give your copy of the released rows, or draw some: salon bench scenes generate --output DIR"
-        raise InputError("R³-Bench needs a file of rows", hint=hint)
-    return read_staged(source).map(lambda row: _prompt(row, suite))
+    hint = "Give your copy of the released rows, or draw some: salon bench scenes generate --output DIR"
+    found = given(source, "R³-Bench needs a file of rows", hint)
+    return read_staged(found).map(lambda row: _prompt(row, suite))
 
 
 def read_staged(path: Path, images: Path | None = None) -> Rows[Staged]:
@@ -67,11 +92,12 @@ def read_staged(path: Path, images: Path | None = None) -> Rows[Staged]:
 
 
 def write_staged(path: Path, rows: Iterable[Staged]) -> None:
-    """Write rows as JSON Lines, whole or not at all; :func:`read_staged` reads them back."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text("".join(json.dumps(_document(row, path.parent), ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    beside.replace(path)
+    """Write rows as JSON Lines, whole or not at all; :func:`read_staged` reads them back.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    write_json_lines(path, (_document(row, path.parent) for row in rows), parents=True)
 
 
 def said_from(found: object) -> Verdict[R3Answer] | None:

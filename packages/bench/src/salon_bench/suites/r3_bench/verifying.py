@@ -9,17 +9,14 @@ R³-Bench, Equation 3 and appendix E.2.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media import PicturePolicy
-from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary, whole_case_id
-from salon_bench.suites.r3_bench.questions import check, words_version
+from salon_bench.suites.r3_bench.questions import check
 from salon_bench.suites.r3_bench.scoring import SIDES, changes, gain, lines_of
-from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, staged_prompts
-from salon_taxonomy.digest import digest
+from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, StagedSuite
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
@@ -32,32 +29,19 @@ BEFORE, AFTER = SIDES
 ORIGINAL_MODEL: Final = "r3-bench"
 """The model of the benchmark's own pictures in ``generations``."""
 _PIXELS: Final = 1088 * 1088
-_RULES_VERSION: Final = 1
 
 
-class Verifying(SuiteBase):
+class Verifying(StagedSuite):
     """The suite of the fourth stage; its rows are those of the first with the columns ``said`` and ``edit``.
 
     Each prompt has its original picture as sample 0 and the edited one as sample 1.
     """
 
     name = "r3-images"
+    words = "questions"
     picture_names: Sequence[str] = ("before", "after")
     pictures = PicturePolicy(most_pixels=_PIXELS)
     reward = RewardSpec(why_not="it compares pictures before and after an edit; the reward 'rectification' has edits made")
-
-    @property
-    def version(self) -> str:
-        """A digest of words and rules."""
-        return digest("r3-images", {"words": words_version("questions"), "rules": _RULES_VERSION})
-
-    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The rows that ``salon bench r3-bench edit`` left.
-
-        Raises:
-            InputError: without a file, or when it is wrong.
-        """
-        return staged_prompts(source, self.name)
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterator[Case]:
         """A case for every misaligned row: the picture before and, where there is one, after."""

@@ -19,6 +19,7 @@ from salon_bench.suites.contract.generations import PICTURE_SUFFIXES
 from salon_bench.suites.r3_bench.rows import Item
 from salon_bench.suites.r3_bench.staged import Staged, read_staged, write_staged
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_whole
 
 
 @dataclass(slots=True)
@@ -145,13 +146,13 @@ class Workspace:
         self.save()
 
     def save(self) -> None:
-        """Write ``stages.json``, whole or not at all."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / "stages.json"
-        beside = path.with_name(".stages.json.new")
+        """Write ``stages.json``, whole or not at all.
+
+        Raises:
+            InputError: it cannot be written.
+        """
         content = {"policy": self.policy, "runs": self.runs, "left_out": list(self.left_out)}
-        beside.write_text(json.dumps(content, indent=2, ensure_ascii=False), "utf-8")
-        beside.replace(path)
+        write_whole(self.folder / "stages.json", json.dumps(content, indent=2, ensure_ascii=False), parents=True)
 
 
 def original_of(originals: Path, idx: str) -> Path | None:

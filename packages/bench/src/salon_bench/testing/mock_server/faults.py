@@ -1,4 +1,4 @@
-"""What can go wrong with a model's server, and how long it thinks, as the mock server does it on purpose."""
+"""Faults and latencies that the mock server produces on purpose."""
 
 import random
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Requests as a script reads them, and the rules for those that no line of a script fits: functions of the request.
+"""Requests as a script reads them, and rules that answer by the request alone.
 
 Because the answer depends on the request alone, a run that met faults and one that met none end with the same answers.
 """

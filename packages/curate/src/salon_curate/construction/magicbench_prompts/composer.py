@@ -6,7 +6,6 @@ bytes on every machine and every version of Python.
 """
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -16,6 +15,7 @@ from salon_bench.suites.magicbench.subjects import SubCategory
 from salon_curate.construction.magicbench_prompts.library import Entity, Library
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_json_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +116,7 @@ def save_prompts(prompts: Sequence[ComposedPrompt], path: Path) -> None:
     Raises:
         InputError: the file's ending is not ``.jsonl``, or it cannot be written.
     """
-    if path.suffix != ".jsonl":
-        raise InputError("prompts are written as JSON Lines:", source=path, value=path.suffix, allowed=(".jsonl",))
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        lines = [json.dumps(prompt.as_row(), ensure_ascii=False) + "\n" for prompt in prompts]
-        unfinished.write_text("".join(lines), encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", source=path) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_json_lines(path, (prompt.as_row() for prompt in prompts))
 
 
 def _described(brief: Brief) -> str:

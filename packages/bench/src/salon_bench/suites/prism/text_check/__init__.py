@@ -8,8 +8,7 @@ The scores are dimensions of their own (``ocr`` and ``ocr-words``) and never par
 """
 
 from salon_bench.suites.prism.text_check.check import OCR, OCR_WORDS, check_text, summarize_text
-from salon_bench.suites.prism.text_check.matching import TextMatch, compare
-from salon_bench.suites.prism.text_check.quoted import quoted_texts
+from salon_bench.suites.prism.text_check.matching import TextMatch, compare, quoted_texts
 from salon_bench.suites.prism.text_check.reader import OcrReader, TextReader
 
 __all__ = [

@@ -13,8 +13,7 @@ from salon_bench.suites.contract.metrics import REPLICATES, Ends, percentile_end
 from salon_bench.suites.contract.suite import Case, RunContext, Summary
 from salon_bench.suites.contract.tables import line, summary_of
 from salon_bench.suites.prism.scoring import POINTS, SEED
-from salon_bench.suites.prism.text_check.matching import TextMatch, compare
-from salon_bench.suites.prism.text_check.quoted import quoted_texts
+from salon_bench.suites.prism.text_check.matching import TextMatch, compare, quoted_texts
 from salon_bench.suites.prism.text_check.reader import TextReader
 from salon_bench.suites.prism.tracks import Track
 from salon_taxonomy.digest import digest

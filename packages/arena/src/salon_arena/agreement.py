@@ -1,0 +1,144 @@
+"""Agreement of raters, live: Krippendorff's α over all answers, Fleiss' κ over the first raters of each item.
+
+| work | what is compared | scale |
+| --- | --- | --- |
+| battles | the winner, of pairs that several people judged | nominal |
+| opinion scores | the mark, in each dimension | ordinal |
+| checks | yes or no | nominal |
+| labels | normal or faulty; the set of labels; the level | nominal; ordinal |
+| verdicts | whether the picture matches its prompt | nominal |
+"""
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
+from salon_arena.labels import label_states, labels_of, level_of
+from salon_arena.rounds import counted
+from salon_arena.screening import screening_lines
+from salon_arena.verdicts import verdict_states
+from salon_arena.writing import prompt_states
+from salon_ranking.agreement import UndefinedError, alpha_of_ratings, fleiss_kappa
+
+Scale = Literal["nominal", "ordinal"]
+FIRST: Final = 3
+"""Fleiss' κ is computed over so many raters of each item, or two where no item has three."""
+_FEWEST: Final = 2
+_ANSWERED: Final = (
+    select(SETTLED.c.kind, SETTLED.c.winner, ASSIGNMENTS.c.subject, ASSIGNMENTS.c.payload, ANSWERS.c.choice)
+    .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
+    .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+    .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "verdict"]))
+    .order_by(SETTLED.c.number)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far raters agree on one thing.
+
+    Attributes:
+        what: that was judged.
+        statistic: ``Krippendorff's α (…)`` or ``Fleiss' κ (…)``.
+        value: at most 1; None where it is not defined.
+        reason: why it is not defined; else empty.
+        items: with two answers or more.
+        answers: of those items.
+    """
+
+    what: str
+    statistic: str
+    value: float | None
+    reason: str
+    items: int
+    answers: int
+
+    @property
+    def line(self) -> str:
+        """The same as a sentence."""
+        value = f"{self.value:.3f}" if self.value is not None else f"not defined ({self.reason})"
+        return f"{self.statistic} of {self.what}: {value} ({self.items:,} items, {self.answers:,} answers)"
+
+
+def progress(connection: Connection) -> list[str]:
+    """Count items by state, and describe how far raters agree and what the screening of opinion scores found."""
+    kinds = (label_states, verdict_states, prompt_states)
+    lines = [line for states in kinds for line in counted(states(connection).values())]
+    return [*lines, *(each.line for each in agreement(connection)), *screening_lines(connection)]
+
+
+def agreement(connection: Connection) -> list[Agreement]:
+    """Compute the agreement of all settled answers; empty where no item was judged twice."""
+    given: dict[tuple[str, Scale], dict[Hashable, list[Hashable]]] = {}
+    for row in connection.execute(_ANSWERED):
+        for what, scale, item, value in _VALUES[row.kind](row, json.loads(row.payload)):
+            given.setdefault((what, scale), {}).setdefault(item, []).append(value)
+    found = []
+    for (what, scale), items in given.items():
+        several = [values for values in items.values() if len(values) >= _FEWEST]
+        if several:
+            found += [_alpha(what, scale, several), _fleiss(what, several)]
+    return found
+
+
+def _alpha(what: str, scale: Scale, items: list[list[Hashable]]) -> Agreement:
+    codes = _codes(items)
+    values = [codes[value] if scale == "nominal" else float(str(value)) for values in items for value in values]
+    things = np.repeat(np.arange(len(items)), [len(values) for values in items])
+    return _defined(what, f"Krippendorff's α ({scale})", lambda: alpha_of_ratings(things, values, level=scale).value, items)
+
+
+def _fleiss(what: str, items: list[list[Hashable]]) -> Agreement:
+    raters = FIRST if any(len(values) >= FIRST for values in items) else _FEWEST
+    first = [values[:raters] for values in items if len(values) >= raters]
+    codes = _codes(first)
+    counts = [[sum(codes[value] == code for value in values) for code in range(len(codes))] for values in first]
+    return _defined(what, f"Fleiss' κ (first {raters} raters)", lambda: fleiss_kappa(counts), first)
+
+
+def _defined(what: str, statistic: str, compute: Callable[[], float], items: list[list[Hashable]]) -> Agreement:
+    size = {"items": len(items), "answers": sum(map(len, items))}
+    try:
+        return Agreement(what, statistic, compute(), "", **size)
+    except UndefinedError as error:
+        return Agreement(what, statistic, None, str(error).splitlines()[0], **size)
+
+
+def _codes(items: Iterable[list[Hashable]]) -> dict[Hashable, int]:
+    return {value: code for code, value in enumerate(dict.fromkeys(value for values in items for value in values))}
+
+
+_Values = Iterator[tuple[str, Scale, Hashable, Hashable]]
+
+
+def _battle(row: Any, payload: Any) -> _Values:
+    winner = {"model_a": ("", payload["model_a"]), "model_b": ("", payload["model_b"])}.get(row.winner, row.winner)
+    yield "winners", "nominal", row.subject, winner
+
+
+def _form(row: Any, payload: Any) -> _Values:
+    for file, answers in zip(payload["files"][payload["rated_from"] :], json.loads(row.choice), strict=True):
+        for (name, _), value in zip(payload["questions"], answers, strict=True):
+            item = (payload["prompt_id"], file["model"], file["sample"], name)
+            yield (name, "ordinal", item, value) if row.kind == "panel" else ("checks", "nominal", item, value)
+
+
+def _label(row: Any, _: Any) -> _Values:
+    labels, level = labels_of(row.choice), level_of(row.choice)
+    yield "normal against faulty", "nominal", row.subject, bool(labels)
+    yield "labels", "nominal", row.subject, labels
+    if level is not None:
+        yield "levels", "ordinal", row.subject, int(level[1:])
+
+
+def _verdict(row: Any, _: Any) -> _Values:
+    said = json.loads(row.choice)
+    yield "verdicts", "nominal", row.subject, "discard" if said["discard"] else said["aligned"]
+
+
+_VALUES: Final = {"battle": _battle, "panel": _form, "check": _form, "label": _label, "verdict": _verdict}

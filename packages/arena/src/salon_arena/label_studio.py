@@ -1,0 +1,404 @@
+"""Labels as Label Studio's JSON, and back: annotations of people who labelled there count as answers of an arena.
+
+Written and read are tasks with ``data`` and ``annotations`` (the export that Label Studio calls JSON). Of a result are read:
+``taxonomy`` or ``choices`` (labels, by id, name or path), ``rectanglelabels`` (a box of a label), ``timelinelabels`` (frames
+of a label) and ``textarea`` (``label: words``, or words for all labels).
+"""
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
+
+from sqlalchemy import Connection, insert, select
+
+from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, ArenaDatabase
+from salon_arena.labels import NORMAL, Labelled, LabelTask, Mark, label_subject
+from salon_arena.material import Material
+from salon_arena.tasks import prompt_payload
+from salon_arena.verify import last_link, link
+from salon_bench.suites.contract.generations import Generated
+from salon_bench.suites.contract.table_rows import Rows, TableRow, read_each, usable_rows
+from salon_taxonomy.digest import digest, file_sha256
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.exports import to_label_studio
+from salon_taxonomy.taxonomy import Taxonomy
+
+LABELS, BOXES, FRAMES, WORDS, LEVEL = "labels", "boxes", "frames", "where", "level"
+"""Names of the controls in the configuration."""
+_PERCENT: Final = 100.0
+_ROUNDING: Final = 1e-6
+_LONGEST_LEAD_S: Final = 7 * 24 * 3600
+_NAMESPACE: Final = uuid.UUID("a7f5c0f4-3d0e-5a39-9d5e-1f1f0b6d8a11")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What one person said of one file.
+
+    Attributes:
+        file: that was labelled.
+        who: the person, as Label Studio's file calls them.
+        answer: the labels.
+        elapsed_ms: how long it took; 0 where it is not said.
+    """
+
+    file: Generated
+    who: str
+    answer: Labelled
+    elapsed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did.
+
+    Attributes:
+        added: answers that are new in the database.
+        present: answers that were there.
+        cancelled: annotations that their author skipped.
+        remarks: sentences on tasks that were left out.
+    """
+
+    added: int
+    present: int
+    cancelled: int
+    remarks: tuple[str, ...]
+
+
+# Export
+
+
+def label_studio_config(taxonomy: Taxonomy) -> str:
+    """Return the labelling configuration: the tree, words, and boxes or frames of each label."""
+    view = ElementTree.fromstring(to_label_studio(taxonomy))  # noqa: S314 - our own text
+    kind, name = ("TimelineLabels", FRAMES) if taxonomy.media == "video" else ("RectangleLabels", BOXES)
+    regions = ElementTree.SubElement(view, kind, {"name": name, "toName": "media"})
+    for label in taxonomy.answers():
+        ElementTree.SubElement(regions, "Label", {"value": label.id})
+    ElementTree.SubElement(view, "TextArea", {"name": WORDS, "toName": "media", "maxSubmissions": "20"})
+    levels = ElementTree.SubElement(view, "Choices", {"name": LEVEL, "toName": "media", "choice": "single"})
+    for level in ("L1", "L2", "L3"):
+        ElementTree.SubElement(levels, "Choice", {"value": level})
+    ElementTree.indent(view)
+    return ElementTree.tostring(view, encoding="unicode") + "\n"
+
+
+def exported_tasks(answers: Sequence[tuple[Any, str]], taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    """Return a task for each file, with an annotation for each rater.
+
+    Args:
+        answers: settled labels, each with the path of its copied file.
+        taxonomy: of the labels.
+    """
+    tasks: dict[str, dict[str, Any]] = {}
+    people: dict[str, int] = {}
+    for answered, path in answers:
+        [file] = answered.payload["files"]
+        about = {"prompt_id": answered.payload["prompt_id"], "model": file["model"], "sample": file["sample"]}
+        data = {"media": path, "prompt": answered.payload["prompt"], **about}
+        task = tasks.setdefault(answered.subject, {"id": len(tasks) + 1, "data": data, "annotations": []})
+        annotation = {
+            "id": sum(len(each["annotations"]) for each in tasks.values()) + 1,
+            "completed_by": people.setdefault(answered.rater_id, len(people) + 1),
+            "lead_time": answered.elapsed_ms / 1000,
+            "created_at": answered.answered_at.isoformat(),
+            "was_cancelled": False,
+            "result": _results(Labelled.model_validate(answered.choice), taxonomy),
+        }
+        task["annotations"].append(annotation)
+    return list(tasks.values())
+
+
+def _results(answer: Labelled, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    labels = [mark.label for mark in answer.marks] or ([NORMAL] if NORMAL in taxonomy else [])
+    paths = [[each.id for each in taxonomy.path(label)] for label in labels]
+    found = [_result(LABELS, "taxonomy", {"taxonomy": paths})] if paths else []
+    for mark in answer.marks:
+        for left, top, right, bottom in mark.boxes:
+            box = {"x": left, "y": top, "width": right - left, "height": bottom - top}
+            value = {name: side * _PERCENT for name, side in box.items()} | {"rotation": 0, "rectanglelabels": [mark.label]}
+            found.append(_result(BOXES, "rectanglelabels", value))
+        if mark.frames is not None:
+            ranges = {"ranges": [{"start": mark.frames[0], "end": mark.frames[1]}], "timelinelabels": [mark.label]}
+            found.append(_result(FRAMES, "timelinelabels", ranges))
+    words = [f"{mark.label}: {mark.where}" for mark in answer.marks if mark.where]
+    found += [_result(WORDS, "textarea", {"text": words})] if words else []
+    return found + ([_result(LEVEL, "choices", {"choices": [answer.level]})] if answer.level else [])
+
+
+def _result(name: str, kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": digest("region", [name, json.dumps(value)])[:10],
+        "from_name": name,
+        "to_name": "media",
+        "type": kind,
+        "value": value,
+    }
+
+
+# Import
+
+
+def read_annotations(path: Path, material: Material, task: LabelTask) -> tuple[Rows[list[Annotation]], int]:
+    """Read the annotations of a file; returns those of each usable task, and how many were cancelled.
+
+    A task that names no file of ``material``, or has a label, box or person that cannot be read, is left out and named.
+
+    Args:
+        path: the JSON array that Label Studio exports.
+        material: the files. A task names its file by ``data.prompt_id``, ``data.model`` and ``data.sample``, or by the end of
+            ``data.media`` (``…/model/cat.png``).
+        task: says which labels fit.
+
+    Raises:
+        InputError: the file is no JSON array, or none of its tasks can be used.
+    """
+    files = _Files(material)
+    cancelled = 0
+    seen: set[tuple[str, str]] = set()
+
+    def read(row: TableRow) -> list[Annotation]:
+        nonlocal cancelled
+        file = files.of(row)
+        annotations = row.cells.get("annotations")
+        if not isinstance(annotations, list):
+            raise row.problem("must be a list, not", "annotations", value=type(annotations).__name__)
+        found = []
+        for each in annotations:
+            if not isinstance(each, Mapping):
+                raise row.problem("holds something that is no annotation:", "annotations", value=type(each).__name__)
+            if each.get("was_cancelled") is True:
+                cancelled += 1
+                continue
+            found.append(_annotation(row, each, file, task))
+        keys = [(label_subject(file), one.who) for one in found]
+        if len(set(keys)) < len(keys) or seen & set(keys):
+            raise row.problem("one person labelled the file twice", "annotations")
+        seen.update(keys)
+        return found
+
+    return usable_rows(path, read_each(path, read), what="task"), cancelled
+
+
+def import_annotations(database: ArenaDatabase, path: Path, material: Material, task: LabelTask, *, now: int) -> Imported:
+    """Add people's annotations to the database as settled answers; those that are there are left out.
+
+    People become raters with random-looking numbers (an HMAC of the name in the file). Rounds go on from what they said:
+    an arena served on the database asks two more where three differ.
+
+    Args:
+        database: of an arena of labels.
+        path: as for :func:`read_annotations`.
+        material: the files.
+        task: says which labels fit.
+        now: microseconds since 1970.
+
+    Raises:
+        InputError: as :func:`read_annotations`, or a file cannot be read; nothing is written then.
+        StorageError: the database cannot be written.
+    """
+    rows, cancelled = read_annotations(path, material, task)
+    found = [annotation for each in rows for annotation in each]
+    digests: dict[Path, str] = {}
+    for annotation in found:
+        file = annotation.file.path
+        if file not in digests:
+            try:
+                digests[file] = file_sha256(file)
+            except OSError as error:
+                raise InputError(f"cannot be read ({error.strerror})", source=file) from error
+
+    def work(connection: Connection) -> int:
+        return sum(_add(connection, database, each, digests[each.file.path], material, task, now) for each in found)
+
+    added = database.write(work).result()
+    return Imported(added, len(found) - added, cancelled, rows.remarks())
+
+
+def _add(
+    connection: Connection, database: ArenaDatabase, one: Annotation, sha256: str, material: Material, task: LabelTask, now: int
+) -> bool:
+    """Add one answer, its rater and its task; False if it is there."""
+    rater = f"rater-{database.hmac('label-studio', one.who)[:16]}"
+    subject = label_subject(one.file)
+    there = (ASSIGNMENTS.c.rater_id == rater) & (ASSIGNMENTS.c.subject == subject)
+    if connection.execute(select(ASSIGNMENTS.c.assignment_id).where(there)).first() is not None:
+        return False
+    if connection.execute(select(RATERS.c.rater_id).where(RATERS.c.rater_id == rater)).first() is None:
+        connection.execute(insert(RATERS), {"rater_id": rater, "created_at": now, "role": "rater"})
+    choice = one.answer.model_dump_json()
+    answer_id = str(uuid.uuid5(_NAMESPACE, f"{database.arena_id} {rater} {subject}"))
+    assignment = digest("imported", [database.arena_id, rater, subject])[:22]
+    payload = {**prompt_payload(material.prompts[one.file.prompt_id], (one.file,)), "taxonomy": task.taxonomy.name}
+    leased = {
+        "assignment_id": assignment,
+        "rater_id": rater,
+        "kind": "label",
+        "subject": subject,
+        "payload": json.dumps(payload),
+    }
+    times = {"issued_at": now, "lease_until": now, "answered_at": now}
+    closed = {"state": "settled", "digests": json.dumps([sha256]), "answer_id": answer_id}
+    connection.execute(insert(ASSIGNMENTS), {**leased, **times, **closed})
+    body = json.dumps({"imported": "label-studio", "choice": json.loads(choice)}, sort_keys=True)
+    new = {"answer_id": answer_id, "assignment_id": assignment, "version": 1, "body": body, "choice": choice}
+    new |= {"elapsed_ms": one.elapsed_ms, "received_at": now, "supersedes": None}
+    connection.execute(insert(ANSWERS), {**new, "chain": link(last_link(connection), new)})
+    settled = {"assignment_id": assignment, "answer_id": answer_id, "settled_at": now, "rater_id": rater, "kind": "label"}
+    connection.execute(insert(SETTLED), settled)
+    return True
+
+
+class _Files:
+    """Finds the file that a task is about."""
+
+    def __init__(self, material: Material) -> None:
+        self._by_key = {(file.prompt_id, file.model, file.sample): file for file in material.files}
+        self._by_path: dict[tuple[str, str], list[Generated]] = {}
+        for file in material.files:
+            self._by_path.setdefault((file.model, file.path.name), []).append(file)
+
+    def of(self, row: TableRow) -> Generated:
+        data = row.cells.get("data")
+        if not isinstance(data, Mapping):
+            raise row.problem("must be an object, not", "data", value=type(data).__name__)
+        if "prompt_id" in data and "model" in data:
+            sample = data.get("sample", 0)
+            key = (data["prompt_id"], data["model"], sample)
+            hashable = all(isinstance(each, str | int) for each in key)
+            found = self._by_key.get(key) if hashable else None
+            if found is None:
+                raise row.problem("names no file of the folder:", "data", value=str(key)[:120])
+            return found
+        media = data.get("media")
+        if not isinstance(media, str):
+            raise row.problem("needs prompt_id and model, or media with the file's path", "data")
+        parts = PurePosixPath(unquote(urlsplit(media).path)).parts
+        matches = self._by_path.get((parts[-2], parts[-1]), []) if len(parts) > 1 else []
+        if len(matches) != 1:
+            raise row.problem(f"is the path of {len(matches)} files of the folder:", "data", value=media[:120])
+        return matches[0]
+
+
+@dataclass
+class _Marks:
+    """What the results of one annotation say, by label."""
+
+    labels: list[str] = field(default_factory=list)
+    boxes: dict[str, list[tuple[float, float, float, float]]] = field(default_factory=dict)
+    frames: dict[str, tuple[int, int]] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
+    level: str | None = None
+
+
+def _annotation(row: TableRow, each: Mapping[str, Any], file: Generated, task: LabelTask) -> Annotation:
+    who = each.get("completed_by")
+    if isinstance(who, Mapping):
+        who = who.get("email") or who.get("id")
+    if isinstance(who, bool) or not isinstance(who, str | int) or not str(who).strip() or len(str(who)) > 400:
+        raise row.problem("names no person in completed_by", "annotations")
+    results = each.get("result")
+    if not isinstance(results, list):
+        raise row.problem("result must be a list, not", "annotations", value=type(results).__name__)
+    marks = _Marks()
+    for result in results:
+        _take(row, result, marks, task.taxonomy)
+    names = list(dict.fromkeys([*marks.labels, *marks.boxes, *marks.frames]))
+    names = [name for name in names if name != NORMAL]
+    made = []
+    for name in names:
+        mine = [text.partition(":") for text in marks.words]
+        where = "; ".join(tail.strip() if sign and head.strip() == name else text
+                          for text, (head, sign, tail) in zip(marks.words, mine, strict=True)
+                          if not sign or head.strip() == name or head.strip() not in names)  # fmt: skip
+        made.append({"label": name, "where": where[:500], "boxes": marks.boxes.get(name, []), "frames": marks.frames.get(name)})
+    try:
+        answer = Labelled(marks=tuple(Mark.model_validate(mark) for mark in made), level=marks.level)
+    except ValueError as error:
+        raise row.problem("is no answer that a rater could give", "annotations", value=str(error).splitlines()[0]) from error
+    if not task.fits(answer):
+        raise row.problem("is no answer that a rater could give:", "annotations", value=[mark.label for mark in answer.marks])
+    return Annotation(file, str(who), answer, _lead_ms(row, each.get("lead_time")))
+
+
+def _lead_ms(row: TableRow, seconds: object) -> int:
+    if seconds is None:
+        return 0
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < float("inf"):
+        raise row.problem("lead_time must be seconds from 0, not", "annotations", value=str(seconds)[:40])
+    return int(min(seconds, _LONGEST_LEAD_S) * 1000)
+
+
+def _take(row: TableRow, result: object, marks: _Marks, taxonomy: Taxonomy) -> None:
+    if not isinstance(result, Mapping) or not isinstance(value := result.get("value"), Mapping):
+        raise row.problem("holds a result without a value", "annotations")
+    kind = result.get("type")
+    if kind == "taxonomy":
+        for path in _texts_or_lists(row, value.get("taxonomy")):
+            marks.labels.append(_label(row, path[-1] if isinstance(path, list) and path else path, taxonomy))
+    elif kind == "choices" and result.get("from_name") == LEVEL:
+        [marks.level] = _texts_or_lists(row, value.get("choices"))[:1] or [None]
+    elif kind == "choices":
+        marks.labels += [_label(row, each, taxonomy) for each in _texts_or_lists(row, value.get("choices"))]
+    elif kind == "rectanglelabels":
+        for each in _texts_or_lists(row, value.get("rectanglelabels")):
+            marks.boxes.setdefault(_label(row, each, taxonomy), []).append(_box(row, value))
+    elif kind == "timelinelabels":
+        for each in _texts_or_lists(row, value.get("timelinelabels")):
+            marks.frames[_label(row, each, taxonomy)] = _frames(row, value.get("ranges"))
+    elif kind == "textarea":
+        texts = value.get("text")
+        marks.words += [str(text) for text in _texts_or_lists(row, [texts] if isinstance(texts, str) else texts)]
+    else:
+        raise row.problem("holds a result of an unknown type:", "annotations", value=str(kind)[:40], allowed=_TYPES)
+
+
+_TYPES: Final = ("taxonomy", "choices", "rectanglelabels", "timelinelabels", "textarea")
+
+
+def _texts_or_lists(row: TableRow, found: object) -> list[Any]:
+    if not isinstance(found, list) or not all(isinstance(each, str | list) for each in found):
+        raise row.problem("must be a list of texts or paths", "annotations", value=str(found)[:80])
+    return found
+
+
+def _label(row: TableRow, name: object, taxonomy: Taxonomy) -> str:
+    matches = taxonomy.matches(name) if isinstance(name, str) else ()
+    exact = [label for label in matches if label.id == name]
+    answers = {label.id for label in taxonomy.answers()}
+    found = [label for label in exact or matches if label.id in answers]
+    if len(found) != 1:
+        raise row.problem("unknown label", "annotations", value=str(name)[:80], allowed=tuple(sorted(answers)))
+    return found[0].id
+
+
+def _box(row: TableRow, value: Mapping[str, Any]) -> tuple[float, float, float, float]:
+    sides = [value.get(name) for name in ("x", "y", "width", "height")]
+    numbers = [float(side) for side in sides if isinstance(side, int | float) and not isinstance(side, bool)]
+    if len(numbers) < len(sides) or value.get("rotation") not in (0, None):
+        raise row.problem("holds a box that is not upright, or without x, y, width and height", "annotations")
+    x, y, width, height = (number / _PERCENT for number in numbers)
+    return x, y, _within(x + width), _within(y + height)
+
+
+def _within(end: float) -> float:
+    """An end that lies beyond the picture by rounding alone, on its edge."""
+    return 1.0 if 1.0 < end < 1.0 + _ROUNDING else end
+
+
+def _frames(row: TableRow, ranges: object) -> tuple[int, int]:
+    ends: list[int] = []
+    for each in ranges if isinstance(ranges, list) else []:
+        for name in ("start", "end"):
+            end = each.get(name) if isinstance(each, Mapping) else None
+            if not isinstance(end, int) or isinstance(end, bool):
+                raise row.problem("holds frames without start and end", "annotations")
+            ends.append(end)
+    if not ends:
+        raise row.problem("holds frames without start and end", "annotations")
+    return min(ends), max(ends)

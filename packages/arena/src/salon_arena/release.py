@@ -1,0 +1,444 @@
+"""Write what people said in the forms in which the benchmarks were released, with copies of the files.
+
+| form | from | read by |
+| --- | --- | --- |
+| ``magicmirror`` | accepted labels | ``salon_bench.suites.assessors``: ``images``, ``response``, ``prompt`` |
+| ``artifact-bench`` | accepted labels of videos, with levels | ``salon_bench.suites.artifact_bench``: tasks 1 and 3 |
+| ``r3`` | agreed verdicts | ``salon_bench.suites.r3_bench``: ``idx``, ``bad_image``, ``answer``, … |
+| ``mef-checks`` | checks of test points | ``salon bench``, ``salon test-points``: a list of people's answers |
+| ``mef-ratings`` | opinion scores | ``salon mos`` |
+| ``mef-prompts`` | accepted prompts | ``salon_bench.suites.magic_bench_377``: ``prompt``, ``labels``, ``scenario`` |
+| ``label-studio`` | labels of all raters | Label Studio, and ``salon arena import-labels`` |
+| ``datasets`` | any of them | ``datasets.load_dataset(folder)`` |
+
+A file that is missing, or is no longer the one that people saw (by SHA-256), is left out and named, with its row.
+"""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from sqlalchemy import Connection, select
+
+from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, ArenaDatabase
+from salon_arena.label_studio import exported_tasks, label_studio_config
+from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
+from salon_arena.tasks import files_of, instant
+from salon_arena.verdicts import verdict_states
+from salon_arena.writing import written
+from salon_bench.suites.artifact_bench.rows import LETTERS
+from salon_bench.suites.contract.generations import Generated
+from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
+from salon_store.files import publish_text
+from salon_taxonomy.answers.magicmirror import Artifact, MagicMirrorAnswer, magicmirror_json
+from salon_taxonomy.digest import digest, file_sha256
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.taxonomy import Taxonomy
+
+MEDIA: Final = "media"
+"""The folder of the copied files."""
+OPTIONS: Final = 6
+"""Options of a question of Artifact-Bench's third task."""
+LEVEL_WORDS: Final = {"L1": "easy", "L2": "medium", "L3": "hard"}
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What was written.
+
+    Attributes:
+        path: the file, or the folder.
+        rows: how many.
+        left_out: a sentence for each row that could not be written.
+    """
+
+    path: Path
+    rows: int
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """One settled answer."""
+
+    kind: str
+    subject: str
+    payload: Mapping[str, Any]
+    digests: list[str] | None
+    rater_id: str
+    occupation: str | None
+    choice: Any
+    winner: str | None
+    answered_at: datetime
+    elapsed_ms: int
+    assignment_id: str
+
+
+def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, seed: int = 0) -> Released:
+    """Write the settled answers in one of :data:`FORMS` into a new folder.
+
+    Args:
+        database: the arena's; it may be in use.
+        form: one of :data:`FORMS`.
+        folder: must be missing or empty.
+        real: ``artifact-bench``: the folder of videos that were recorded, not generated; gives the rows of task 1.
+        seed: ``artifact-bench``: of the options that do not apply, and of the order.
+
+    Raises:
+        InputError: an unknown form, the folder has files, or there is no answer of the kind.
+        StorageError: the database cannot be read.
+
+    Example:
+        >>> list(FORMS)[:3]
+        ['magicmirror', 'artifact-bench', 'r3']
+    """
+    if form not in FORMS:
+        raise InputError("unknown form", value=form, allowed=FORMS)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("is there already", source=folder, hint="Name a new folder.")
+    made = _Release(database, folder, real, seed)
+    rows = FORMS[form](made)
+    if not rows:
+        hint = "Answers count 10 s after they were given; labels once two auditors accepted them."
+        problem = "has no settled answers for the form" if not made.left_out else "has none that can be released in the form"
+        raise InputError(problem, source=database.place, value=form, hint=made.left_out[0] if made.left_out else hint)
+    return Released(folder, rows, tuple(made.left_out))
+
+
+class _Release:
+    """One folder that is being written; each method writes one form and returns the number of rows."""
+
+    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, seed: int) -> None:
+        self._database = database
+        self._folder = folder
+        self._real = real
+        self._seed = seed
+        self.left_out: list[str] = []
+        self._copied: dict[Path, str | None] = {}
+
+    # The forms
+
+    def magicmirror(self) -> int:
+        """Rows of MagicData: ``images``, ``response``, ``prompt``."""
+        taxonomy = Taxonomy.load("magicmirror")
+        rows = []
+        for file, answered, item in self._accepted(taxonomy.name):
+            answer = magicmirror_answer(taxonomy, item.agreed or frozenset())
+            about = {"prompt_id": file.prompt_id, "model": file.model, "sample": file.sample}
+            response = {"response": magicmirror_json(answer), "prompt": answered.payload["prompt"]}
+            if (path := self._copy(file, answered)) is not None:
+                rows.append({"images": path, **response, **about})
+        return self._write_lines("labels.jsonl", rows)
+
+    def artifact_bench(self) -> int:
+        """Rows of tasks 1 (with ``real``) and 3."""
+        taxonomy = Taxonomy.load(LEVELLED)
+        tasks: dict[int, list[dict[str, Any]]] = {1: [], 3: []}
+        for file, answered, item in self._accepted(taxonomy.name):
+            path = self._copy(file, answered)
+            if path is None or item.level is None:
+                continue
+            row = {"sample_id": digest("sample", [file.prompt_id, file.model, file.sample])[:16], "video_path": [path]}
+            row |= {"level": LEVEL_WORDS[item.level]}
+            if self._real is not None:
+                tasks[1].append({"task_type": 1, **row, "answer": "no" if file.model == self._real else "yes"})
+            if not 0 < len(item.agreed or ()) <= OPTIONS:
+                continue  # normal, or more labels than options: no question of task 3
+            options = artifact_options(taxonomy, item.agreed or frozenset(), Random(f"{self._seed} {row['sample_id']}"))  # noqa: S311
+            answer = ",".join(LETTERS[place] for place, label in enumerate(options) if label in (item.agreed or ()))
+            texts = [f"{taxonomy.find(label).name}: {taxonomy.find(label).definition}" for label in options]
+            tasks[3].append({"task_type": 3, **row, "option": texts, "answer": answer})
+        return sum(self._write_lines(f"task{number}_meta.jsonl", rows) for number, rows in tasks.items() if rows)
+
+    def r3(self) -> int:
+        """Rows of R³-Bench, discarded ones left out."""
+        rows = []
+        answered = {each.subject: each for each in self._answers("verdict")}
+        items = self._database.read(verdict_states)
+        for subject, item in items.items():
+            found = answered.get(subject)
+            agreed = item.agreed
+            if found is None or agreed is None or agreed.discard:
+                continue
+            [file] = files_of(found.payload)
+            path = self._copy(file, found)
+            if path is None:
+                continue
+            known = found.payload["row"]
+            kept = [pair for pair in zip(known["questions"], agreed.questions, strict=True) if pair[1].relevant]
+            answers = ["yes" if question.answer else "no" for _, question in kept]
+            asked = {"yn_question_list": [text for text, _ in kept], "yn_answer_list": answers}
+            row = {
+                "idx": file.prompt_id,
+                "original_prompt": found.payload["prompt"],
+                "bad_image": path,
+                "answer": agreed.aligned,
+            }
+            explanation = "" if agreed.aligned else agreed.explanation
+            rows.append({**row, "explanation": explanation, "category": known["category"], "generated_qa": asked})
+        return self._write_lines("rows.jsonl", rows)
+
+    def mef_checks(self) -> int:
+        """The list of people's checks."""
+        rows = []
+        for answered in self._answers("check"):
+            [file] = files_of(answered.payload)
+            path = self._copy(file, answered)
+            for (name, check), value in zip(answered.payload["questions"], answered.choice[0], strict=True):
+                about = (file.prompt_id, file.model, file.sample, path, answered.payload["prompt"], name, check)
+                if path is not None:
+                    rows.append(dict(zip(CHECK_COLUMNS, (*about, value, answered.rater_id), strict=True)))
+        return self._write_csv("checks.csv", rows)
+
+    def mef_ratings(self) -> int:
+        """Ratings, one per row, in the columns that ``salon mos`` reads."""
+        rows = []
+        for answered in self._answers("panel"):
+            payload = answered.payload
+            values = [int(value) for value in payload["options"]]
+            rated = files_of(payload)[payload["rated_from"] :]
+            for place, (file, marks) in enumerate(zip(rated, answered.choice, strict=True)):
+                path = self._copy(file, answered, payload["rated_from"] + place)
+                about = {
+                    "prompt_id": file.prompt_id,
+                    "generation_id": path,
+                    "model": file.model,
+                    "scenario": payload["scenario"],
+                }
+                for (name, _), value in zip(payload["questions"], marks, strict=True):
+                    key = digest("rating", [self._database.arena_id, answered.assignment_id, place, name])
+                    marked = {"dimension": name, "value": value, "scale_min": min(values), "scale_max": max(values)}
+                    who = {"rater_id": answered.rater_id, "answered_at": answered.answered_at.isoformat()}
+                    if path is not None:
+                        rows.append({"rating_id": key, **about, **marked, **who})
+        return self._write_csv("ratings.csv", rows)
+
+    def mef_prompts(self) -> int:
+        """Accepted prompts in Magic-Bench-377's own form."""
+        accepted = [text for _, text in self._database.read(written) if text is not None]
+        rows = [
+            {
+                "prompt_id": f"prompt-{number:04d}",
+                "prompt": text.prompt,
+                "language": text.language,
+                "labels": list(text.labels),
+                "scenario": text.scenario,
+                "test_points": [f"{point.name}: {point.demand}" for point in text.test_points],
+                "group": text.group,
+            }
+            for number, text in enumerate(accepted, 1)
+        ]
+        return self._write_lines("prompts.jsonl", rows)
+
+    def label_studio(self) -> int:
+        """Tasks with the annotations of every rater, and the labelling configuration."""
+        answers = [(each, path) for each in self._answers("label") if (path := self._copy(files_of(each.payload)[0], each))]
+        if not answers:
+            return 0
+        taxonomy = Taxonomy.open(answers[0][0].payload["taxonomy"])
+        tasks = exported_tasks(answers, taxonomy)
+        self._write_text("tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
+        self._write_text("labels.xml", label_studio_config(taxonomy))
+        return len(tasks)
+
+    def datasets(self) -> int:
+        """One row per answer, as Parquet with the files inside, and a card that names the features."""
+        rows = [row for answered in self._answers() if (row := self._dataset_row(answered)) is not None]
+        if not rows:
+            return 0
+        pictures = rows[0].pop("__pictures")
+        for row in rows[1:]:
+            row.pop("__pictures")
+        return _write_dataset(self._folder, rows, pictures)
+
+    # What they share
+
+    def _answers(self, *kinds: str) -> list[_Answered]:
+        found = self._database.read(_settled_answers)
+        return [each for each in found if not kinds or each.kind in kinds]
+
+    def _accepted(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
+        """The files whose labels were accepted, with the answer that shows them, in the order of their first answer."""
+        first = {each.subject: each for each in reversed(self._answers("label"))}
+        items = self._database.read(label_states)
+        for subject, answered in reversed(first.items()):
+            if answered.payload["taxonomy"] == taxonomy and items[subject].state == "accepted":
+                yield files_of(answered.payload)[0], answered, items[subject]
+
+    def _copy(self, file: Generated, answered: _Answered, place: int = 0) -> str | None:
+        """Copy a file below the folder and return its path there; None, noted, for a changed file."""
+        if file.path not in self._copied:
+            shown = None if answered.digests is None else answered.digests[place]
+            self._copied[file.path] = self._copy_once(file, shown)
+        return self._copied[file.path]
+
+    def _copy_once(self, file: Generated, shown: str | None) -> str | None:
+        name = f"{file.prompt_id} of {file.model}, sample {file.sample}"
+        try:
+            inside = file.path.resolve().relative_to(file.root.resolve())
+            if shown is not None and file_sha256(file.path) != shown:
+                self.left_out.append(f"{name}: the file is not the one that people saw.")
+                return None
+            target = self._folder / MEDIA / file.model / inside
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file.path, target)
+        except (OSError, ValueError) as error:
+            self.left_out.append(
+                f"{name}: the file cannot be read ({getattr(error, 'strerror', None) or 'outside its folder'})."
+            )
+            return None
+        return target.relative_to(self._folder).as_posix()
+
+    def _dataset_row(self, answered: _Answered) -> dict[str, Any] | None:
+        payload = answered.payload
+        paths = [self._copy(file, answered, place) for place, file in enumerate(files_of(payload))] if answered.digests else []
+        if None in paths or (not paths and payload["files"]):
+            return None
+        row: dict[str, Any] = {"kind": answered.kind, "prompt_id": payload["prompt_id"], "prompt": payload["prompt"]}
+        row |= {"language": payload["language"], "scenario": payload["scenario"], "labels": payload["labels"]}
+        row |= {"models": [file["model"] for file in payload["files"]], "files": paths}
+        row |= {"winner": answered.winner, "answer": json.dumps(answered.choice, ensure_ascii=False)}
+        row |= {"rater_id": answered.rater_id, "occupation": answered.occupation, "elapsed_ms": answered.elapsed_ms}
+        is_picture = all(not str(path).lower().endswith((".mp4", ".mov", ".mkv", ".webm", ".avi")) for path in paths)
+        return {**row, "answered_at": answered.answered_at.isoformat(), "__pictures": is_picture}
+
+    def _write_lines(self, name: str, rows: Sequence[Mapping[str, Any]]) -> int:
+        if rows:
+            self._write_text(name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        return len(rows)
+
+    def _write_csv(self, name: str, rows: Sequence[Mapping[str, Any]]) -> int:
+        if rows:
+            out = io.StringIO(newline="")
+            writer = csv.DictWriter(out, list(rows[0]))
+            writer.writeheader()
+            writer.writerows({key: _plain(value) for key, value in row.items()} for row in rows)
+            self._write_text(name, out.getvalue())
+        return len(rows)
+
+    def _write_text(self, name: str, text: str) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        publish_text(self._folder / name, text)
+
+
+FORMS: Final[Mapping[str, Callable[[_Release], int]]] = {
+    "magicmirror": _Release.magicmirror,
+    "artifact-bench": _Release.artifact_bench,
+    "r3": _Release.r3,
+    "mef-checks": _Release.mef_checks,
+    "mef-ratings": _Release.mef_ratings,
+    "mef-prompts": _Release.mef_prompts,
+    "label-studio": _Release.label_studio,
+    "datasets": _Release.datasets,
+}
+"""What can be written, by the name of the form."""
+
+
+def magicmirror_answer(taxonomy: Taxonomy, labels: frozenset[str]) -> MagicMirrorAnswer:
+    """Return a set of label ids as an answer of MagicMirror: L3 labels below their L2.
+
+    Example:
+        >>> magicmirror_answer(Taxonomy.load("magicmirror"), frozenset(["hand-structure-deformity"])).labels
+        {'L2: Abnormal Human Anatomy': ('L3: Hand Structure Deformity',)}
+    """
+    found: dict[str, list[str]] = {}
+    for label in taxonomy.walk():
+        if label.id in labels - {NORMAL}:
+            parent = taxonomy.parent(label)
+            above = label if taxonomy.tier_of(label) == "L2" or parent is None else parent
+            below = found.setdefault(above.answer or above.name, [])
+            below += [] if above is label else [label.answer or label.name]
+    return MagicMirrorAnswer(not found, tuple(Artifact(l2, tuple(l3)) for l2, l3 in found.items()))
+
+
+def artifact_options(taxonomy: Taxonomy, labels: frozenset[str], random: Random) -> list[str]:
+    """Return six options in random order: the labels, and others that are near them.
+
+    Others are of the same families first, then of the same domains, then any (Artifact-Bench, section 3.3).
+
+    Example:
+        >>> options = artifact_options(Taxonomy.load("artifact-bench"), frozenset(["spatial-clipping"]), Random(0))
+        >>> len(options), "spatial-clipping" in options
+        (6, True)
+    """
+    near: list[str] = []
+    for place in (0, -1):  # the family, the domain
+        groups = sorted({taxonomy.ancestors(label)[place].id for label in labels})
+        some = [leaf.id for group in groups for leaf in taxonomy.leaves(group)]
+        near += random.sample(some, len(some))
+    others = [leaf.id for leaf in taxonomy.leaves()]
+    near += random.sample(others, len(others))
+    wrong = [label for label in dict.fromkeys(near) if label not in labels][: OPTIONS - len(labels)]
+    return random.sample([*sorted(labels), *wrong], OPTIONS)
+
+
+def _plain(cell: object) -> object:
+    """A cell that a spreadsheet does not take for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def _settled_answers(connection: Connection) -> list[_Answered]:
+    query = (
+        select(
+            ASSIGNMENTS, SETTLED.c.winner, ANSWERS.c.choice, ANSWERS.c.received_at, ANSWERS.c.elapsed_ms, RATERS.c.occupation
+        )
+        .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
+        .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+        .join(RATERS, RATERS.c.rater_id == ASSIGNMENTS.c.rater_id)
+        .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "verdict"]))
+        .order_by(SETTLED.c.number)
+    )
+    return [
+        _Answered(
+            kind=row.kind,
+            subject=row.subject,
+            payload=json.loads(row.payload),
+            digests=None if row.digests is None else json.loads(row.digests),
+            rater_id=row.rater_id,
+            occupation=row.occupation,
+            choice=row.choice if row.kind == "battle" else json.loads(row.choice),
+            winner=row.winner,
+            answered_at=instant(row.received_at),
+            elapsed_ms=row.elapsed_ms,
+            assignment_id=row.assignment_id,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def _write_dataset(folder: Path, rows: Sequence[Mapping[str, Any]], pictures: bool) -> int:
+    """Write Parquet with the files inside, and the card that tells ``datasets`` what the columns are."""
+    import polars as pl
+
+    made = []
+    for row in rows:
+        inside = [{"bytes": (folder / path).read_bytes(), "path": Path(path).name} for path in row["files"]]
+        made.append({**row, "files": inside} if pictures else dict(row))
+    texts = dict.fromkeys(("kind", "prompt_id", "prompt", "language", "scenario", "winner", "answer", "rater_id"), pl.String())
+    schema: dict[str, Any] = {**texts, "occupation": pl.String(), "answered_at": pl.String(), "elapsed_ms": pl.Int64()}
+    schema |= dict.fromkeys(("labels", "models"), pl.List(pl.String()))
+    schema["files"] = pl.List(pl.Struct({"bytes": pl.Binary(), "path": pl.String()}) if pictures else pl.String())
+    frame = pl.DataFrame(made, schema=schema)
+    data = folder / "data"
+    data.mkdir(exist_ok=True)
+    frame.write_parquet(data / "train-00000-of-00001.parquet")
+    kinds = {name: "int64" if kind == pl.Int64() else "string" for name, kind in schema.items()}
+    lines = ["---", "configs:", "- config_name: default", "  data_files: data/*.parquet", "dataset_info:", "  features:"]
+    for name, kind in kinds.items():
+        if name in ("labels", "models"):
+            lines += [f"  - name: {name}", "    list: string"]
+        elif name == "files":
+            lines += [f"  - name: {name}", f"    list: {'image' if pictures else 'string'}"]
+        else:
+            lines += [f"  - name: {name}", f"    dtype: {kind}"]
+    card = [*lines, "---", "", f"# {frame.height:,} answers of people", "", "One row per settled answer of an arena."]
+    publish_text(folder / "README.md", "\n".join(card) + "\n")
+    return frame.height

@@ -1,0 +1,195 @@
+"""Deal items that several people judge in rounds: raters first, then auditors, and an adjudicator where they differ.
+
+| task | rater | auditor | adjudicator |
+| --- | --- | --- | --- |
+| labels | ``label`` | ``verify`` | ``adjudicate`` |
+| verdicts | ``verdict`` | | ``adjudicate`` |
+| prompts | ``write`` | ``inspect`` | |
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final, Generic, TypeVar
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from salon_arena.board import LiveBoard
+from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
+from salon_arena.tasks import Draft, Payload, Rater, seen_among
+
+ADJUDICATE: Final = "adjudicate"
+_TRIED: Final = 64
+_SEPARATOR: Final = "\x1f"
+_LEASED: Final = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > bindparam("now"))
+_PENDING: Final = (
+    select(ASSIGNMENTS.c.kind, ASSIGNMENTS.c.subject, func.count())
+    .where(ASSIGNMENTS.c.kind == bindparam("kind"))
+    .where((ASSIGNMENTS.c.state == "answered") | _LEASED)
+    .group_by(ASSIGNMENTS.c.kind, ASSIGNMENTS.c.subject)
+)
+_SETTLED: Final = (
+    select(SETTLED.c.number, SETTLED.c.kind, SETTLED.c.rater_id, ASSIGNMENTS.c.subject, ANSWERS.c.choice)
+    .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
+    .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+    .where((SETTLED.c.number > bindparam("last")) & SETTLED.c.kind.in_(bindparam("kinds", expanding=True)))
+    .order_by(SETTLED.c.number)
+)
+
+
+@dataclass
+class Item:
+    """What people have said of one item: stored answers, oldest first.
+
+    Attributes:
+        said: of raters.
+        verdicts: of auditors.
+        final: of the adjudicator; empty before.
+        raters: who gave each answer of ``said``.
+    """
+
+    said: list[str] = field(default_factory=list)
+    verdicts: list[str] = field(default_factory=list)
+    final: list[str] = field(default_factory=list)
+    raters: list[str] = field(default_factory=list)
+
+    def of(self, role: str) -> list[str]:
+        """The answers of a role."""
+        return {"auditor": self.verdicts, "adjudicator": self.final}.get(role, self.said)
+
+    def wanted(self, role: str) -> int:
+        """How many answers of a role the item needs, as far as is known."""
+        raise NotImplementedError
+
+    @property
+    def state(self) -> str:
+        """How far the item is, in one word."""
+        raise NotImplementedError
+
+
+I = TypeVar("I", bound=Item)  # noqa: E741 - of one letter, as all type variables
+
+
+class RoundsTask(Generic[I]):
+    """Deals items by role. Its methods run on the writer thread; sub-classes say what an item is and how it is shown.
+
+    Args:
+        items: by subject, empty.
+        kinds: the kind of task of each role that has any.
+        seed: of the order.
+    """
+
+    def __init__(self, items: Mapping[str, I], kinds: Mapping[str, str], *, seed: int = 0) -> None:
+        random = Random(f"{kinds['rater']} {seed}")  # noqa: S311 - the order, no secret
+        order = random.sample(list(items), len(items))
+        self._items: dict[str, I] = {subject: items[subject] for subject in order}
+        self._kinds = kinds
+        self._last = 0
+
+    @property
+    def board(self) -> LiveBoard | None:
+        """None: there is no board."""
+        return None
+
+    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
+        """Always ``work``."""
+        return {"state": "work"}
+
+    def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
+        """Items that need a further answer of the rater's role, disputed ones first."""
+        kind = self._kinds.get(rater.role)
+        if kind is None:
+            return []
+        self._last = fold(connection, self._items, self._kinds, self._last)
+        self.refresh()
+        pending = {row[1]: row[2] for row in connection.execute(_PENDING, {"now": now, "kind": kind})}
+        role = rater.role
+        wanted = [
+            (subject_of(kind, subject, role), subject, item)
+            for subject, item in self._items.items()
+            if len(item.of(role)) + pending.get(subject_of(kind, subject, role), 0) < item.wanted(role)
+            and rater.rater_id not in item.raters
+        ]
+        wanted.sort(key=lambda each: each[2].state != "disputed")
+        drafts: list[Draft] = []
+        for start in range(0, len(wanted), _TRIED):
+            some = wanted[start : start + _TRIED]
+            seen = seen_among(connection, rater.rater_id, [key for key, _, _ in some])
+            new = [Draft(kind, key, self.payload(subject, item, kind)) for key, subject, item in some if key not in seen]
+            drafts += new[: missing - len(drafts)]
+            if len(drafts) == missing:
+                break
+        return drafts
+
+    def refresh(self) -> None:
+        """Called after answers were read: items may be added."""
+
+    def payload(self, subject: str, item: I, kind: str) -> Payload:
+        """What is pinned when the task is leased."""
+        raise NotImplementedError
+
+
+def subject_of(kind: str, subject: str, role: str) -> str:
+    """The subject of a task: that of the item for raters, with the kind before it for other roles.
+
+    Example:
+        >>> subject_of("label", "x", "rater"), subject_of("verify", "x", "auditor")
+        ('x', 'verify\\x1fx')
+    """
+    return subject if role == "rater" else f"{kind}{_SEPARATOR}{subject}"
+
+
+def fold(connection: Connection, items: Mapping[str, I], kinds: Mapping[str, str], last: int = 0) -> int:
+    """Add the answers settled after number ``last`` to their items; returns the last number."""
+    roles = {kind: role for role, kind in kinds.items()}
+    for number, kind, rater_id, subject, choice in connection.execute(_SETTLED, {"last": last, "kinds": list(roles)}):
+        last = number
+        role = roles[kind]
+        item = items.get(subject if role == "rater" else subject.removeprefix(f"{kind}{_SEPARATOR}"))
+        if item is not None:  # None: no longer among the items
+            item.of(role).append(choice)
+            if role == "rater":
+                item.raters.append(rater_id)
+    return last
+
+
+class Growing(dict[str, I]):
+    """Items by subject; ``get`` makes the one that is missing.
+
+    Args:
+        new: makes an empty item.
+        items: to begin with.
+    """
+
+    def __init__(self, new: Callable[[], I], items: Mapping[str, I] | None = None) -> None:
+        super().__init__(items or {})
+        self._new = new
+
+    def get(self, subject: str, default: Any = None) -> Any:
+        """The item of a subject; made if missing."""
+        return self.setdefault(subject, self._new())
+
+
+def states(connection: Connection, new: Callable[[], I], kinds: Mapping[str, str]) -> dict[str, I]:
+    """What people have said of each item that has a settled answer, by subject."""
+    found = Growing(new)
+    fold(connection, found, kinds)
+    return dict(found)
+
+
+def counted(items: Iterable[Item]) -> list[str]:
+    """How many items are in each state, a line each."""
+    found: dict[str, int] = {}
+    for item in items:
+        found[item.state] = found.get(item.state, 0) + 1
+    return [f"{count:,} {state}" for state, count in sorted(found.items())]
+
+
+def most(values: Sequence[Any]) -> Any | None:
+    """Return the value that more than half have, or None.
+
+    Example:
+        >>> most([1, 1, 2]), most([1, 2])
+        (1, None)
+    """
+    return next((value for value in values if values.count(value) * 2 > len(values)), None)

@@ -1,0 +1,31 @@
+// Sign-in with a password, or the way back from a provider. The code of an invite is kept in this tab until then.
+const main = document.querySelector("main"), message = document.getElementById("message");
+const WORDS = {
+  wrong: "Name or password is wrong.", too_many: "Too many attempts. Try again later.", state: "This sign-in was not begun here. Try again.",
+  invite: "A first sign-in needs the link of an invite that was not used.", provider: "The provider's answer does not hold. Try again.",
+};
+if (location.hash.length > 1) {
+  sessionStorage.setItem("invite", decodeURIComponent(location.hash.slice(1)));
+  history.replaceState(null, "", location.pathname);
+}
+
+async function post(path, body) {
+  try {
+    const reply = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), credentials: "same-origin" });
+    if (reply.ok) return location.replace("/");
+    const { error } = await reply.json();
+    message.textContent = WORDS[error] ?? "This did not work. Try again.";
+  } catch {
+    message.textContent = "No connection. Try again.";
+  }
+}
+
+document.getElementById("login")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  post("/login", { name: document.getElementById("name").value, password: document.getElementById("password").value });
+});
+const { code, state } = main.dataset;
+if (code && state) {
+  history.replaceState(null, "", "/login");
+  post("/oidc/finish", { code, state, invite: sessionStorage.getItem("invite") });
+}

@@ -1,0 +1,361 @@
+"""What people said leaves in the benchmarks' released forms and is read back by Salon's own loaders."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from small_arena import MODELS, PROMPTS, Clock, write_material
+from test_arena_labels import FACE, HAND, join, label_all, marks
+
+from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, read_material
+from salon_arena.forms import check_task, panel_task
+from salon_arena.label_studio import import_annotations
+from salon_arena.labels import LabelTask, label_states
+from salon_arena.release import FORMS, release
+from salon_arena.service import AnswerBody
+from salon_arena.verdicts import VerdictTask, read_verdict_rows
+from salon_arena.verify import verify_answers
+from salon_arena.writing import PromptTask
+from salon_bench.suites.artifact_bench.rows import Level, Task, read_rows
+from salon_bench.suites.assessors.label_file import read_labels
+from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows
+from salon_bench.suites.magic_bench_377.people import read_list
+from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
+from salon_bench.suites.r3_bench.rows import read_items
+from salon_ranking.opinion import MosRatings
+from salon_taxonomy.cli import main
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.taxonomy import Taxonomy
+
+Body = Callable[..., AnswerBody]
+
+
+def answer_all(service: WorkService, rater: str, body: Body, clock: Clock, choose: Callable[[dict[str, Any]], Any]) -> int:
+    """Answer everything that a rater gets, by what was pinned; returns how much it was."""
+    count = 0
+    while tasks := service.lease(rater).result()["tasks"]:
+        payload = service.payload_of(tasks[0]["assignment"])
+        if payload["files"]:
+            service.files(rater, tasks[0]["assignment"])
+        service.answer(rater, body(tasks[0], choose(payload))).result()
+        count += 1
+    clock.forward(11)
+    service.settle_due().result()
+    return count
+
+
+def labelled(database: ArenaDatabase, material: Material, taxonomy: str, body: Body, clock: Clock, said: Any) -> WorkService:
+    """Three raters who agree and two auditors who accept; ``said`` gives the answer by model."""
+    service = WorkService(database, LabelTask(material, Taxonomy.load(taxonomy)), clock=clock)
+    for _ in range(3):
+        label_all(service, join(service), body, clock, said)
+    for _ in range(2):
+        label_all(service, join(service, "auditor"), body, clock, lambda _: {"accept": True})
+    return service
+
+
+@pytest.fixture
+def material(tmp_path: Path) -> Material:
+    return read_material(*write_material(tmp_path, samples=1))
+
+
+@pytest.fixture
+def experts(tmp_path: Path) -> Any:
+    with ArenaDatabase.open(tmp_path / "experts.db", mode="expert") as database:
+        yield database
+
+
+def test_accepted_labels_are_magicmirrors_rows(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    said = {MODELS[0]: marks(HAND, FACE), MODELS[1]: marks(), MODELS[2]: marks("abnormal-object-morphology")}
+    labelled(experts, material, "magicmirror", body, clock, said.__getitem__)
+    done = release(experts, "magicmirror", tmp_path / "release")
+    assert (done.rows, done.left_out) == (12, ())
+    file = tmp_path / "release" / "labels.jsonl"
+    answers = read_labels(file, truth=True).answers()
+    assert len(answers) == 12 and all((tmp_path / "release" / image).is_file() for image in answers)
+    rows = [row for row in magicdata_rows(file) if isinstance(row, MagicDataRow)]
+    assert {row.prompt for row in rows} == {text for text, _ in PROMPTS.values()}
+    by_model = {model: next(row.answer for row in rows if model in row.image) for model in MODELS}
+    assert by_model[MODELS[1]].normal
+    limbs = {"L2: Abnormal Human Anatomy": ("L3: Hand Structure Deformity", "L3: Facial Structure Deformity")}
+    assert by_model[MODELS[0]].labels == limbs
+    assert by_model[MODELS[2]].labels == {"L2: Abnormal Object Morphology": ()}
+
+
+def test_accepted_labels_and_levels_are_artifact_benchs_rows(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    some = {"marks": [{"label": "spatial-clipping"}, {"label": "flickering-and-noise"}], "level": "L2"}
+    said = {MODELS[0]: some, MODELS[1]: {"marks": [], "level": "L1"}, MODELS[2]: {**some, "level": "L3"}}
+    labelled(experts, material, "artifact-bench", body, clock, said.__getitem__)
+    assert release(experts, "artifact-bench", tmp_path / "release", real=MODELS[1]).rows == 12 + 8
+    rows = read_rows(tmp_path / "release")
+    assert not rows.left_out and {row.task for row in rows} == {Task.RVAC, Task.AID}
+    for row in rows:
+        assert (tmp_path / "release" / row.videos[0]).is_file()
+        assert row.level == {MODELS[0]: Level.L2, MODELS[1]: Level.L1, MODELS[2]: Level.L3}[row.videos[0].split("/")[1]]
+        if row.task is Task.RVAC:
+            assert row.answer == ("no" if MODELS[1] in row.videos[0] else "yes")
+        else:
+            right = {leaf for place, leaf in enumerate(row.leaves) if "ABCDEF"[place] in row.answer}
+            assert len(row.leaves) == 6 and right == {"spatial-clipping", "flickering-and-noise"}
+
+
+def write_rows(folder: Path, count: int = 4) -> Path:
+    if not (folder / "pictures").exists():
+        write_material(folder, samples=1)
+    rows = []
+    for number in range(count):
+        qa = {"yn_question_list": ["Is the cube red?", "Is there a dog?"], "yn_answer_list": ["yes", "no"]}
+        row = {"idx": number, "original_prompt": f"a red cube {number}", "answer": number % 2 == 0, "generated_qa": qa}
+        picture = f"{MODELS[number % 3]}/{list(PROMPTS)[number % 4]}.0.png"
+        explained = "It is blue.\u202e" if number % 2 else ""
+        rows.append({**row, "bad_image": picture, "explanation": explained, "category": "color"})
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_verified_rows_are_r3_benchs_rows_disputes_go_to_an_adjudicator_and_discards_are_left_out(
+    experts: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    rows, _ = read_verdict_rows(write_rows(tmp_path), tmp_path / "pictures")
+    service = WorkService(experts, VerdictTask(rows), clock=clock)
+    kept = [{"relevant": True, "answer": True}, {"relevant": False, "answer": False}]
+
+    def say(number: int) -> Callable[[dict[str, Any]], Any]:
+        def choose(payload: dict[str, Any]) -> Any:
+            idx = payload["prompt_id"]
+            if idx == "3":
+                return {"aligned": False, "discard": True, "questions": kept}
+            aligned = number == 0 if idx == "1" else idx == "0"  # experts differ on row 1
+            return {"aligned": aligned, "explanation": "" if aligned else f"said {number}", "questions": kept}
+
+        return choose
+
+    for number in range(2):
+        assert answer_all(service, join(service), body, clock, say(number)) == 4
+    assert service.lease(join(service)).result()["tasks"] == []
+    adjudicator = join(service, "adjudicator")
+    shown = CliRunner().invoke(main, ["arena", "progress", "--database", experts.place]).output
+    assert "1 disputed" in shown and "1 discarded" in shown and "2 agreed" in shown
+    final = {"aligned": False, "explanation": "The cube is blue.", "questions": kept}
+    assert answer_all(service, adjudicator, body, clock, lambda _: final) == 1
+    assert release(experts, "r3", tmp_path / "release").rows == 3
+    found = {item.idx: item for item in read_items(tmp_path / "release" / "rows.jsonl")}
+    assert {idx: item.aligned for idx, item in found.items()} == {"0": True, "1": False, "2": False}
+    assert (found["1"].explanation, found["2"].explanation) == ("The cube is blue.", "said 1")
+    assert all(item.questions == ("Is the cube red?",) and item.answers == (True,) for item in found.values())
+    assert all(item.picture.is_file() for item in found.values())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"aligned": False, "questions": [{"relevant": True, "answer": True}] * 2},  # not explained
+        {"aligned": False, "explanation": "x", "questions": [{"relevant": False, "answer": True}] * 2},  # no question left
+        {"aligned": True, "questions": [{"relevant": True, "answer": True}]},  # a question is missing
+        {"aligned": 1, "questions": [{"relevant": True, "answer": True}] * 2},
+        {"aligned": True, "questions": [{"relevant": True, "answer": "yes"}] * 2},
+        {"aligned": True},
+        "yes",
+    ],
+)
+def test_half_verdicts_are_refused(experts: ArenaDatabase, body: Body, tmp_path: Path, wrong: Any) -> None:
+    rows, _ = read_verdict_rows(write_rows(tmp_path), tmp_path / "pictures")
+    service = WorkService(experts, VerdictTask(rows))
+    rater = join(service)
+    task = service.lease(rater).result()["tasks"][0]
+    service.files(rater, task["assignment"])
+    with pytest.raises(RefusedError, match="422 bad_answer"):
+        service.answer(rater, body(task, wrong)).result()
+
+
+def test_written_prompts_are_inspected_rejected_ones_written_again_and_read_as_magic_bench_377(
+    experts: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    service = WorkService(experts, PromptTask(5), clock=clock)
+
+    def write(payload: dict[str, Any]) -> Any:
+        text = f"Three cats in a {payload['scenario']} picture, {payload['prompt_id']}."
+        points = [{"name": "Quantity", "demand": "three cats"}]
+        base = {"prompt": f"  {text} ", "language": "en", "labels": payload["labels"], "scenario": payload["scenario"]}
+        return {**base, "test_points": points}
+
+    authors = [service.people.join(invite=service.people.invite().result(), occupation="design").result().rater_id]
+    authors += [join(service) for _ in range(2)]
+    assert answer_all(service, authors[0], body, clock, write) == 5
+    inspector = join(service, "auditor")
+    judged = iter([{"accept": False, "reason": "a celebrity"}, {"accept": True, "prompt": "Refined."}, *[{"accept": True}] * 9])
+    assert answer_all(service, inspector, body, clock, lambda _: next(judged)) == 5
+    assert answer_all(service, authors[1], body, clock, write) == 1  # the rejected slot, open again
+    assert answer_all(service, inspector, body, clock, lambda _: next(judged)) == 1
+    assert release(experts, "mef-prompts", tmp_path / "release").rows == 5
+    found = read_prompts(tmp_path / "release" / "prompts.jsonl")
+    assert len(found) == 5 and not found.left_out
+    assert sum(each.prompt.text == "Refined." for each in found) == 1
+    assert all(each.prompt.scenario and each.prompt.labels and each.facts["test_points"] for each in found)
+    assert "5 accepted" in CliRunner().invoke(main, ["arena", "progress", "--database", experts.place]).output
+
+
+def test_checks_ratings_and_votes_are_mefs_tables_and_a_data_set(
+    tmp_path: Path, body: Body, clock: Clock, material: Material
+) -> None:
+    pictures, prompts = tmp_path / "pictures", tmp_path / "mef.jsonl"
+    texts = {"prompt": "three =cats", "labels": ["Quantity"], "scenario": "Art", "test_points": ["Quantity: three cats"]}
+    prompts.write_text("".join(json.dumps({"prompt_id": key, **texts}) + "\n" for key in PROMPTS))
+    checked = read_material(pictures, prompts)
+    one = {"checks": check_task(checked, raters=1), "mos": panel_task(checked, raters=1)}
+    for name, task in one.items():
+        with ArenaDatabase.open(tmp_path / f"{name}.db") as database:
+            service = WorkService(database, task, clock=clock)
+            rater = service.people.join().result().rater_id
+            mark = (lambda _: [[1]]) if name == "checks" else (lambda payload: [[3, 4, 5]] * len(payload["files"]))
+            answer_all(service, rater, body, clock, mark)
+            if name == "checks":
+                assert release(database, "mef-checks", tmp_path / "list").rows == 12
+                found = read_list(tmp_path / "list" / "checks.csv", read_prompts(prompts))
+                assert len(found.scores) == 12 and {score.value for score in found.scores} == {1.0}
+            else:
+                assert release(database, "mef-ratings", tmp_path / "ratings").rows == 12 * 3
+                ratings = MosRatings.read(tmp_path / "ratings" / "ratings.csv")
+                assert ratings.frame.height == 12 * 3 and len(ratings.scales) == 3 and ratings.has_scenarios
+            datasets = pytest.importorskip("datasets")
+            rows = release(database, "datasets", tmp_path / f"hub-{name}").rows
+            loaded = datasets.load_dataset(str(tmp_path / f"hub-{name}"), split="train", cache_dir=str(tmp_path / "cache"))
+            assert loaded.num_rows == rows and loaded[0]["files"][0].size == (48, 48)
+            assert json.loads(loaded[0]["answer"]) in ([[1]], [[3, 4, 5]] * 3)
+
+
+def test_label_studio_round_trip_keeps_labels_boxes_words_and_levels_and_rounds_go_on(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    one = {"label": HAND, "where": "left hand: six", "boxes": [[0.1, 0.2, 0.5, 1.0]]}
+    said = {MODELS[0]: {"marks": [one, {"label": FACE}]}, MODELS[1]: marks(), MODELS[2]: marks(FACE)}
+    labelled(experts, material, "magicmirror", body, clock, said.__getitem__)
+    assert release(experts, "label-studio", tmp_path / "out").rows == 12
+    tasks = tmp_path / "out" / "tasks.json"
+    with ArenaDatabase.open(tmp_path / "again.db", mode="expert") as database:
+        task = LabelTask(material, Taxonomy.load("magicmirror"))
+        first = import_annotations(database, tasks, material, task, now=clock.now)
+        again = import_annotations(database, tasks, material, task, now=clock.now)
+        assert (first.added, first.present, again.added, again.present) == (36, 0, 0, 36)
+        assert verify_answers(database).problems == ()
+        old, new = experts.read(label_states), database.read(label_states)
+        assert {key: [json.loads(each) for each in item.said] for key, item in new.items()} == {
+            key: [json.loads(each) for each in item.said] for key, item in old.items()
+        }
+        service = WorkService(database, task, clock=clock)
+        assert service.lease(join(service)).result()["tasks"] == []  # three agree on each file
+        assert len(service.lease(join(service, "auditor")).result()["tasks"]) == 4
+        assert release(database, "label-studio", tmp_path / "third").rows == 12
+
+
+REGION = {"from_name": "labels", "to_name": "media", "type": "taxonomy", "value": {"taxonomy": [[HAND]]}}
+TASK: dict[str, Any] = {
+    "data": {"prompt_id": "canary-prompt-1", "model": MODELS[0]},
+    "annotations": [{"id": 1, "completed_by": {"id": 5, "email": "ann@example.org"}, "result": [REGION], "lead_time": 2.5}],
+}
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    return {**TASK, "annotations": [{**TASK["annotations"][0], **fields}]}
+
+
+HOSTILE: list[Any] = [
+    3,
+    {},
+    {**TASK, "data": 7},
+    {**TASK, "data": {"prompt_id": "none", "model": MODELS[0]}},
+    {**TASK, "data": {"prompt_id": ["x"], "model": {}}},
+    {**TASK, "data": {"media": "/data/upload/1/cat.png"}},
+    {**TASK, "annotations": "all"},
+    {**TASK, "annotations": [None]},
+    {**TASK, "annotations": [*TASK["annotations"], *TASK["annotations"]]},
+    changed(completed_by=None),
+    changed(completed_by=True),
+    changed(result=None),
+    changed(result=[{"type": "taxonomy"}]),
+    changed(result=[{**REGION, "value": {"taxonomy": [["no such label"]]}}]),
+    changed(result=[{**REGION, "value": {"taxonomy": "x"}}]),
+    changed(result=[{**REGION, "type": "brushlabels"}]),
+    changed(result=[{**REGION, "value": {"taxonomy": [[HAND], [FACE], ["abnormal-element-overlap"]]}}]),  # two at most
+    changed(
+        result=[{"type": "rectanglelabels", "value": {"rectanglelabels": [HAND], "x": 90, "y": 0, "width": 20, "height": 5}}]
+    ),
+    changed(result=[{"type": "rectanglelabels", "value": {"rectanglelabels": [HAND], "x": "a"}}]),
+    changed(result=[{"type": "timelinelabels", "value": {"timelinelabels": [HAND], "ranges": [{"start": 3}]}}]),
+    changed(result=[{"type": "timelinelabels", "value": {"timelinelabels": [HAND], "ranges": [{"start": 3, "end": -1}]}}]),
+    changed(lead_time=float("inf")),
+    changed(lead_time="long"),
+]
+
+
+@pytest.mark.parametrize("wrong", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_task_that_cannot_be_read_is_named_and_costs_the_others_nothing(
+    experts: ArenaDatabase, material: Material, clock: Clock, tmp_path: Path, wrong: Any
+) -> None:
+    task = LabelTask(material, Taxonomy.load("magicmirror"))
+    good = {**TASK, "data": {"media": f"s3://bucket/{MODELS[1]}/canary-prompt-2.0.png?sig=1"}}
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps([wrong]))
+    with pytest.raises(InputError, match=r"tasks\.json, row 1"):
+        import_annotations(experts, file, material, task, now=clock.now)
+    file.write_text(json.dumps([good, wrong]))
+    found = import_annotations(experts, file, material, task, now=clock.now)
+    assert found.added == 1 and any("row" in remark and "2" in remark for remark in found.remarks)
+    text = "".join(str(row) for row in experts.read(lambda c: list(c.exec_driver_sql("SELECT * FROM raters"))))
+    assert "ann@" not in text
+
+
+def test_a_form_that_is_unknown_empty_or_would_overwrite_is_refused_and_a_changed_file_is_left_out(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    for form in ("none", *FORMS):
+        with pytest.raises(InputError):
+            release(experts, form, tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+    with pytest.raises(InputError, match="is there already"):
+        release(experts, "r3", tmp_path)
+    labelled(experts, material, "magicmirror", body, clock, lambda _: marks(HAND))
+    material.files[0].path.write_bytes(b"another picture")
+    done = release(experts, "magicmirror", tmp_path / "release")
+    assert done.rows == 11 and len(done.left_out) == 1 and "not the one that people saw" in done.left_out[0]
+
+
+def test_votes_are_a_data_set_and_cells_of_tables_are_no_formulas(
+    service: WorkService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    rater = service.people.join(occupation="design").result().rater_id
+    for _ in range(3):
+        task = service.lease(rater).result()["tasks"][0]
+        service.files(rater, task["assignment"])
+        service.answer(rater, body(task, "left")).result()
+    clock.forward(11)
+    service.settle_due().result()
+    assert release(database, "datasets", tmp_path / "votes").rows == 3
+    frame = pl.read_parquet(tmp_path / "votes" / "data" / "*.parquet")
+    assert frame["winner"].is_in(["model_a", "model_b"]).all() and set(frame["occupation"]) == {"design"}
+    assert all(len(files) == 2 for files in frame["files"])
+
+
+def test_five_raters_who_see_different_faults_make_no_normal_file(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock
+) -> None:
+    service = WorkService(experts, LabelTask(material, Taxonomy.load("magicmirror")), clock=clock)
+    labels = [HAND, FACE, "abnormal-element-overlap", "abnormal-detail-drawing", "abnormal-spatial-position"]
+    for label in labels:
+        assert label_all(service, join(service), body, clock, lambda _, label=label: marks(label))
+    assert {item.state for item in experts.read(label_states).values()} == {"disputed"}
+    adjudicator = join(service, "adjudicator")
+    task = service.lease(adjudicator).result()["tasks"][0]
+    assert len(task["said"]) == 5 and not any(model in json.dumps(task) for model in MODELS)
+    assert len(label_all(service, adjudicator, body, clock, lambda _: marks(HAND))) == 12
+    found = experts.read(label_states).values()
+    assert {item.state for item in found} == {"accepted"} and {item.agreed for item in found} == {frozenset([HAND])}

@@ -1,0 +1,247 @@
+"""Sign-in with passwords and through a provider on this machine; logs of requests hold no secret."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import uvicorn
+from browsing import Served, context, needs_chromium
+from playwright.sync_api import Browser
+from small_arena import MODELS, Clock
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+from test_arena_pages import faults
+
+from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, create_app, vote_service
+from salon_arena.log import open_log
+from salon_arena.people import forget
+from salon_arena.signin import Oidc, OidcSettings, Passwords, add_account
+from salon_taxonomy.errors import InputError
+
+pytest.importorskip("argon2", reason="the extra salon-arena[passwords]")
+pytest.importorskip("authlib", reason="the extra salon-arena[oidc]")
+PASSWORD = "correct horse battery"
+
+
+class Provider:
+    """A provider on this machine; ``claims`` are what its next token says beside the usual."""
+
+    def __init__(self) -> None:
+        from joserfc.jwk import RSAKey
+
+        self.key = RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"})
+        self.signs_with = self.key
+        self.claims: dict[str, Any] = {}
+        self.asked: dict[str, str] = {}
+        routes = [
+            Route("/.well-known/openid-configuration", self.configuration),
+            Route("/authorize", self.authorize),
+            Route("/token", self.token, methods=["POST"]),
+            Route("/keys", lambda _: JSONResponse({"keys": [self.key.as_dict(private=False)]})),
+        ]
+        config = uvicorn.Config(Starlette(routes=routes), port=0, log_level="warning", access_log=False)
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+        self.address = f"http://127.0.0.1:{self.server.servers[0].sockets[0].getsockname()[1]}"
+
+    def configuration(self, _: Request) -> Response:
+        names = {"authorization_endpoint": "authorize", "token_endpoint": "token", "jwks_uri": "keys"}
+        return JSONResponse({"issuer": self.address, **{key: f"{self.address}/{name}" for key, name in names.items()}})
+
+    def authorize(self, request: Request) -> Response:
+        self.asked = dict(request.query_params)
+        return RedirectResponse(f"{self.asked['redirect_uri']}?code=the-code&state={self.asked['state']}", 303)
+
+    async def token(self, request: Request) -> Response:
+        import hashlib
+        from base64 import urlsafe_b64encode
+
+        from joserfc import jwt
+
+        form = {key: values[0] for key, values in parse_qs((await request.body()).decode()).items()}
+        proof = urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=").decode()
+        if form["code"] != "the-code" or proof != self.asked["code_challenge"]:
+            return JSONResponse({"error": "invalid_grant"}, 400)
+        now = int(time.time())
+        usual = {"iss": self.address, "aud": "arena", "sub": "ann", "nonce": self.asked["nonce"], "exp": now + 60, "iat": now}
+        made = jwt.encode({"alg": "RS256", "kid": "one"}, {**usual, **self.claims}, self.signs_with)
+        return JSONResponse({"access_token": "x", "token_type": "Bearer", "id_token": made})
+
+    def close(self) -> None:
+        self.server.should_exit = True
+        self.thread.join()
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    made = Provider()
+    yield made
+    made.close()
+
+
+def oidc_of(service: WorkService, provider: Provider) -> Oidc:
+    settings = OidcSettings(provider.address, "arena", "a-secret", "http://127.0.0.1/oidc/callback")
+    return Oidc(service.database, settings, invited=service.people.invited)
+
+
+def client_of(service: WorkService, **settings: Any) -> TestClient:
+    return TestClient(create_app(service, hosts=["127.0.0.1"], **settings), base_url="http://127.0.0.1", follow_redirects=False)
+
+
+def went_to_provider(client: TestClient, provider: Provider) -> dict[str, str]:
+    """Start a sign-in, let the provider send the browser back, and return what it brings."""
+    import httpx
+
+    started = client.get("/oidc/start")
+    assert started.status_code == 303 and started.headers["location"].startswith(f"{provider.address}/authorize")
+    back = httpx.get(started.headers["location"]).headers["location"]
+    assert client.get(f"/oidc/callback?{urlsplit(back).query}").status_code == 200
+    return {key: values[0] for key, values in parse_qs(urlsplit(back).query).items()}
+
+
+def test_a_password_signs_in_and_neither_name_nor_password_is_kept(
+    service: WorkService, database: ArenaDatabase, clock: Clock
+) -> None:
+    rater = add_account(database, "Ann@Example.org", PASSWORD, "auditor", clock.now)
+    for name, password in (("ann@example.org ", "x" * 20), ("", "x" * 20), ("bob", "short")):
+        with pytest.raises(InputError):
+            add_account(database, name, password, "rater", clock.now)
+    client = client_of(service, passwords=Passwords(database))
+    assert client.get("/").headers["location"] == "/login"
+    assert client.post("/session", json={"consent": service.people.consent_version}).status_code == 401
+    for name, password in (("ann@example.org", "wrong password"), ("nobody", PASSWORD)):
+        reply = client.post("/login", json={"name": name, "password": password})
+        assert (reply.status_code, reply.json()) == (403, {"error": "wrong"})
+    tokens = []
+    for _ in range(2):
+        assert client.post("/login", json={"name": "ANN@example.org", "password": PASSWORD}).status_code == 200
+        tokens.append(client.cookies["salon"])
+    assert tokens[0] != tokens[1]  # a new secret at each sign-in
+    assert "data-version" in client.get("/").text  # signed in, asked for consent
+    assert client.post("/session", json={"consent": service.people.consent_version}).status_code == 200
+    assert service.people.rater_of(tokens[1]) == rater
+    assert (
+        client.post(
+            "/login", json={"name": "ann@example.org", "password": PASSWORD}, headers={"origin": "http://x"}
+        ).status_code
+        == 403
+    )
+    statuses = [client.post("/login", json={"name": "ann@example.org", "password": "wrong"}).status_code for _ in range(25)]
+    assert statuses[-1] == 429
+    stored = Path(database.place).read_bytes() + Path(f"{database.place}-wal").read_bytes()
+    assert b"ann@example" not in stored.lower() and PASSWORD.encode() not in stored and b"$argon2id$" in stored
+    assert database.write(lambda c: forget(c, rater)).result()
+    with pytest.raises(RefusedError, match="403 wrong"):
+        Passwords(database).sign_in("ann@example.org", PASSWORD, clock.now)
+
+
+def test_a_provider_signs_a_person_in_as_the_same_rater_each_time(service: WorkService, provider: Provider) -> None:
+    raters = []
+    for _ in range(2):
+        client = client_of(service, oidc=oidc_of(service, provider))
+        body = went_to_provider(client, provider)
+        assert client.post("/oidc/finish", json=body).status_code == 200
+        raters.append(service.people.returning(client.cookies["salon"]))
+        assert client.post("/oidc/finish", json=body).json() == {"error": "state"}  # used up
+    assert raters[0] is not None and raters[0] == raters[1]
+    assert provider.asked["code_challenge_method"] == "S256" and provider.asked["scope"] == "openid"
+    stored = Path(service.database.place).read_bytes() + Path(f"{service.database.place}-wal").read_bytes()
+    assert provider.address.encode() not in stored and b"a-secret" not in stored
+
+
+@pytest.mark.parametrize(
+    "claims", [{"nonce": "other"}, {"aud": "other"}, {"iss": "https://other"}, {"exp": 1}, {"sub": None}, {"nonce": None}]
+)
+def test_a_token_for_another_time_person_or_place_is_refused(
+    service: WorkService, provider: Provider, claims: dict[str, Any]
+) -> None:
+    provider.claims = claims
+    client = client_of(service, oidc=oidc_of(service, provider))
+    reply = client.post("/oidc/finish", json=went_to_provider(client, provider))
+    assert (reply.status_code, reply.json()) == (403, {"error": "provider"}) and "salon" not in client.cookies
+
+
+def test_a_foreign_key_a_foreign_browser_and_a_wrong_code_are_refused(service: WorkService, provider: Provider) -> None:
+    from joserfc.jwk import RSAKey
+
+    client = client_of(service, oidc=oidc_of(service, provider))
+    body = went_to_provider(client, provider)
+    stranger = client_of(service, oidc=oidc_of(service, provider))
+    assert stranger.post("/oidc/finish", json=body).json() == {"error": "state"}
+    went_to_provider(stranger, provider)
+    assert stranger.post("/oidc/finish", json=body).json() == {"error": "state"}
+    body = went_to_provider(client, provider)
+    assert client.post("/oidc/finish", json={**body, "code": "another"}).json() == {"error": "provider"}
+    body = went_to_provider(client, provider)
+    provider.signs_with = RSAKey.generate_key(2048, {"kid": "one"})
+    assert client.post("/oidc/finish", json=body).json() == {"error": "provider"}
+    with pytest.raises(InputError, match="https"):
+        OidcSettings("http://login.example.org", "arena", "x", "y")
+
+
+def test_an_experts_first_sign_in_needs_an_invite(tmp_path: Path, material: Material, provider: Provider) -> None:
+    with ArenaDatabase.open(tmp_path / "experts.db", mode="expert") as database:
+        service = vote_service(database, material)
+        for invite, status in ((None, 403), (service.people.invite().result(), 200), (None, 200)):
+            client = client_of(service, oidc=oidc_of(service, provider))
+            body = {**went_to_provider(client, provider), "invite": invite}
+            assert client.post("/oidc/finish", json=body).status_code == status
+
+
+def test_the_log_has_a_line_per_request_and_no_token_model_or_body(service: WorkService, tmp_path: Path) -> None:
+    with open_log(tmp_path / "arena.log") as log:
+        client = client_of(service, log=log)
+        reply = client.post("/session", json={"consent": service.people.consent_version})
+        headers = {"x-csrf-token": reply.json()["csrf"]}
+        [task, *_] = client.post("/tasks", json={}, headers=headers).json()["tasks"]
+        assert client.get(task["media"][0]).status_code == 200
+        assert client.get("/none?secret=word").status_code == 404
+        secrets = [client.cookies["salon"], reply.json()["csrf"], task["assignment"], "secret", "testclient", *MODELS]
+    text = (tmp_path / "arena.log").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [(line["method"], line["route"], line["status"]) for line in lines] == [
+        ("POST", "session", 200),
+        ("POST", "tasks", 200),
+        ("GET", "media", 200),
+        ("GET", "none", 404),
+    ]
+    assert all({"at", "event", "ms"} <= line.keys() for line in lines) and not any(word in text for word in secrets)
+
+
+@pytest.mark.browser
+@needs_chromium[1]
+def test_a_person_signs_in_on_the_page_by_password(
+    browser: Browser, tmp_path: Path, material: Material, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import browsing
+
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        add_account(database, "ann", PASSWORD, "rater", 1)
+        make: Callable[..., Any] = create_app
+        monkeypatch.setattr(browsing, "create_app", lambda service: make(service, passwords=Passwords(database)))
+        served = Served(tmp_path, service=vote_service(database, material))
+        with context(browser, served, 360, bypass_csp=True) as (person, heard):
+            page = person.new_page()
+            page.goto(served.address)
+            assert page.url.endswith("/login") and faults(page) == []
+            page.get_by_label("Name").fill("ann")
+            page.get_by_label("Password").fill("wrong password")
+            page.keyboard.press("Enter")
+            page.wait_for_function("() => document.querySelector('#message').textContent.includes('wrong')")
+            page.get_by_label("Password").fill(PASSWORD)
+            page.keyboard.press("Enter")
+            page.get_by_role("button", name="I agree").click()
+            page.wait_for_selector(".stage.shown")
+            assert [text for text in heard if "403" not in text] == []
+        served.close()

@@ -1,0 +1,252 @@
+"""The circle: pictures that a teacher labelled, some of them wrongly, are filtered, and a model learns from both sets.
+
+drawn pictures ──► a teacher who misses artifacts ──► look ──► duplicates ──► a verifier who errs at times ──► filtered
+      │                                                                                       salon train sft ◄──┴── unfiltered
+      └── exact labels ──► precision and recall of each stage, and held-out pictures ──► macro F1 of both
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from salon_bench.media import prepare_bytes
+from salon_curate.asks import agreement
+from salon_curate.dataset import DataSet, seeded_hash
+from salon_curate.demo import StageWorth, damaged, worth_html, worth_of
+from salon_curate.files import publish_text
+from salon_curate.importing import import_pictures
+from salon_curate.judging import PICTURES, judge_stage
+from salon_curate.measures import fields, look
+from salon_curate.pages import curve_chart, write_page
+from salon_curate.running import run
+from salon_curate.selection import save_selection, select, sweep, table
+from salon_curate.whole import duplicates
+from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer, render_magicmirror, render_r3
+from salon_taxonomy.digest import digest
+from salon_taxonomy.errors import IncompleteError
+from salon_taxonomy.protocols import Question, Reply
+from salon_taxonomy.verdict import Unscored
+
+CONDITIONS: Final = {"sharp": "sharpness >= 60", "first": "duplicate_of IS NULL", "verified": "agrees"}
+_CONFIGURATION: Final = """[run]
+folder = "{arm}"
+threads = 1
+seed = {seed}
+
+[model]
+name = "tiny"
+device = "cpu"
+
+[data]
+train = ["{arm}.jsonl"]
+held_out = ["held_out.jsonl"]
+question = "What is wrong?"
+reasoning = false
+
+[sft]
+steps = {steps}
+batch = 32
+learning_rate = 1.5e-3
+
+[evaluation]
+every = {steps}
+batch = 64
+longest = 48
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CircleSize:
+    """How large the circle is.
+
+    Attributes:
+        pictures: to label and filter, of each seed.
+        held_out: to measure with, labelled exactly.
+        teacher_misses: share of the artifacts that the teacher calls normal.
+        verifier_errs: share of the verifier's answers that are wrong.
+        steps: of SFT, the same for both sets.
+    """
+
+    pictures: int = 1000
+    held_out: int = 200
+    teacher_misses: float = 0.6
+    verifier_errs: float = 0.05
+    steps: int = 150
+
+
+@dataclass(frozen=True, slots=True)
+class SeedResult:
+    """One seed: what each condition was worth, pictures in each set, and macro F1 on the held-out pictures."""
+
+    seed: int
+    worth: tuple[StageWorth, ...]
+    pictures: Mapping[str, int]
+    f1_macro: Mapping[str, float]
+
+
+class Verifier:
+    """A simulated judge that knows the exact labels, and is wrong about a known share of the pictures.
+
+    Args:
+        truths: the true labels, as text, by the SHA-256 of a picture as judges are shown it.
+        errs: the share of wrong answers, 0 to 1; which ones follows from the picture and the seed.
+        seed: of the errors.
+    """
+
+    name = "verifier"
+
+    def __init__(self, truths: Mapping[str, str], errs: float, seed: int) -> None:
+        self._truths, self._errs, self._seed = truths, errs, seed
+        self.version = digest("simulated verifier", {"errs": errs, "seed": seed})
+
+    async def ask(self, question: Question) -> Reply:
+        """Answer whether the labels in the question are those of its picture, in R³-Bench's form."""
+        picture = question.media[0].sha256
+        right = self._truths[picture] in question.text
+        slips = seeded_hash(picture, self._seed, "verifier") < self._errs * 2.0**64
+        said = R3Answer(matches=True) if right != slips else R3Answer(False, "The labels differ.", "Label it again.")
+        return Reply(render_r3(said), version=self.version)
+
+
+def circle(
+    folder: Path, *, seeds: Sequence[int] = (0, 1, 2), size: CircleSize | None = None, tell: Callable[[str], object] = print
+) -> tuple[SeedResult, ...]:
+    """Filter what an unreliable teacher labelled, train on both sets with ``salon train``, and write ``circle.html``.
+
+    Both sets start from the same random weights and take the same number of steps; the held-out pictures have exact labels.
+
+    Args:
+        folder: new or empty.
+        seeds: of pictures, errors and weights; one result each.
+        size: see :class:`CircleSize`.
+        tell: called with a line about each step.
+
+    Raises:
+        InputError: a folder is not empty.
+        IncompleteError: a command of ``salon train`` failed; its message is included.
+        StorageError: a file cannot be written.
+    """
+    sizes = size or CircleSize()
+    found = []
+    charts: list[Any] = []
+    for seed in seeds:
+        home = folder / f"seed{seed}"
+        dataset, stages = _filtered(home, sizes, seed)
+        names = tuple(CONDITIONS)
+        worth = worth_of(dataset, stages, CONDITIONS, names)
+        counts = _training_files(home, dataset, stages)
+        curves = sweep(dataset, stages, CONDITIONS, ["sharpness"], points=30)
+        charts += [curve_chart(curve) for curve in curves] if seed == seeds[0] else []
+        f1 = {}
+        for arm in ("unfiltered", "filtered"):
+            tell(f"seed {seed}: SFT on the {counts[arm]:,} pictures of the {arm} set")
+            f1[arm] = _trained(home, arm, seed, sizes)
+        tell(f"seed {seed}: macro F1 {f1['unfiltered']:.3f} unfiltered, {f1['filtered']:.3f} filtered")
+        found.append(SeedResult(seed, worth, counts, f1))
+    write_page(charts, "From drawn pictures to a trained model", folder / "circle.html", _html(found, sizes))
+    return tuple(found)
+
+
+def _filtered(home: Path, sizes: CircleSize, seed: int) -> tuple[DataSet, list[Any]]:
+    """Draw, label, import, judge and select the pictures of one seed."""
+    from salon_synthetic.artifacts import draw_examples
+
+    pictures = home / "pictures"
+    pictures.mkdir(parents=True)
+    rows: list[dict[str, Any]] = []
+    truths: dict[str, str] = {}
+    normal = render_magicmirror(MagicMirrorAnswer(normal=True))
+    for example in draw_examples(sizes.pictures, seed=2 * seed, balance="even"):
+        data = example.image
+        if not isinstance(data, bytes):  # pragma: no cover - drawn pictures are bytes
+            raise TypeError(example.example_id)
+        key, truth = example.example_id, render_magicmirror(example.truth)
+        misses = seeded_hash(key, seed, "teacher") < sizes.teacher_misses * 2.0**64
+        said = normal if misses else truth
+        whole, fate = damaged(data, key, seed)
+        (pictures / f"{key}.png").write_bytes(whole)
+        prepared = prepare_bytes(whole, PICTURES)
+        if not isinstance(prepared, Unscored):
+            truths[prepared.media.sha256] = truth
+        row = {
+            "key": key,
+            "image": f"pictures/{key}.png",
+            "prompt": said,
+            "truth": said == truth and fate not in ("blurred", "cut"),
+        }
+        rows.append(row)
+        if fate == "repeated":
+            rows.append({**row, "key": f"{key}-again", "truth": False})
+    publish_text(home / "rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    held_out = []
+    for example in draw_examples(sizes.held_out, seed=2 * seed + 1, balance="even"):
+        (pictures / f"{example.example_id}.png").write_bytes(example.image)  # type: ignore[arg-type]
+        response = render_magicmirror(example.truth)
+        held_out.append(
+            {"images": f"pictures/{example.example_id}.png", "response": response, "example_id": example.example_id}
+        )
+    publish_text(home / "held_out.jsonl", "".join(json.dumps(row) + "\n" for row in held_out))
+    dataset = DataSet.create(home / "dataset", "circle")
+    import_pictures(dataset, home / "rows.jsonl", licence="CC0-1.0", shard_rows=200)
+    verifier = judge_stage(agreement(), Verifier(truths, sizes.verifier_errs, seed), when="sharpness >= 60")
+    stages = [look, fields(truth="bool"), duplicates, verifier]
+    result = run(dataset, stages)
+    if result.set_aside:
+        raise IncompleteError(result.set_aside[0])
+    save_selection(dataset, stages, select(dataset, stages, CONDITIONS, "default"))
+    return dataset, stages
+
+
+def _training_files(home: Path, dataset: DataSet, stages: Sequence[Any]) -> dict[str, int]:
+    """Write both sets in MagicData340K's schema; return their sizes. What cannot be decoded is in neither."""
+    import polars as pl
+
+    frame = table(dataset, stages, ["prompt", "width"]).collect()
+    kept = select(dataset, stages, CONDITIONS).mask
+    readable = frame["width"].is_not_null()
+    counts = {}
+    for arm, mask in (("unfiltered", readable), ("filtered", readable & pl.Series(kept))):
+        lines = [{"images": f"pictures/{key.removesuffix('-again')}.png", "response": said, "example_id": key}
+                 for key, said, _ in frame.filter(mask).iter_rows()]  # fmt: skip
+        publish_text(home / f"{arm}.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        counts[arm] = len(lines)
+    return counts
+
+
+def _trained(home: Path, arm: str, seed: int, sizes: CircleSize) -> float:
+    """Train with the public commands; return macro F1 on the held-out pictures."""
+    configuration = home / f"{arm}.toml"
+    publish_text(configuration, _CONFIGURATION.format(arm=arm, seed=seed, steps=sizes.steps))
+    if arm == "unfiltered":  # its answers include those of the filtered set, and both arms start from these weights
+        _salon(home, "train", "tiny", configuration.name, "--seed", str(seed))
+    said = json.loads(_salon(home, "train", "sft", configuration.name, "--format", "json"))
+    return float(said["evaluation"]["f1_macro"])
+
+
+def _salon(home: Path, *words: str) -> str:
+    command = [str(Path(sys.executable).with_name("salon")), *words]
+    done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise IncompleteError(f"salon {' '.join(words)} failed: {done.stderr.strip()[-600:] or done.stdout.strip()[-600:]}")
+    return done.stdout
+
+
+def _html(found: Sequence[SeedResult], sizes: CircleSize) -> str:
+    rows = "".join(
+        f"<tr><td>{each.seed}</td><td>{each.pictures['unfiltered']}</td><td>{each.f1_macro['unfiltered']:.3f}</td>"
+        f"<td>{each.pictures['filtered']}</td><td>{each.f1_macro['filtered']:.3f}</td>"
+        f"<td>{each.f1_macro['filtered'] - each.f1_macro['unfiltered']:+.3f}</td></tr>"
+        for each in found
+    )
+    head = "<tr><th>seed</th><th>unfiltered</th><th>macro F1</th><th>filtered</th><th>macro F1</th><th>rise</th></tr>"
+    told = (
+        f"<p>The teacher calls {sizes.teacher_misses:.0%} of the artifacts normal, the verifier errs about "
+        f"{sizes.verifier_errs:.0%} of the pictures; {sizes.steps} steps of SFT from the same weights, "
+        f"{sizes.held_out} held-out pictures with exact labels.</p>"
+    )
+    funnels = "".join(f"<h2>Seed {each.seed}</h2>{worth_html(each.worth)}" for each in found)
+    return f"{told}<table>{head}{rows}</table>{funnels}"

@@ -1,0 +1,318 @@
+"""What a run will take: measured on a few shards, extrapolated to all, and simulated for other numbers of workers.
+
+run ──► costs.jsonl, one line for each part ──► estimate: calls, tokens, bytes, money, hours of each stage
+                                          └──► simulate: the wall of a run with N workers and M judges
+"""
+
+import heapq
+import json
+import math
+import os
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from salon_curate.dataset import DataSet, Shard, seeded_hash
+from salon_curate.engine import Engine, Outcome, Spent, embedded
+from salon_curate.errors import StorageError
+from salon_curate.stages import Stage, expected_parts
+from salon_taxonomy.errors import IncompleteError, InputError
+
+COSTS: Final = "costs.jsonl"
+QUANTITIES: Final = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "bytes_read", "bytes_written", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class PartCost:
+    """What one part took: see :class:`~salon_curate.engine.Spent`; and the bytes that were read and written for it."""
+
+    rows: int
+    bytes_read: int
+    bytes_written: int
+    spent: Spent
+
+    def quantity(self, name: str) -> float | None:
+        """Return a quantity of :data:`QUANTITIES`; None where it was not measured.
+
+        The seconds of a part whose replies came from the journal are no measurement of a judge.
+        """
+        if name == "seconds":
+            return None if self.spent.replayed else self.spent.seconds + (0.0 if self.spent.started else self.spent.overhead)
+        value: float | None = getattr(self, name) if name.startswith("bytes") else getattr(self.spent, name)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A total of a whole run, from a sample of shards.
+
+    Attributes:
+        value: the sample's total per picture, times all pictures; None where it is not known.
+        low: end of the 95 % interval; None with one shard.
+        high: likewise. Student's interval of the ratio estimator over shards, with the finite population correction.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """What one stage will take over all shards: ``measured`` of ``shards`` were run, ``totals`` are of :data:`QUANTITIES`."""
+
+    stage: str
+    measured: int
+    shards: int
+    totals: Mapping[str, Quantity]
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """One simulated run.
+
+    Attributes:
+        workers: processes for stages without a judge.
+        judges: shards that are judged at once, each by a process with a judge as fast as the measured one.
+        seconds: the wall of the run, the mean over the simulations.
+        low, high: the 2.5th and 97.5th percentile over the simulations, which draw the shards that were not measured.
+        by_stage: the mean wall of each stage.
+        busy: the share of the workers' and judges' time in which they work.
+    """
+
+    workers: int
+    judges: int
+    seconds: float
+    low: float
+    high: float
+    by_stage: Mapping[str, float]
+    busy: float
+
+
+def record_cost(dataset: DataSet, stage: Stage, outcome: Outcome) -> None:
+    """Append what a stage's part took to ``costs.jsonl``.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    task, path = outcome.task, dataset.folder / COSTS
+    shard = dataset.shard_path(task.shard)
+    sources = [dataset.folder / each for each in task.inputs] + ([shard] if "image" in stage.reads else [])
+    try:
+        line = {
+            "stage": stage.identity,
+            "shard": task.shard,
+            "rows": task.rows,
+            "bytes_read": sum(each.stat().st_size for each in sources),
+            "bytes_written": (dataset.folder / task.output).stat().st_size,
+            "spent": asdict(outcome.spent),
+        }
+        data = (json.dumps(line) + "\n").encode()
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            if os.write(descriptor, data) != len(data):
+                raise OSError(28, os.strerror(28))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise StorageError.of(error, path) from error
+
+
+def recorded_costs(dataset: DataSet) -> dict[tuple[str, str], PartCost]:
+    """Return the last recorded cost by a stage's identity and a shard's name; a line that a kill cut off is passed over."""
+    found: dict[tuple[str, str], PartCost] = {}
+    path = dataset.folder / COSTS
+    for raw in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            line: dict[str, Any] = json.loads(raw)
+            cost = PartCost(line["rows"], line["bytes_read"], line["bytes_written"], Spent(**line["spent"]))
+            found[line["stage"], line["shard"]] = cost
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def sample_of(dataset: DataSet, share: float, seed: int = 0) -> DataSet:
+    """Return the data set of a random share of the shards, at least two; nothing is copied.
+
+    Raises:
+        InputError: the share is outside (0, 1], or the data set has no shard.
+    """
+    if not 0 < share <= 1:
+        raise InputError("must be above 0 and at most 1", column="share", value=share)
+    if not dataset.shards:
+        raise InputError("the data set has no pictures", source=dataset.folder, hint="salon curate import")
+    number = max(min(2, len(dataset.shards)), round(share * len(dataset.shards)))
+    chosen = {shard.name for shard in sorted(dataset.shards, key=lambda each: seeded_hash(each.name, seed, "plan"))[:number]}
+    shards = [shard for shard in dataset.shards if shard.name in chosen]
+    return DataSet(dataset.folder, dataset.name, dataset.sources, shards)
+
+
+def plan(
+    dataset: DataSet,
+    stages: Sequence[Stage],
+    *,
+    share: float = 0.02,
+    seed: int = 0,
+    workers: int = 1,
+    engine: Engine = embedded,
+) -> list[StagePlan]:
+    """Run the stages on a random share of the shards, and return what all shards will take.
+
+    The replies are paid and kept: the run that follows does not ask these questions again. A stage that sees the whole data set
+    sees the sample alone here, so where it drops repeated pictures, later stages are asked somewhat more than in the run.
+
+    Args:
+        share: of the shards, above 0 and at most 1; at least two are run.
+        seed: of the choice of shards.
+        workers: processes; take as many as the run will have, so that what they cost each other is measured too.
+        engine: see :mod:`~salon_curate.engine`.
+
+    Raises:
+        InputError: the share is out of its range, or the pipeline contradicts itself.
+        IncompleteError: a shard of the sample could not be finished.
+        StorageError: a part cannot be written.
+    """
+    from salon_curate.running import run
+
+    sample = sample_of(dataset, share, seed)
+    result = run(sample, stages, workers=workers, engine=engine)
+    if result.stopped or result.set_aside:
+        raise IncompleteError(
+            f"the sample is not finished: {result.stopped or result.set_aside[0]}. Run the same command again."
+        )
+    found = estimate(dataset, sample, stages)
+    kept = {part for parts in expected_parts(dataset, stages).values() for part, _ in parts}
+    for parts in expected_parts(sample, stages).values():
+        for part, _ in parts:
+            if part not in kept:  # it follows from a stage that saw the sample alone
+                (dataset.folder / part).unlink(missing_ok=True)
+    return found
+
+
+def estimate(dataset: DataSet, sample: DataSet, stages: Sequence[Stage]) -> list[StagePlan]:
+    """Return what all shards of a data set take, by the recorded costs of a sample of them."""
+    costs = recorded_costs(dataset)
+    found = []
+    for stage in stages:
+        known = [costs[stage.identity, shard.name] for shard in sample.shards if (stage.identity, shard.name) in costs]
+        totals = {name: total_of(known, name, dataset.shards) for name in QUANTITIES}
+        found.append(StagePlan(stage.name, len(known), len(dataset.shards), totals))
+    return found
+
+
+def actual(dataset: DataSet, stages: Sequence[Stage]) -> list[StagePlan]:
+    """Return what a finished run took, for comparison with its plan: the recorded costs of all parts."""
+    return estimate(dataset, dataset, stages)
+
+
+def total_of(known: Sequence[PartCost], name: str, shards: Sequence[Shard]) -> Quantity:
+    """Return the total of a quantity over shards, by the ratio estimator from the costs of some of them."""
+    from salon_ranking.uncertainty.student import two_sided_quantile
+
+    pairs = [(value, each.rows) for each in known if (value := each.quantity(name)) is not None]
+    if not pairs or (name == "cost_usd" and len(pairs) < len(known)):
+        return Quantity(None)
+    rows, count = sum(shard.rows for shard in shards), len(pairs)
+    ratio = sum(value for value, _ in pairs) / sum(size for _, size in pairs)
+    if count == 1 and len(shards) > 1:
+        return Quantity(ratio * rows)
+    if count == len(shards):
+        return Quantity(ratio * rows, ratio * rows, ratio * rows)
+    variance = sum((value - ratio * size) ** 2 for value, size in pairs) / (count - 1)
+    error = len(shards) * math.sqrt(variance * (1 - count / len(shards)) / count)
+    reach = two_sided_quantile(0.05, count - 1) * error
+    return Quantity(ratio * rows, max(0.0, ratio * rows - reach), ratio * rows + reach)
+
+
+def simulate(
+    dataset: DataSet, stages: Sequence[Stage], *, workers: int = 1, judges: int = 1, seed: int = 0, times: int = 50
+) -> Simulated:
+    """Simulate a run of all stages over all shards from the recorded costs.
+
+    Events are the ends of shards: a worker or judge that is free takes the next shard in order, and a stage begins when the one
+    before it has ended. The seconds per picture of a shard that was not measured are those of a measured one, drawn at random.
+    What workers cost each other (memory, disk, a judge that serves several) is in the costs only if they were measured with as
+    many.
+
+    Args:
+        workers: processes for stages without a judge.
+        judges: processes that judge at once, each with a judge of the measured speed (``--shards`` in arrays).
+        seed: of the draws.
+        times: simulations.
+
+    Raises:
+        InputError: a number is below 1, or a stage has no recorded cost.
+    """
+    for name, value in (("workers", workers), ("judges", judges), ("times", times)):
+        if value < 1:
+            raise InputError("must be 1 or more", column=name, value=value)
+    costs = recorded_costs(dataset)
+    lanes = {stage.name: judges if stage.judged else 1 if stage.whole else workers for stage in stages}
+    measured = {stage.name: _measured(dataset, stage, costs) for stage in stages}
+    generator = random.Random(f"simulate {seed}")  # noqa: S311 - draws of a simulation
+    walls: list[float] = []
+    by_stage = dict.fromkeys(measured, 0.0)
+    working = held = 0.0
+    for _ in range(times):
+        wall = 0.0
+        for name, known in measured.items():
+            seconds = _drawn(dataset, known, generator)
+            made = wall_of(seconds, lanes[name], start=known.start, gap=known.gap)
+            wall, by_stage[name] = wall + made, by_stage[name] + made / times
+            working, held = working + sum(seconds), held + made * lanes[name]
+        walls.append(wall)
+    walls.sort()
+    low, high = walls[int(0.025 * (times - 1))], walls[math.ceil(0.975 * (times - 1))]
+    return Simulated(workers, judges, sum(walls) / times, low, high, by_stage, working / held if held else 0.0)
+
+
+def wall_of(seconds: Sequence[float], lanes: int, *, start: float = 0.0, gap: float = 0.0) -> float:
+    """Return the wall of tasks that are taken in order by so many lanes.
+
+    Args:
+        seconds: of each task.
+        lanes: tasks at once.
+        start: what a lane takes before its first task, in seconds.
+        gap: what each lane takes beside each later task.
+
+    Example:
+        >>> wall_of([3, 1, 1, 1], 2), wall_of([2, 2], 1, start=1.0, gap=0.5)
+        (3.0, 5.5)
+    """
+    free = [0.0] * lanes
+    heapq.heapify(free)
+    end = 0.0
+    for number, each in enumerate(seconds):
+        done = heapq.heappop(free) + (start if number < lanes else gap) + each
+        end = max(end, done)
+        heapq.heappush(free, done)
+    return end
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The seconds of a stage's measured shards, seconds per picture of all of them, the start and the gap of a worker."""
+
+    seconds: Mapping[str, float]
+    per_row: tuple[float, ...]
+    start: float
+    gap: float
+
+
+def _measured(dataset: DataSet, stage: Stage, costs: Mapping[tuple[str, str], PartCost]) -> _Measured:
+    usable = {shard: each for (of, shard), each in costs.items() if of == stage.identity and not each.spent.replayed}
+    if not usable:
+        hint = f"Measure it: salon curate plan {dataset.folder}"
+        raise InputError("no cost is recorded of the stage", source=dataset.folder, value=stage.name, hint=hint)
+    seconds = {shard: each.spent.seconds for shard, each in usable.items()}
+    starts = sorted(each.spent.overhead for each in usable.values() if each.spent.started)
+    gaps = sorted(each.spent.overhead for each in usable.values() if not each.spent.started)
+    middle = [each[len(each) // 2] if each else 0.0 for each in (starts, gaps)]
+    return _Measured(seconds, tuple(each.spent.seconds / max(each.rows, 1) for each in usable.values()), middle[0], middle[1])
+
+
+def _drawn(dataset: DataSet, known: _Measured, generator: random.Random) -> list[float]:
+    return [known.seconds[shard.name] if shard.name in known.seconds else generator.choice(known.per_row) * shard.rows
+            for shard in dataset.shards]  # fmt: skip

@@ -1,0 +1,196 @@
+"""Plans against the run that follows, simulated walls against a plain clock, drift against a plain comparison."""
+
+import asyncio
+import json
+
+import pytest
+from click.testing import CliRunner
+from curate_world import drawn, made, tree
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salon_curate import asks
+from salon_curate.cli import curate
+from salon_curate.dataset import DataSet
+from salon_curate.drift import drift
+from salon_curate.engine import inline
+from salon_curate.judging import judge_stage
+from salon_curate.measures import look
+from salon_curate.pipeline import PIPELINE
+from salon_curate.planning import COSTS, actual, plan, recorded_costs, sample_of, simulate, total_of, wall_of
+from salon_curate.running import run
+from salon_curate.selection import table
+from salon_curate.whole import duplicates
+from salon_synthetic import PixelJudge, PixelSettings
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Reply, Usage
+
+
+class Priced:
+    """Answers by the question's digest, asks again for every seventh, and reports tokens and a price."""
+
+    name, version = "priced", "v1"
+
+    def __init__(self):
+        self.asked = []
+
+    async def ask(self, question):
+        await asyncio.sleep(0)
+        request = question.request_sha256()
+        self.asked.append(request)
+        number = int(request[:6], 16)
+        text = "no" if number % 7 == 0 else json.dumps({"score": 1 + number % 10})
+        return Reply(text, version=self.version, usage=Usage(900 + number % 200, 10 + number % 20, 0.001))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return drawn(tmp_path_factory.mktemp("plan") / "in", 40)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    return drawn(tmp_path_factory.mktemp("few") / "in", 8)
+
+
+def stages_of(judge):
+    return [look, duplicates, judge_stage(asks.alignment(), judge, when="contrast > 20 AND duplicate_of IS NULL")]
+
+
+def test_a_plan_of_some_shards_is_within_a_tenth_of_the_run_and_its_replies_are_not_paid_again(tmp_path, source):
+    dataset, judge = made(tmp_path / "d", source, shard_rows=8), Priced()
+    stages = stages_of(judge)
+    planned = plan(dataset, stages, share=0.2, seed=3, engine=inline)
+    assert [each.measured for each in planned] == [8, 8, 8] and len(dataset.shards) == 40
+    assert 0 < len(judge.asked) < 100
+    assert run(dataset, stages, engine=inline).set_aside == ()
+    assert len(judge.asked) == len(set(judge.asked))
+    for one, other in zip(planned, actual(dataset, stages), strict=True):
+        for name in ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "bytes_read"):
+            assert one.totals[name].value == pytest.approx(other.totals[name].value, rel=0.1), (one.stage, name)
+    real = actual(dataset, stages)[2].totals
+    assert real["calls"].value == len(judge.asked) and real["cost_usd"].value == pytest.approx(0.001 * len(judge.asked))
+    again = plan(dataset, stages, share=0.2, seed=3, engine=inline)
+    assert again[2].totals["calls"] == planned[2].totals["calls"]
+    leftovers = {path.parent.name for path in (dataset.folder / "columns").rglob("*.parquet")}
+    assert all(len(list((dataset.folder / "columns" / name).iterdir())) == 40 for name in leftovers)
+
+
+def test_intervals_of_a_plan_hold_the_total_as_often_as_they_say(tmp_path, source):
+    dataset = made(tmp_path / "d", source, shard_rows=8)
+    stages = stages_of(Priced())
+    run(dataset, stages, engine=inline)
+    truth = actual(dataset, stages)[2].totals["calls"].value
+    costs, stage = recorded_costs(dataset), stages[2].identity
+    covered = 0
+    for seed in range(300):
+        chosen = [costs[stage, shard.name] for shard in sample_of(dataset, 0.2, seed).shards]
+        found = total_of(chosen, "calls", dataset.shards)
+        covered += found.low <= truth <= found.high
+    assert 0.9 <= covered / 300 <= 0.99
+
+
+def test_a_sample_is_refused_when_it_is_none_and_a_stage_without_costs_is_named(tmp_path, source):
+    dataset = made(tmp_path / "d", source, shard_rows=160)
+    for share in (0.0, 1.5):
+        with pytest.raises(InputError, match="at most 1"):
+            sample_of(dataset, share)
+    with pytest.raises(InputError, match=r"no cost is recorded of the stage 'look'"):
+        simulate(dataset, [look])
+    with pytest.raises(InputError, match="has no pictures"):
+        sample_of(DataSet.create(tmp_path / "empty"), 0.5)
+
+
+def plain_wall(seconds, lanes, start, gap):
+    """The wall by a clock that ticks from end to end."""
+    waiting, running, now, begun = list(seconds), [], 0.0, 0
+    while waiting or running:
+        while waiting and len(running) < lanes:
+            running.append(now + (start if begun < lanes else gap) + waiting.pop(0))
+            begun += 1
+        now = min(running)
+        running.remove(now)
+    return now
+
+
+amounts = st.integers(0, 50).map(float)
+
+
+@given(st.lists(amounts, min_size=1, max_size=30), st.integers(1, 9), amounts, amounts)
+def test_a_simulated_wall_is_that_of_a_plain_clock(seconds, lanes, start, gap):
+    found = wall_of(seconds, lanes, start=start, gap=gap)
+    assert found == plain_wall(seconds, lanes, start, gap)
+    assert found >= max(sum(seconds) / lanes, max(seconds))
+
+
+def test_a_simulation_of_measured_shards_is_their_schedule_and_more_workers_are_never_slower(tmp_path, source):
+    dataset, stages = made(tmp_path / "d", source, shard_rows=8), stages_of(Priced())
+    run(dataset, stages, engine=inline)
+    costs = recorded_costs(dataset)
+    seconds = {stage.name: [costs[stage.identity, shard.name].spent.seconds for shard in dataset.shards] for stage in stages}
+    found = [
+        simulate(dataset, stages, workers=workers, judges=judges) for workers, judges in ((1, 1), (2, 1), (2, 3), (50, 50))
+    ]
+    assert found[1].by_stage["look"] == pytest.approx(wall_of(seconds["look"], 2))
+    assert found[2].by_stage["alignment"] == pytest.approx(wall_of(seconds["alignment"], 3))
+    walls = [each.seconds for each in found]
+    assert walls == sorted(walls, reverse=True) and found[0].low == found[0].high and 0 < found[3].busy <= 1
+    with (dataset.folder / COSTS).open("a") as file:
+        file.write('{"stage": "cut o')
+    assert recorded_costs(dataset) == costs
+
+
+def test_drift_is_nothing_for_the_same_answers_and_what_a_plain_comparison_counts_for_others(tmp_path, few):
+    dataset = made(tmp_path / "d", few, shard_rows=50)
+    cheap, keen = (judge_stage(asks.agreement(), PixelJudge(PixelSettings(blur=blur)), when="contrast > 20") for blur in (6, 0))
+    stages = [look, cheap]
+    run(dataset, stages, engine=inline)
+    before = tree(dataset.folder, ".")
+    for name in ("look", "agreement"):
+        same = drift(dataset, stages, name, rows=40, seed=1)
+        assert all((each.changed, each.rows, each.lost, each.found) == (0, 40, 0, 0) for each in same)
+        assert all(each.shift in (0.0, None) and each.low == 0 < each.high for each in same)
+    found = {each.column: each for each in drift(dataset, stages, "agreement", now=keen, rows=1000)}
+    assert {path: data for path, data in tree(dataset.folder, ".").items() if "cache" not in path} == {
+        path: data for path, data in before.items() if "cache" not in path
+    }
+    other = made(tmp_path / "o", few, shard_rows=50)
+    run(other, [look, keen], engine=inline)
+    now = table(other, [look, keen], ["agrees"]).collect()
+    stored = table(dataset, stages, ["agrees"]).collect()
+    asked = stored["agrees"].is_not_null() & now["agrees"].is_not_null()
+    changed = int((stored["agrees"] != now["agrees"]).fill_null(False).sum())
+    assert found["agrees"].changed == changed > 0
+    shift = (now["agrees"].filter(asked).cast(float) - stored["agrees"].filter(asked).cast(float)).mean()
+    assert found["agrees"].shift == pytest.approx(shift) and found["agrees"].shift_low < shift < found["agrees"].shift_high
+
+
+def test_drift_refuses_what_it_cannot_compare(tmp_path, few):
+    dataset = made(tmp_path / "d", few, shard_rows=160)
+    run(dataset, [look, duplicates], engine=inline)
+    for name, now, words in (
+        ("lok", None, "look"),
+        ("duplicates", None, "whole data set"),
+        ("look", duplicates, "other columns"),
+    ):
+        with pytest.raises(InputError, match=words):
+            drift(dataset, [look, duplicates], name, now=now)
+
+
+def test_the_commands_print_plan_simulation_and_drift(tmp_path, few):
+    dataset = made(tmp_path / "d", few, shard_rows=4)
+    (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "look"\n[[stage]]\nask = "agreement"\njudge = "pixels:"\n')
+    folder = str(dataset.folder)
+
+    def call(*words):
+        done = CliRunner().invoke(curate, [str(each) for each in words], catch_exceptions=True)
+        return done.output + str(done.exception or "")
+
+    assert "2 of 16" in call("plan", folder) and "1 judge" in call("plan", folder, "--share", 0.2)
+    assert json.loads(call("plan", folder, "--format", "json"))["stages"][1]["totals"]["calls"]["value"] == pytest.approx(64)
+    assert len(json.loads(call("simulate", folder, "--workers", 1, "--workers", 4, "--format", "json"))) == 2
+    assert "busy" in call("simulate", folder)
+    assert call("run", folder, "--quiet", "--engine", "inline").startswith("26 parts made, 6 kept")
+    assert "agrees" in call("drift", folder, "--stage", "agreement", "--rows", 20)
+    moved = call("drift", folder, "--stage", "agreement", "--now", "pixels:blur=8", "--at-most", 0.01)
+    assert "values changed, surely more than 0.01" in moved

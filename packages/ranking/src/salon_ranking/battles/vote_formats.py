@@ -1,0 +1,120 @@
+"""How other arenas spell their votes, and model names that are spelled in several ways."""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from salon_ranking.errors import BattleError, OptionError
+from salon_ranking.files import reading
+from salon_taxonomy.enums import Winner
+
+_OUR_WORDS = {winner.value for winner in Winner}
+
+
+@dataclass(frozen=True)
+class VoteFormat:
+    """What a table calls its columns and its winners.
+
+    Attributes:
+        columns: our name of a column by the table's.
+        winners: our word by the table's: ``{"tie (bothbad)": "both_bad"}``. Our own words may be used beside them.
+        flags: our word by a column of 0 and 1 that is 1 for it, in place of a column of winners.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    winners: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, frame: pl.LazyFrame, source: str) -> pl.LazyFrame:
+        """Return the frame with our columns and words; words that are unknown stay, and are refused where they are read.
+
+        Raises:
+            BattleError: a column is missing, or our name of one is taken by another.
+            OptionError: a word is none of our winners.
+        """
+        for word in (*self.winners.values(), *self.flags.values()):
+            if word not in _OUR_WORDS:
+                raise OptionError("unknown winner", value=word, allowed=sorted(_OUR_WORDS))
+        with reading(source):
+            names = frame.collect_schema().names()
+        for name in (*self.columns, *self.flags):
+            if name not in names:
+                raise BattleError("missing column", source=source, value=name, found=names)
+        for name, ours in self.columns.items():
+            if name != ours and ours in names and ours not in self.columns:
+                hint = f"Name it otherwise too: {ours}=other_{ours}."
+                raise BattleError(f"has a column {ours!r} already, beside", source=source, value=name, hint=hint)
+        frame = frame.rename(dict(self.columns))
+        if self.flags:
+            chosen = pl.coalesce(
+                pl.when(pl.col(self.columns.get(name, name)).cast(pl.Float64, strict=False) == 1).then(pl.lit(word))
+                for name, word in self.flags.items()
+            )
+            frame = frame.with_columns(chosen.alias("winner"))
+        if not self.winners:
+            return frame
+        return frame.with_columns(pl.col("winner").cast(pl.String).replace(dict(self.winners)))
+
+
+_BOTH_BAD = Winner.BOTH_BAD.value
+VOTE_FORMATS: dict[str, VoteFormat] = {
+    "evalica": VoteFormat({"left": "model_a", "right": "model_b"}, {"left": "model_a", "right": "model_b"}),
+    "genai-arena": VoteFormat(
+        {"left_model": "model_a", "right_model": "model_b", "vote_type": "winner"},
+        {"leftvote": "model_a", "rightvote": "model_b", "tievote": "tie", "bothbad_vote": _BOTH_BAD},
+    ),
+    "lmarena": VoteFormat(winners={"tie (bothbad)": _BOTH_BAD}),
+    "lmarena-kaggle": VoteFormat(
+        flags={"winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie"},
+    ),
+}
+"""Formats of released votes: evalica's example files (``left, right, winner``), the votes of GenAI-Arena as GenAI-Bench
+releases them (``left_model, right_model, vote_type``), LMArena's and FastChat's (``tie (bothbad)``, or ``both_bad``), and
+LMArena's data of 55,000 votes with one column of 0 and 1 per outcome."""
+
+
+def format_of(votes: VoteFormat | str) -> VoteFormat:
+    """Return a format, or the one of that name.
+
+    Raises:
+        OptionError: no format has that name.
+
+    Example:
+        >>> format_of("evalica").columns["left"]
+        'model_a'
+    """
+    if isinstance(votes, VoteFormat):
+        return votes
+    found = VOTE_FORMATS.get(votes) if isinstance(votes, str) else None
+    if found is None:
+        raise OptionError("unknown format of votes", value=votes, allowed=VOTE_FORMATS)
+    return found
+
+
+def renamed(frame: pl.LazyFrame, names: Mapping[str, str]) -> pl.LazyFrame:
+    """Return the frame with other names of models, by their old ones."""
+    return frame.with_columns(pl.col("model_a", "model_b").cast(pl.String).replace(dict(names)))
+
+
+def alike_names(models: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the groups of names that differ only by case, spaces or Unicode form, in ascending order.
+
+    Example:
+        >>> alike_names(["GPT 4", "gpt4", "other"])
+        [('GPT 4', 'gpt4')]
+    """
+    groups: dict[str, list[str]] = {}
+    for name in models:
+        groups.setdefault("".join(unicodedata.normalize("NFKC", name).casefold().split()), []).append(name)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def merged_names(groups: Sequence[tuple[str, ...]], models: Sequence[str], matches: "NDArray[np.float64]") -> dict[str, str]:
+    """Return the spelling with the most battles, by every other of its group; of equals the first in ascending order."""
+    number = dict(zip(models, matches, strict=True))
+    best = {group: max(group, key=lambda name: number[name]) for group in groups}
+    return {name: chosen for group, chosen in best.items() for name in group if name != chosen}

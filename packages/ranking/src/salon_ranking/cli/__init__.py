@@ -1,0 +1,1 @@
+"""The commands of this package: ``salon rank``, ``raters``, ``mos``, ``weights``, ``test-points``, ``next-pairs``, ``plan``."""

@@ -1,0 +1,208 @@
+"""Print, write and store what ``salon rank`` has found."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import rich_click as click
+
+from salon_ranking.cli.output import console, deliver, plain
+from salon_ranking.cli.rank_answer import Answer, Ballot, ScoreTable
+from salon_ranking.cli.rank_request import RECORD_ENDINGS, Request
+from salon_ranking.files import PAGE_ENDINGS, write_table
+from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.leaderboard.further import Further
+from salon_ranking.leaderboard.output import combined, to_json
+from salon_taxonomy.visible_text import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from salon_ranking.battles import Battles
+    from salon_ranking.cli.sinks import Sink
+    from salon_ranking.raters.rater_report import RaterReport
+
+_WIDTH = 120
+
+
+def show_answer(request: Request, answer: Answer) -> None:
+    """Print the answer on standard output, in the wanted format; remarks for people on standard error."""
+    boards = answer.boards
+    if request.explain is not None:
+        from salon_ranking.leaderboard.explanation import explain
+
+        for sentence in explain(boards[0], answer.rated, request.explain, threads=request.threads):
+            click.echo(visible(sentence))
+    elif request.side_by_side:
+        _show_side_by_side(boards, request.format_)
+    elif request.format_ == "json":
+        click.echo(to_json(boards, answer.further))
+    elif request.format_ == "csv":
+        _write_exactly(combined(boards).write_csv())
+    else:
+        _show_boards(answer, quiet=_is_quiet(request))
+        return
+    if boards and boards[0].excluded is not None:
+        click.echo(visible(boards[0].excluded.sentence), err=True)
+    beside = console(stderr=request.format_ != "table", width=_WIDTH)
+    for board, further in zip(boards, answer.further, strict=True):
+        _show_further(board, further, beside)
+
+
+def show_scores(scores: ScoreTable, request: Request) -> None:
+    """Print scores or a comparison, and write them to the file of ``--output``."""
+    from salon_ranking.cli.terminal import MOST_SHOWN, more_rows, scores_table, value_table
+
+    def show() -> None:
+        terminal = console(width=_WIDTH)
+        terminal.print(plain(scores.header), style="dim")
+        if scores.is_comparison or not _is_quiet(request):
+            top = scores.table.head(MOST_SHOWN)
+            terminal.print(value_table(top) if scores.is_comparison or "score" in top.columns else scores_table(top))
+            more = more_rows(scores.table.height)
+            if more is not None:
+                terminal.print(more)
+        for said in scores.warnings:
+            terminal.print(f"Warning: {plain(said)}")
+        _show_tables({}, scores.further, terminal)
+
+    deliver(scores.table, format_=request.format_, output=request.output, show=show, json=scores.document)
+
+
+def _is_quiet(request: Request) -> bool:
+    """Whether the answer is wanted in a file alone: one is named, and ``--format`` is not."""
+    from click.core import ParameterSource
+
+    source = click.get_current_context().get_parameter_source("format_")  # type: ignore[union-attr]
+    return request.output is not None and source is ParameterSource.DEFAULT
+
+
+def _show_boards(answer: Answer, *, quiet: bool) -> None:
+    """Print each board as a table, with its header, parameters and analyses."""
+    from salon_ranking.cli.terminal import board_table, more_rows
+
+    terminal = console(width=_WIDTH)
+    for board, further in zip(answer.boards, answer.further, strict=True):
+        terminal.print(plain(board.header), style="dim")
+        if not quiet:
+            terminal.print(board_table(board))
+            more = more_rows(board.table.height)
+            if more is not None:
+                terminal.print(more)
+        for said in board.warnings:
+            terminal.print(f"Warning: {plain(said)}")
+        _show_tables({}, {"parameters": board.parameters, "position_bias": board.position_bias}, terminal)
+        _show_further(board, further, terminal)
+
+
+def _show_further(board: Leaderboard, further: Further, terminal: "Console") -> None:
+    """Print the analyses beside a board: acceptability, goodness of fit, held-out log-loss."""
+    if board.group is not None and further.document():
+        terminal.print(f"\n{plain(board.group)}")
+    if further.acceptability is not None:
+        _show_tables({}, {"acceptability": further.acceptability}, terminal)
+    if further.diagnosis is not None:
+        _show_tables(further.diagnosis.numbers, further.diagnosis.tables, terminal)
+        terminal.print(plain(further.diagnosis.note))
+    if further.held_out is not None:
+        terminal.print(plain(further.held_out.sentence))
+
+
+def _show_tables(numbers: Mapping[str, float | None], tables: Mapping[str, pl.DataFrame], terminal: "Console") -> None:
+    """Print single numbers, then tables with rows."""
+    from salon_ranking.cli.terminal import value_table
+
+    for name, value in numbers.items():
+        terminal.print(f"{name.replace('_', ' ')}: {'–' if value is None else f'{value:.4g}'}")
+    for name, table in tables.items():
+        if table.height:
+            terminal.print(f"\n{name.replace('_', ' ')}")
+            terminal.print(value_table(table))
+
+
+def _show_side_by_side(boards: Sequence[Leaderboard], format_: str) -> None:
+    """Print the comparison of boards, for people or programs."""
+    from salon_ranking.cli.terminal import comparison_table
+    from salon_ranking.leaderboard.comparison import compare
+
+    table = compare(boards)
+    if format_ == "csv":
+        _write_exactly(table.write_csv())
+    elif format_ == "json":
+        click.echo(table.write_json())
+    else:
+        console(width=_WIDTH).print(comparison_table(table))
+
+
+def _write_exactly(text: str) -> None:
+    """To a program, every character as it is; to a terminal, nothing that it could act on."""
+    if sys.stdout.isatty():
+        text = visible(text, prose=True)
+    click.echo(text, nl=False, color=True)  # color: click takes nothing out of the text
+
+
+def write_answer(request: Request, ballot: Ballot, answer: Answer) -> None:
+    """Write every file that the options name."""
+    for path, found in ((request.differences, answer.differences), (request.contributions, answer.contributions)):
+        if path is not None and found is not None:
+            write_table(found.table, path)
+            click.echo(visible(found.header), err=True)
+    if request.output is not None:
+        title = f"Leaderboard: {request.battles.name}"
+        write_boards(
+            answer.boards, request.output, title=title, battles=answer.rated, further=answer.further, raters=ballot.raters
+        )
+        click.echo(f"Wrote {request.output}", err=True)
+    if request.records is not None:
+        rows = _records(request, answer)
+        write_table(rows, request.records, endings=RECORD_ENDINGS)
+        click.echo(f"Wrote {rows.height:,} rows for the table leaderboards to {request.records}", err=True)
+
+
+def write_boards(
+    boards: Sequence[Leaderboard],
+    path: Path,
+    *,
+    title: str,
+    battles: "Battles | None" = None,
+    further: Sequence[Further] = (),
+    raters: "RaterReport | Path | None" = None,
+) -> None:
+    """Write boards to a file; its ending says the kind, and an existing file is replaced whole.
+
+    Args:
+        battles: all battles behind the boards; a page shows win rates and convergence with them.
+        further: analyses, one for each board, for a page (.html) or a document (.json).
+        raters: a report about the raters, or a table with one row per rater, for a page.
+
+    Raises:
+        OptionError: the ending is unknown, or the file cannot be written.
+        MissingExtraError: an HTML page is wanted and the extra ``salon-ranking[report]`` is not installed.
+    """
+
+    def page() -> str:
+        from salon_ranking.extras import drawing
+
+        with drawing():
+            from salon_ranking.report.leaderboard import leaderboard_page
+        return leaderboard_page(boards, title=title, battles=battles, raters=raters, further=further)
+
+    texts = {".json": lambda: to_json(boards, further), ".html": page}
+    write_table(combined(boards), path, endings=PAGE_ENDINGS, texts=texts)
+
+
+def _records(request: Request, answer: Answer) -> pl.DataFrame:
+    """The rows of all boards for a store's table ``leaderboards``; groups differ in the column ``group``."""
+    return pl.concat([board.records(request.board_name) for board in answer.boards])
+
+
+def store_answer(request: Request, ballot: Ballot, answer: Answer, sink: "Sink") -> None:
+    """Add rows to a result store: the reasons of flags first, so that no board is stored without them."""
+    from salon_ranking.numbers import counted
+
+    flags = 0 if ballot.exclusion is None else sink("rater_flags", ballot.exclusion.records, "rank")
+    added = sink("leaderboards", _records(request, answer), "rank")
+    said = f"Added {counted(added, 'row')} to leaderboards and {counted(flags, 'row')} to rater_flags in {request.store}"
+    click.echo(said, err=True)

@@ -1,0 +1,247 @@
+"""``salon next-pairs`` and ``salon plan``: which models should meet next, and how many matches a leaderboard will need."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, console, deliver, grid, plain, progress, seed_option, show
+from salon_ranking.cli.vote_options import vote_options
+from salon_ranking.extras import drawing
+from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.store_address import is_url
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from salon_ranking.scheduling.inventory import Shelf
+    from salon_ranking.scheduling.planning import Plan
+
+_RULES = ["proportional", "mef", "information", "uniform"]
+_MOST_SHOWN = 100
+_ENDINGS = (".csv", ".parquet", ".json", ".jsonl")
+
+
+@click.command("next-pairs", context_settings=HELP)
+@click.argument("battles", metavar="INPUT", type=InputPath(tables=True))
+@click.option("-n", "--count", type=int, default=100, show_default=True, help="How many battles to plan.")
+@click.option(
+    "--rule",
+    type=click.Choice(_RULES),
+    default="proportional",
+    show_default=True,
+    help="proportional: drawn by what a battle says about the ratings; mef: few matches and even matches first; information: "
+    "always what says most (biases ratings); uniform: all alike.",
+)
+@click.option(
+    "--streams",
+    type=click.IntRange(1, 2),
+    help="2: each half of the battles is planned from the votes on the other half. Default: 2 for proportional, else 1.",
+)
+@click.option(
+    "--models",
+    metavar="NAME[,NAME…]",
+    multiple=True,
+    help="Models to plan for; may be repeated. Default: all with generations, else all in INPUT.",
+)
+@click.option(
+    "--generations",
+    type=InputPath(tables=True),
+    help="Table with model, prompt_id and generation_id. Default: that of the store, if INPUT is one.",
+)
+@click.option("--prompts", type=InputPath(tables=True), help="Table with prompt_id, for models that made all of them.")
+@click.option("--samples", type=int, default=1, show_default=True, help="With --prompts: samples of each model per prompt.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same battles and seed, same plan.")
+@click.option("--output", type=OutputPath(), help="Also write .csv, .parquet, .json or .jsonl.")
+@FORMAT
+@vote_options
+def next_pairs(
+    battles: Path,
+    count: int,
+    rule: str,
+    streams: int | None,
+    models: tuple[str, ...],
+    generations: Path | None,
+    prompts: Path | None,
+    samples: int,
+    seed: int,
+    output: Path | None,
+    format_: str,
+    votes: Mapping[str, Any],
+) -> None:
+    """Plan the next battles to show: two models, a prompt, a sample of each, and who stands on the left.
+
+    INPUT holds the battles so far: a CSV, JSON Lines or Parquet file with the columns model_a, model_b and winner (a header
+    alone starts a new arena), or the directory of a result store. Keep the columns plan_rule and plan_stream of the plan with
+    its votes: the next plan needs the stream, and a leaderboard says how its battles were planned.
+
+    \b
+    Example:
+      salon next-pairs votes.csv -n 100
+      salon next-pairs votes.csv --generations made.csv --rule mef --output next.csv
+      salon next-pairs salon-results --models atelier,brush,canvas -n 20 --format json
+    """
+    from salon_ranking.battles import Battles
+    from salon_ranking.files import check_path
+    from salon_ranking.scheduling.pairs import next_pairs as plan_pairs
+    from salon_ranking.scheduling.state import ScheduleState
+
+    check_path(output, _ENDINGS)
+    names = _names(models)
+    found = Battles.read(battles, **votes)
+    shelf = _shelf(battles, generations, prompts, samples, names or found.models)
+    state = ScheduleState.of(found, models=names or None, shelf=shelf)
+    plan = plan_pairs(state, count, rule=rule, streams=streams, seed=seed)  # type: ignore[arg-type]
+    deliver(plan, format_=format_, output=output, show=lambda: _show_pairs(plan), endings=_ENDINGS)
+
+
+@click.command("plan", context_settings=HELP)
+@click.argument("battles", metavar="[INPUT]", required=False, type=InputPath(tables=True))
+@click.option("--models", type=int, default=20, show_default=True, help="Without INPUT: how many models.")
+@click.option(
+    "--spread", type=float, default=100.0, show_default=True, help="Without INPUT: standard deviation of ratings, in Elo."
+)
+@click.option("--ties", type=float, default=0.1, show_default=True, help="Share of ties between equal models.")
+@click.option("--noise", type=float, default=0.0, show_default=True, help="Share of votes that raters give at random.")
+@click.option("--rule", "rules", type=click.Choice(_RULES), multiple=True, help="May be repeated. Default: all.")
+@click.option("--width", type=float, default=20.0, show_default=True, help="Wanted width of the intervals, in Elo points.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="Wanted power to tell neighbours apart.")
+@click.option("--gap", type=float, default=10.0, show_default=True, help="Neighbours nearer than this need not be separated.")
+@CONFIDENCE
+@click.option("--leagues", type=int, default=5, show_default=True, help="Simulated leagues per rule.")
+@click.option("--most", type=int, default=50_000, show_default=True, help="Give up after so many matches per model.")
+@seed_option("plan")
+@click.option(
+    "--output",
+    type=OutputPath(),
+    help="Also write .html (page), .svg (chart), or the table as .csv, .parquet, .json or .jsonl.",
+)
+@FORMAT
+@vote_options
+def plan(
+    battles: Path | None,
+    models: int,
+    spread: float,
+    ties: float,
+    noise: float,
+    rules: tuple[str, ...],
+    width: float,
+    power: float,
+    gap: float,
+    confidence: float,
+    leagues: int,
+    most: int,
+    seed: int,
+    output: Path | None,
+    format_: str,
+    votes: Mapping[str, Any],
+) -> None:
+    """Simulate schedules: how many matches until the leaderboard can be trusted, by rule.
+
+    Ratings are assumed: a normal spread, or those fitted to INPUT (battles as for salon rank). Three goals of a new arena:
+    the median interval and every interval are narrow enough, and all neighbours are separated; and one of a settled arena:
+    the interval of a newcomer is narrow enough.
+
+    \b
+    Example:
+      salon plan --models 50 --spread 100 --output plan.html
+      salon plan votes.csv --rule mef --rule information --width 30
+    """
+    from salon_ranking.files import check_path
+    from salon_ranking.scheduling.planning import assumed_ratings, check_models
+    from salon_ranking.scheduling.planning import plan as make_plan
+    from salon_ranking.scheduling.simulation import Goals, Voting
+
+    check_path(output, (*_ENDINGS, ".html", ".svg"))
+    if battles is None:
+        check_models(models)
+        ratings = assumed_ratings(models, spread)
+    else:
+        ratings = _fitted(battles, votes)
+    with progress() as stage:
+        found = make_plan(
+            ratings,
+            rules=rules or _RULES,  # type: ignore[arg-type]
+            voting=Voting(ties, noise),
+            goals=Goals(width, power, confidence, gap),
+            leagues=leagues,
+            seed=seed,
+            most_per_model=most,
+            progress=stage("simulating"),
+        )
+    title = "Plan" if battles is None else f"Plan: {battles.name}"
+
+    def page() -> str:
+        with drawing():
+            from salon_ranking.report.plan_page import plan_page
+        return plan_page(found, title=title)
+
+    def chart() -> str:
+        with drawing():
+            from salon_ranking.report.plan_page import chart_svg
+        return chart_svg(found)
+
+    texts = {".html": page, ".svg": chart}
+    deliver(
+        found.table,
+        format_=format_,
+        output=output,
+        show=lambda: _show_plan(found),
+        texts=texts,
+        endings=(*_ENDINGS, *texts),
+    )
+
+
+def _fitted(battles: Path, votes: Mapping[str, Any]) -> "NDArray[np.float64]":
+    """Ratings of the models that have battles."""
+    from salon_ranking.battles import Battles
+    from salon_ranking.models.ratings import fit
+
+    return fit(Battles.read(battles, **votes), prior_ties=1.0).ratings
+
+
+def _names(given: Sequence[str]) -> list[str]:
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+
+
+def _shelf(
+    battles: Path, generations: Path | None, prompts: Path | None, samples: int, models: Sequence[str]
+) -> "Shelf | None":
+    """What there is to show, from the table that was named, or from the store that holds the battles."""
+    from salon_ranking.errors import BattleError, OptionError
+    from salon_ranking.files import read_table
+    from salon_ranking.scheduling.inventory import Shelf
+    from salon_ranking.table_checks import CheckedTable
+
+    if generations is not None and prompts is not None:
+        raise OptionError("--generations and --prompts exclude each other", hint="Generations name their prompts.")
+    if prompts is not None:
+        table = CheckedTable(read_table(prompts, "prompts", BattleError), str(prompts), BattleError).with_names(["prompt_id"])
+        table.refuse_wrong()
+        return Shelf.full(models, table.frame["prompt_id"].to_list(), samples)
+    if generations is not None:
+        return Shelf.from_frame(read_table(generations, "generations", BattleError), str(generations))
+    if is_url(battles) or Path(battles).is_dir():
+        made = read_table(battles, "generations", BattleError)
+        return Shelf.from_frame(made, str(battles)) if made.height else None
+    return None
+
+
+def _show_pairs(plan: "pl.DataFrame") -> None:
+    heads = [name for name in plan.columns if name in {"model_a", "model_b"} or plan[name].null_count() < plan.height]
+    rows = plan.select(heads).head(_MOST_SHOWN).rows()
+    show(grid(heads, [[None if cell is None else str(cell) for cell in row] for row in rows], left=heads))
+    if plan.height > _MOST_SHOWN:
+        click.echo(f"… and {plan.height - _MOST_SHOWN:,} more (--output or --format shows all)", err=True)
+
+
+def _show_plan(found: "Plan") -> None:
+    from salon_ranking.scheduling.planning import GOAL_HEADS, goal_rows
+
+    terminal = console()
+    terminal.print(plain(found.header), style="dim")
+    heads = [head.lower() for head in GOAL_HEADS]
+    terminal.print(grid(heads, goal_rows(found.table), left=heads[:2]))

@@ -1,0 +1,123 @@
+"""The options of every command that reads battles: what the file calls its columns, winners and models, and what counts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from salon_ranking.cli.output import Option, decorated
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.file_options import InputPath
+
+_FORMATS = ("evalica", "genai-arena", "lmarena", "lmarena-kaggle")
+_SPELLING: tuple[Option, ...] = (
+    click.option("--votes", "format_of_votes", type=click.Choice(_FORMATS), help="Whose format the file has."),
+    click.option(
+        "--columns", metavar="THEIRS=OURS[,…]", multiple=True, help="The file's names of columns: left=model_a,right=model_b."
+    ),
+    click.option(
+        "--winner-words", metavar="THEIRS=OURS[,…]", multiple=True, help="The file's words for winners: left=model_a,draw=tie."
+    ),
+    click.option(
+        "--names",
+        "names_file",
+        metavar="FILE",
+        type=InputPath(tables=True),
+        help="A table with the columns name and model: which model each spelling is.",
+    ),
+    click.option("--merge-names", is_flag=True, help="Names that differ only by case, spaces or Unicode form are one model."),
+)
+_COUNTING: tuple[Option, ...] = (
+    click.option("--weight", metavar="COLUMN", help="Each battle's weight. Default: the column weight, where there is one."),
+    click.option("--no-weight", is_flag=True, help="Every battle weighs 1, whatever its column weight says."),
+    click.option(
+        "--anchors",
+        type=click.Choice(["leave-out", "count"]),
+        default="leave-out",
+        show_default=True,
+        help="Battles whose is_anchor is true test raters: leave them out and say how many, or count them.",
+    ),
+)
+_SPELLING_NAMES = ("format_of_votes", "columns", "winner_words", "names_file", "merge_names")
+_COUNTING_NAMES = ("weight", "no_weight", "anchors")
+
+
+def vote_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options; the command gets them as one argument ``votes``, the keywords of ``Battles.read``."""
+
+    @wraps(command)
+    def called(**arguments: Any) -> None:
+        spelled = _spelling(**{name: arguments.pop(name) for name in _SPELLING_NAMES})
+        counted = _counting(**{name: arguments.pop(name) for name in _COUNTING_NAMES})
+        command(votes={**spelled, **counted}, **arguments)
+
+    return decorated(called, (*_SPELLING, *_COUNTING))
+
+
+def spelling_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options on how a file spells its votes; the command gets them as ``votes``, the keywords of ``Votes.read``."""
+
+    @wraps(command)
+    def called(**arguments: Any) -> None:
+        command(votes=_spelling(**{name: arguments.pop(name) for name in _SPELLING_NAMES}), **arguments)
+
+    return decorated(called, _SPELLING)
+
+
+def _spelling(
+    *,
+    format_of_votes: str | None,
+    columns: Sequence[str],
+    winner_words: Sequence[str],
+    names_file: Path | None,
+    merge_names: bool,
+) -> Mapping[str, object]:
+    """The format and the names.
+
+    Raises:
+        InputError: options exclude each other, a pair is not NAME=NAME, or the table of names cannot be read.
+    """
+    if names_file and merge_names:
+        raise InputError("exclude each other", source="--names and --merge-names")
+    from salon_ranking.battles.vote_formats import VoteFormat, format_of
+
+    known = format_of(format_of_votes) if format_of_votes else VoteFormat()
+    own_columns, own_words = _pairs("--columns", columns), _pairs("--winner-words", winner_words)
+    own = VoteFormat({**known.columns, **own_columns}, {**known.winners, **own_words}, known.flags)
+    return {"votes": own, "names": "merge" if merge_names else None if names_file is None else _names(names_file)}
+
+
+def _counting(*, weight: str | None, no_weight: bool, anchors: str) -> Mapping[str, object]:
+    """What counts, and how much.
+
+    Raises:
+        InputError: options exclude each other.
+    """
+    if weight and no_weight:
+        raise InputError("exclude each other", source="--weight and --no-weight")
+    return {"weight": False if no_weight else weight or True, "anchors": anchors.replace("-", "_")}
+
+
+def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+    """``THEIRS=OURS`` pairs, several in one text by commas."""
+    found = {}
+    for pair in (part for text in given for part in text.split(",") if part.strip()):
+        theirs, sign, ours = pair.rpartition("=")
+        if not (sign and theirs.strip() and ours.strip()):
+            raise InputError("is not THEIRS=OURS:", source=option, value=pair)
+        found[theirs.strip()] = ours.strip()
+    return found
+
+
+def _names(path: Path) -> dict[str, str]:
+    """The model by each name, from a table."""
+    from salon_ranking.errors import BattleError
+    from salon_ranking.files import read_table
+    from salon_ranking.table_checks import CheckedTable
+
+    table = CheckedTable(read_table(path, "names", BattleError), str(path), BattleError).with_names(["name", "model"])
+    table.note(~table.frame["name"].is_first_distinct(), "the same name twice:", "name")
+    table.refuse_wrong()
+    return dict(table.frame.select("name", "model").iter_rows())

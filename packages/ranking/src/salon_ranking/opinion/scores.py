@@ -1,0 +1,200 @@
+"""Mean opinion scores: the mean of Eq. 3 and the variance of Eq. 4 of the MEF paper, per model, dimension and scenario.
+
+Let prompt i of n have k_i evaluations a_i1 … a_ik of one model in one dimension. Then
+
+    M      = 1/n · Σ_i  mean(a_i)                       (Eq. 3)
+    var(M) = 1/n² · Σ_i  var(a_i) / k_i                 (Eq. 4; the paper's 1/(n²k) · Σ var(a_i) when all k_i = k)
+
+with the sample variance var(a_i) = Σ_j (a_ij - mean)² / (k_i - 1). The prompts are taken as they are: a benchmark is
+written, not drawn at random, so the spread *between* prompts is no uncertainty of M. Only the generations of a prompt are
+independent and identically distributed. An evaluation is therefore one generation, its mark the mean over its raters.
+
+Where no prompt of a model has two evaluations, Eq. 4 has nothing to go by. Then prompts are resampled: the interval says what
+another choice of prompts would give, which is the wider statement.
+"""
+
+from statistics import NormalDist
+from typing import Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from salon_ranking.errors import OptionError
+from salon_ranking.opinion.ratings import MosRatings
+from salon_ranking.options import checked
+from salon_ranking.uncertainty.sandwich import degrees_of_freedom
+from salon_ranking.uncertainty.uncertainty import Uncertainty, stretched
+
+Unit: TypeAlias = Literal["generation", "rating"]
+"""What counts as one evaluation: a generation (mean over its raters), or every single rating."""
+UNITS: tuple[Unit, ...] = ("generation", "rating")
+CELL = ("model", "dimension", "prompt_id")
+
+
+def evaluations(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
+    """One row per evaluation: ``model``, ``dimension``, ``prompt_id``, ``value`` (and ``scenario`` where known)."""
+    if unit not in UNITS:
+        raise OptionError("unknown unit of evaluation", value=unit, allowed=UNITS)
+    scenario = ["scenario"] if ratings.has_scenarios else []
+    if unit == "rating":
+        return ratings.scored.select(*CELL, *scenario, "value")
+    by_generation = ratings.scored.group_by("generation_id", "dimension")
+    constant = [pl.col(name).first() for name in ("model", "prompt_id", *scenario)]
+    return by_generation.agg(pl.col("value").mean(), *constant).select(*CELL, *scenario, "value")
+
+
+def cells(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
+    """One row per model, dimension and prompt, sorted: the building blocks of Eq. 3 and 4.
+
+    Columns: ``model``, ``dimension``, ``prompt_id``, ``scenario`` (where known), ``mean``, ``k`` (evaluations) and
+    ``within``: the sample variance of the evaluations. A prompt with one evaluation has none of its own and gets the pooled
+    one of its model and dimension, Σ(k_i - 1)·var(a_i) / Σ(k_i - 1); null when no prompt there has two evaluations.
+    """
+    scenario = [pl.col("scenario").first()] if ratings.has_scenarios else []
+    value, spare = pl.col("value"), pl.col("k") - 1
+    grouped = evaluations(ratings, unit).group_by(CELL)
+    blocks = grouped.agg(*scenario, mean=value.mean(), k=pl.len().cast(pl.Int64), own=value.var(ddof=1))
+    pooled = blocks.group_by("model", "dimension").agg(
+        pooled=pl.when(spare.sum() > 0).then((spare * pl.col("own").fill_null(0.0)).sum() / spare.sum())
+    )
+    joined = blocks.join(pooled, on=["model", "dimension"], how="left")
+    return joined.with_columns(within=pl.coalesce("own", "pooled")).drop("own", "pooled").sort(CELL)
+
+
+@checked
+def mean_opinion_scores(
+    ratings: MosRatings, *, confidence: float = 0.95, unit: Unit = "generation", replicates: int = 1000, seed: int = 0
+) -> pl.DataFrame:
+    """Means with their variance and interval, one row per scenario (null: all prompts), dimension and model, best first.
+
+    The interval is M ± z · √var(M) with the normal quantile z; it is not cut off at the ends of the scale. A prompt with
+    one evaluation gets the pooled variance of its model and dimension (see :func:`cells`; ``pooled_prompts`` counts them).
+    When no prompt has two evaluations, the interval is a percentile bootstrap over prompts, corrected for few prompts as
+    every clustered interval (``docs/intervals.md``, "Small samples"); null for one prompt, or the same mark on all.
+
+    Args:
+        replicates: of the bootstrap over prompts; at least 2.
+        seed: of the bootstrap, from 0 to 2⁶³-1; the order and the names of prompts and models do not matter.
+
+    Returns:
+        Columns ``scenario``, ``dimension``, ``model``, ``mean``, ``variance``, ``standard_error``, ``ci_low``, ``ci_high``,
+        ``prompts`` (n), ``missing_prompts`` (prompts of the row's scenario that have ratings of others, but none of this
+        model in this dimension), ``k_min``, ``k_max`` (evaluations per prompt), ``evaluations``, ``ratings``,
+        ``unscored`` (ratings without a mark), ``raters``, ``pooled_prompts``, ``ci_method`` (``within prompts``, Eq. 4;
+        ``over prompts``, the bootstrap; null without an interval). A model without any mark in a dimension has
+        a row with null for its mean.
+
+    Raises:
+        OptionError: ``confidence``, ``replicates`` or ``seed`` is outside its range, or the unit is unknown.
+
+    Example:
+        >>> frame = pl.DataFrame(
+        ...     {"rating_id": range(4), "prompt_id": ["p", "p", "q", "q"], "generation_id": range(4), "model": ["x"] * 4,
+        ...      "dimension": ["beauty"] * 4, "value": [1, 3, 4, 4], "scale_min": [1] * 4, "scale_max": [5] * 4,
+        ...      "rater_id": ["ann"] * 4}
+        ... )
+        >>> mean_opinion_scores(MosRatings.from_frame(frame)).select("mean", "variance").row(0)
+        (3.0, 0.25)
+    """
+    if not 0.0 < confidence < 1.0:
+        raise OptionError("must lie between 0 and 1:", key="confidence", value=confidence)
+    if replicates < 2:
+        raise OptionError("must be 2 or more:", key="replicates", value=replicates)
+    if not 0 <= seed < 1 << 63:
+        raise OptionError("must lie between 0 and 2**63 - 1:", key="seed", value=seed)
+    z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    blocks = cells(ratings, unit)
+    levels = [False, True] if ratings.has_scenarios else [False]
+    table = pl.concat(_level(ratings, blocks, by_scenario=level) for level in levels)
+    resampled = [_over_prompts(marks, confidence, replicates, seed) for marks in table["marks"]]
+    table = table.hstack(pl.DataFrame(resampled, schema=dict.fromkeys(_RESAMPLED, pl.Float64), orient="row"))
+    error = pl.col("variance").sqrt()
+    ends = {"ci_low": pl.col("mean") - error * z, "ci_high": pl.col("mean") + error * z}
+    method = pl.when(error.is_not_null()).then(pl.lit("within prompts")).when(pl.col("over_standard_error").is_not_null())
+    order = pl.col("dimension").replace_strict({name: number for number, name in enumerate(ratings.dimensions)})
+    return (
+        table.with_columns(ci_method=method.then(pl.lit("over prompts")), standard_error=error, **ends)
+        .with_columns(pl.coalesce(name, f"over_{name}") for name in ("standard_error", "ci_low", "ci_high"))
+        .with_columns(variance=pl.col("standard_error") ** 2)
+        .sort(
+            [pl.col("scenario"), order, pl.col("mean"), pl.col("model")],
+            descending=[False, False, True, False],
+            nulls_last=[False, False, True, False],
+        )
+        .select(_COLUMNS)
+    )
+
+
+_COLUMNS = (
+    "scenario",
+    "dimension",
+    "model",
+    "mean",
+    "variance",
+    "standard_error",
+    "ci_low",
+    "ci_high",
+    "prompts",
+    "missing_prompts",
+    "k_min",
+    "k_max",
+    "evaluations",
+    "ratings",
+    "unscored",
+    "raters",
+    "pooled_prompts",
+    "ci_method",
+)
+_RESAMPLED = ("over_standard_error", "over_ci_low", "over_ci_high")
+
+
+def _level(ratings: MosRatings, blocks: pl.DataFrame, *, by_scenario: bool) -> pl.DataFrame:
+    """The rows over all prompts, or those of every scenario."""
+    scenario = pl.col("scenario") if by_scenario else pl.lit(None, dtype=pl.String)
+    keys = ["scenario", "dimension", "model"]
+    rows = ratings.frame.with_columns(scenario=scenario)
+    mark = pl.col("value").is_not_null()
+    counts = rows.group_by(keys).agg(
+        ratings=mark.sum().cast(pl.Int64),
+        unscored=(~mark).sum().cast(pl.Int64),
+        raters=pl.col("rater_id").filter(mark).n_unique().cast(pl.Int64),
+    )
+    # A model without a rating in some dimension still has a row there.
+    frame = rows.select("scenario").unique().join(rows.select("dimension").unique(), how="cross")
+    frame = frame.join(rows.select("model").unique(), how="cross")
+    asked = rows.group_by("scenario").agg(asked=pl.col("prompt_id").n_unique().cast(pl.Int64))
+    scored = _scored(blocks.with_columns(scenario=scenario), keys)
+    table = frame
+    for other, on in ((counts, keys), (scored, keys), (asked, ["scenario"])):
+        table = table.join(other, on=on, how="left", nulls_equal=True)
+    whole = ["ratings", "unscored", "raters", "prompts", "evaluations", "pooled_prompts"]
+    return table.with_columns(pl.col(whole).fill_null(0)).with_columns(missing_prompts=pl.col("asked") - pl.col("prompts"))
+
+
+def _scored(blocks: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """Eq. 3 and Eq. 4 over the cells of every group."""
+    k, n, within = pl.col("k"), pl.len(), pl.col("within")
+    return blocks.group_by(keys).agg(
+        mean=pl.col("mean").mean(),
+        variance=pl.when(within.null_count() == 0).then((within / k).sum() / n.cast(pl.Float64).pow(2)),
+        prompts=n.cast(pl.Int64),
+        k_min=k.min(),
+        k_max=k.max(),
+        evaluations=k.sum(),
+        marks=pl.when(within.null_count() > 0).then(pl.col("mean")).drop_nulls().sort(),
+        pooled_prompts=((k == 1) & within.is_not_null()).sum().cast(pl.Int64),
+    )
+
+
+def _over_prompts(
+    marks: pl.Series | None, confidence: float, replicates: int, seed: int
+) -> tuple[float | None, float | None, float | None]:
+    """Standard error and interval of the mean of a model's marks, one per prompt in ascending order, prompts resampled."""
+    if marks is None or len(marks) < 2 or marks[0] == marks[-1]:
+        return None, None, None
+    count, estimate = len(marks), np.array([float(marks.to_numpy().mean()), 0.0])  # the last is the 0 to measure from
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1.0 / count), replicates) @ marks.to_numpy() / count
+    replicated = stretched(np.column_stack([drawn, np.zeros(replicates)]), estimate, count)
+    spread = Uncertainty(np.arange(2), 1, estimate, replicates=replicated, degrees=degrees_of_freedom((count,)), units=count)
+    low, high = (None if np.isnan(end[0]) else float(end[0]) for end in spread.interval(confidence)[:2])
+    return float(spread.errors()[0]), low, high

@@ -1,0 +1,136 @@
+"""Everything about a set of ratings at once: scores, comparisons, stability, and how well raters keep dimensions apart."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from salon_ranking.errors import OptionError
+from salon_ranking.opinion.dimension_correlation import WANTED_BELOW, dimension_correlations
+from salon_ranking.opinion.ratings import MosRatings
+from salon_ranking.opinion.scores import Unit, mean_opinion_scores
+from salon_ranking.opinion.significance import COMPARISONS, TESTS, Test, paired_comparisons
+from salon_ranking.opinion.stability import NOTABLE_GAP, self_comparison
+from salon_ranking.options import checked
+
+
+@dataclass(frozen=True, eq=False)
+class MosSummary:
+    """The tables of one set of ratings and how they were made.
+
+    Attributes:
+        scores: see :func:`mean_opinion_scores`.
+        comparisons: see :func:`paired_comparisons`; empty when ``test`` is ``"none"``.
+        stability: see :func:`self_comparison`.
+        correlations: see :func:`dimension_correlations`.
+        scales: lowest and highest mark of each dimension.
+        ratings: rows with a mark.
+        unscored: rows without one, by reason.
+    """
+
+    scores: pl.DataFrame
+    comparisons: pl.DataFrame
+    stability: pl.DataFrame
+    correlations: pl.DataFrame
+    source: str
+    scales: dict[str, tuple[float, float]]
+    ratings: int
+    unscored: dict[str, int]
+    raters: int
+    unit: Unit
+    confidence: float
+    replicates: int
+    seed: int
+    test: Test | Literal["none"]
+    alpha: float
+    threshold: float
+    correlation_limit: float
+
+    @property
+    def header(self) -> str:
+        """A few sentences on how the tables were made, with everything that has no mark counted."""
+        why = f" ({', '.join(f'{count:,} {reason}' for reason, count in self.unscored.items())})" if self.unscored else ""
+        models, raters = self.scores["model"].n_unique(), self.raters
+        parts = [f"{self.source}: {self.ratings:,} scored, {sum(self.unscored.values()):,} unscored{why}"]
+        parts.append(f"{models:,} {'model' if models == 1 else 'models'}, {raters:,} {'rater' if raters == 1 else 'raters'}")
+        parts.append("mean over prompts of the mean over evaluations (MEF Eq. 3)")
+        methods = self.scores["ci_method"].unique().drop_nulls().to_list()
+        kinds = {
+            "within prompts": f"normal, variance within prompts (MEF Eq. 4), evaluations are {self.unit}s",
+            "over prompts": f"percentile bootstrap over prompts, {self.replicates:,} replicates, seed {self.seed}",
+        }
+        how = "; where no prompt has two evaluations: ".join(kind for name, kind in kinds.items() if name in methods)
+        parts.append(f"{100 * self.confidence:.4g} % interval: {how or 'none is known'}")
+        missing = int(self.scores.filter(pl.col("scenario").is_null())["missing_prompts"].sum())
+        if missing:
+            parts.append(f"{missing:,} combinations of prompt, model and dimension have no rating")
+        without = self.scores.filter(pl.col("mean").is_not_null() & pl.col("ci_low").is_null()).height
+        if without:
+            parts.append(
+                f"{without:,} means without an interval: one evaluation of one prompt, or the same mark on all prompts"
+            )
+        return "; ".join(parts) + "."
+
+
+@checked
+def summarise(
+    ratings: MosRatings,
+    *,
+    test: Test | Literal["none"] = "t",
+    alpha: float = 0.01,
+    by_scenario: bool = False,
+    confidence: float = 0.95,
+    unit: Unit = "generation",
+    replicates: int = 1000,
+    seed: int = 0,
+    threshold: float = NOTABLE_GAP,
+    correlation_limit: float = WANTED_BELOW,
+) -> MosSummary:
+    """All tables of a set of ratings.
+
+    Args:
+        test: how models are compared; ``"none"`` leaves comparisons out and needs no extra.
+        by_scenario: compare models within each scenario too.
+
+    For the other arguments and errors see the functions that make the tables.
+
+    Example:
+        >>> frame = pl.DataFrame(
+        ...     {"rating_id": range(4), "prompt_id": ["p", "p", "q", "q"], "generation_id": range(4), "model": ["x"] * 4,
+        ...      "dimension": ["beauty"] * 4, "value": [1, 3, 4, 4], "scale_min": [1] * 4, "scale_max": [5] * 4,
+        ...      "rater_id": ["ann"] * 4}
+        ... )
+        >>> print(summarise(MosRatings.from_frame(frame)).header.split(";")[0])
+        ratings: 4 scored, 0 unscored
+    """
+    if test != "none" and test not in TESTS:
+        raise OptionError("unknown test", value=test, allowed=(*TESTS, "none"))
+    scored = ratings.scored
+    return MosSummary(
+        scores=mean_opinion_scores(ratings, confidence=confidence, unit=unit, replicates=replicates, seed=seed),
+        comparisons=_compared(ratings, test, alpha, by_scenario, unit),
+        stability=self_comparison(ratings, threshold=threshold, unit=unit),
+        correlations=dimension_correlations(ratings, limit=correlation_limit),
+        source=ratings.source,
+        scales=ratings.scales,
+        ratings=scored.height,
+        unscored=ratings.unscored,
+        raters=scored["rater_id"].n_unique(),
+        unit=unit,
+        confidence=confidence,
+        replicates=replicates,
+        seed=seed,
+        test=test,
+        alpha=alpha,
+        threshold=threshold,
+        correlation_limit=correlation_limit,
+    )
+
+
+def _compared(ratings: MosRatings, test: Test | Literal["none"], alpha: float, by_scenario: bool, unit: Unit) -> pl.DataFrame:
+    if test == "none":
+        return pl.DataFrame(schema=COMPARISONS)
+    found = paired_comparisons(ratings, test=test, alpha=alpha, unit=unit)
+    if not by_scenario:
+        return found
+    return pl.concat([found, paired_comparisons(ratings, test=test, alpha=alpha, by_scenario=True, unit=unit)])

@@ -1,0 +1,100 @@
+"""Write files whole or not at all: under another name in the same folder, then renamed.
+
+A reader of the path finds the old content or the new one, never a part, also after a kill.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from salon_taxonomy.errors import InputError
+
+
+@contextmanager
+def replacing(path: Path, *, flushed: bool = False) -> Iterator[Path]:
+    """Yield a new hidden file's path; it takes the place of ``path`` when the block ends without an error.
+
+    Args:
+        path: a file in a folder that exists.
+        flushed: the file also survives a power cut once the block has ended; costs two flushes of the disk.
+
+    Raises:
+        OSError: the file cannot be written or renamed; ``path`` is as before.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "rows.csv"
+        >>> with replacing(path) as unfinished:
+        ...     _ = unfinished.write_text("a,b")
+        >>> path.read_text(), len(list(path.parent.iterdir()))
+        ('a,b', 1)
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        yield unfinished
+        if flushed:
+            flush(unfinished)
+        unfinished.replace(path)
+        if flushed:
+            flush(path.parent)
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes | str, *, parents: bool = False, flushed: bool = False) -> None:
+    """Write a file whole or not at all; text as UTF-8, lone surrogates as question marks.
+
+    Args:
+        path: the file.
+        content: all of it.
+        parents: make missing folders.
+        flushed: as for :func:`replacing`.
+
+    Raises:
+        InputError: the file cannot be written.
+
+    Example:
+        >>> write_whole(Path("/no/such/folder/a.txt"), "a")
+        Traceback (most recent call last):
+        salon_taxonomy.errors.InputError: /no/such/folder/a.txt: cannot be written (No such file or directory)
+    """
+    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    try:
+        if parents:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path, flushed=flushed) as unfinished:
+            unfinished.write_bytes(data)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", source=path) from error
+
+
+def write_json_lines(path: Path, rows: Iterable[Mapping[str, object]], *, parents: bool = False) -> int:
+    """Write rows as JSON Lines, whole or not at all, and return their number.
+
+    Args:
+        path: a file whose name ends in ``.jsonl``.
+        rows: values of JSON.
+        parents: as for :func:`write_whole`.
+
+    Raises:
+        InputError: the file's ending is not ``.jsonl``, or it cannot be written.
+        TypeError: a value has no JSON form.
+    """
+    if path.suffix != ".jsonl":
+        raise InputError("rows are written as JSON Lines:", source=path, value=path.suffix, allowed=(".jsonl",))
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    write_whole(path, "".join(lines), parents=parents)
+    return len(lines)
+
+
+def flush(path: Path) -> None:
+    """Flush a file's bytes, or a folder's names, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

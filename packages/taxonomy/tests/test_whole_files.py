@@ -1,0 +1,72 @@
+"""A file is written whole or not at all, whatever goes wrong and wherever the process is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import replacing, write_json_lines, write_whole
+
+
+def fail_in_block(path: Path) -> None:
+    with replacing(path) as unfinished:
+        unfinished.write_text("half")
+        raise KeyError("stopped")
+
+
+@pytest.mark.parametrize(
+    ("write", "error"),
+    [
+        (fail_in_block, KeyError),
+        (lambda path: write_json_lines(path, [{"a": 1}, {"a": object()}]), TypeError),
+        (lambda path: write_json_lines(path.with_suffix(".csv"), []), InputError),
+        (lambda path: write_whole(path.parent / "missing" / "a.txt", "new"), InputError),
+        (lambda path: write_whole(path / "below a file", "new", parents=True), InputError),
+    ],
+    ids=["block", "no json", "ending", "no folder", "file as folder"],
+)
+def test_a_failure_leaves_the_file_as_it_was_and_nothing_beside_it(
+    tmp_path: Path, write: Callable[[Path], object], error: type[Exception]
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("old")
+    with pytest.raises(error):
+        write(path)
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+def test_what_is_written_is_read_and_missing_folders_are_made_on_demand(tmp_path: Path, flushed: bool) -> None:
+    path = tmp_path / "new" / "rows.jsonl"
+    write_whole(path, "a \ud800 \u00e9", parents=True, flushed=flushed)
+    assert path.read_bytes() == b"a ? \xc3\xa9"
+    assert write_json_lines(path, iter([{"a": "\u00e9"}, {}])) == 2
+    assert path.read_text(encoding="utf-8") == '{"a": "\u00e9"}\n{}\n'
+
+
+def test_a_killed_writer_leaves_one_of_its_contents(tmp_path: Path) -> None:
+    path = tmp_path / "rows.txt"
+    code = """
+import sys
+from pathlib import Path
+from salon_taxonomy.whole_files import write_whole
+for number in range(10**9):
+    write_whole(Path(sys.argv[1]), f"{number} " * 20_000)
+"""
+    with subprocess.Popen([sys.executable, "-c", code, str(path)]) as process:
+        try:
+            seen: set[str] = set()
+            while len(seen) < 20:
+                if path.exists():
+                    seen.add(path.read_text())
+            os.kill(process.pid, signal.SIGKILL)
+        finally:
+            process.kill()
+    for text in (*seen, path.read_text()):
+        assert text == text[: text.index(" ") + 1] * 20_000

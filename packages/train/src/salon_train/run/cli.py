@@ -1,0 +1,167 @@
+"""Options and output of every stage's command: parse, plan or train, print."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_taxonomy.cli.options import FORMAT, Decorator, several
+from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.errors import IncompleteError, InputError, SalonError
+from salon_taxonomy.file_options import InputPath
+from salon_train.run.processes import Processes, leave, said_elsewhere
+
+if TYPE_CHECKING:
+    from salon_train.run.dry_run import DryRun
+    from salon_train.run.stage import Trained
+
+FILE = click.argument("file", metavar="CONFIG.toml", type=InputPath())
+
+
+def set_option(example: str = "grpo.steps=10") -> Decorator:
+    """Return the option ``--set KEY=VALUE``."""
+    return click.option(
+        "--set", "changes", multiple=True, metavar="KEY=VALUE", help=f"A setting in place of the file's: {example}. Repeat."
+    )
+
+
+def stage_options(example: str = "grpo.steps=10") -> Decorator:
+    """Return a decorator that adds what every stage's command takes: the file, --set, --again, --dry-run, --format."""
+    return several(
+        FILE,
+        set_option(example),
+        click.option("--again", is_flag=True, help="Remove what the stage has done before, and begin again."),
+        click.option("--dry-run", is_flag=True, help="Check everything, print the plan, and train nothing."),
+        FORMAT,
+    )
+
+
+def train_and_show(
+    plan: Callable[[Mapping[str, str]], "DryRun"],
+    train: Callable[[], Callable[..., "Trained"]],
+    *,
+    again: bool,
+    dry_run: bool,
+    form: str,
+) -> None:
+    """Plan or run one stage, and print what it ended with.
+
+    Args:
+        plan: the stage's dry run, given the environment.
+        train: imports and returns the function that trains; it takes ``environment``, ``watcher`` and ``again``.
+        again: remove what the stage has done before.
+        dry_run: print the plan, and train nothing.
+        form: ``table`` or ``json``.
+    """
+    processes = Processes.of(os.environ)
+    if dry_run and not processes.first:
+        return
+    if dry_run:
+        from salon_train.run.callbacks import quiet
+
+        with quiet():
+            shown = plan(os.environ)
+        show_plan(shown, form)
+        return
+    from rich.console import Console
+
+    from salon_train.run.display import HELD_OUT, ConsoleWatcher, facts_of, said
+
+    console = Console(stderr=True, quiet=not processes.first)
+    with said(console, "loading PyTorch and transformers"):
+        training = train()
+    with one_voice(), ConsoleWatcher(console) as watcher:
+        trained = training(environment=os.environ, watcher=watcher, again=again)
+    if not processes.first:
+        return
+    if form == "json":
+        print_json(
+            {
+                "model": str(trained.model),
+                "steps": trained.steps,
+                "resumed_from": trained.resumed_from,
+                "already_finished": trained.already,
+                "first": trained.first,
+                "last": trained.last,
+                "evaluation": dict(trained.evaluation),
+            }
+        )
+        return
+    rewards = [numbers["reward"] for numbers in (trained.first, trained.last) if "reward" in numbers]
+    paid = f", reward {rewards[0]:.3f} to {rewards[1]:.3f}" if len(rewards) == 2 else ""
+    click.echo(f"{'Finished before' if trained.already else 'Finished'}: {trained.steps} steps{paid}.")
+    if trained.evaluation:
+        click.echo(f"Held out: {facts_of(trained.evaluation, HELD_OUT)}")
+    click.echo(f"Model: {trained.model}")
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """Of several processes that raise the same error the first one prints it; all of them exit with its code."""
+    try:
+        yield
+    except SalonError as error:
+        if not said_elsewhere(error):
+            raise
+        sys.exit(1 if isinstance(error, IncompleteError) else 2)
+    leave()
+
+
+def show_plan(plan: "DryRun", form: str) -> None:
+    """Print what a stage would do, as a table or as JSON."""
+    if form == "json":
+        print_json(plan.as_dict())
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    parts = Table("part", "parameters", "that learn", box=None)
+    for part, count in plan.parameters.items():
+        parts.add_row(part, f"{count:,}", f"{plan.learning[part]:,}")
+    whole, learning = sum(plan.parameters.values()), sum(plan.learning.values())
+    parts.add_row("all", f"{whole:,}", f"{learning:,} ({100 * learning / whole:.2f} %)")
+    memory = Table("memory on one device", "GiB", box=None)
+    for name, held in plan.memory.parts.items():
+        memory.add_row(name, f"{held / (1 << 30):.2f}")
+    memory.add_row("all (estimated)", f"{plan.memory.total / (1 << 30):.2f}")
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    console.print(parts, "", memory, "", sep="\n")
+    click.echo(
+        f"{plan.steps} steps of {plan.batch} sequences ({plan.device_batch} at once on each of {plan.devices} devices, "
+        f"{plan.accumulated} passes), {plan.prompts} prompts at once, {plan.epochs:.2f} epochs"
+    )
+    if plan.quota:
+        click.echo("prompts at once by bucket: " + ", ".join(f"{bucket} {count}" for bucket, count in plan.quota.items()))
+    click.echo("examples by bucket: " + ", ".join(f"{bucket} {count}" for bucket, count in plan.examples.items()))
+    click.echo(f"held out: {plan.held_out} pictures; longest question counted: {plan.tokens or 'unknown'} tokens")
+    if plan.rewards:
+        shown = [
+            f"{name} × {weight:g}" if isinstance(weight, float) else f"{name} ({weight})"
+            for name, weight in plan.rewards.items()
+        ]
+        click.echo("rewards: " + ", ".join(shown))
+    for judge in plan.judges:
+        click.echo(f"judge answers: {judge}")
+    if plan.editor:
+        click.echo(f"editor: {plan.editor}")
+    for note in plan.notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def changes_of(given: tuple[str, ...]) -> Mapping[str, Any]:
+    """``grpo.steps=10`` as a key and a TOML value; a word that is no TOML is a text."""
+    import tomllib
+
+    changes = {}
+    for each in given:
+        key, sign, value = each.partition("=")
+        if not sign or not key.strip():
+            raise InputError("is no KEY=VALUE", source="--set", value=each)
+        try:
+            changes[key.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            changes[key.strip()] = value.strip()
+    return changes

@@ -1,0 +1,264 @@
+"""``salon train world``: pictures with exact truth, drawn or damaged. Parse, one library call, print."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import rich_click as click
+
+from salon_taxonomy.cli.options import FORMAT, several
+from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.file_options import OutputPath
+
+if TYPE_CHECKING:
+    from salon_synthetic.artifacts.difficulty import Difficulty
+    from salon_synthetic.artifacts.writing import Source, Watch
+
+_KNOBS: Final = ("smallness", "pose", "clutter", "palette", "camera", "light", "subtlety")
+_SEED = click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same pictures.")
+_SIZE = click.option("--size", type=click.IntRange(16, 1024), default=64, show_default=True, help="Pixels of a side.")
+_COUNT = click.option("--count", type=click.IntRange(1), default=1000, show_default=True, help="How many pictures.")
+_WORKERS = click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
+_OUTPUT = click.option(
+    "--output", required=True, type=OutputPath(dir_okay=True, file_okay=False), help="A new folder, or one to complete."
+)
+_LEVEL = click.option("--level", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Difficulty, 0 to 1.")
+_KNOB = click.option("--knob", "knobs", multiple=True, metavar="NAME=VALUE", help=f"One knob alone: {', '.join(_KNOBS)}.")
+_BALANCE = click.option(
+    "--balance",
+    type=click.Choice(["table-5", "even", "core"]),
+    default="table-5",
+    show_default=True,
+    help="How often what is planted.",
+)
+_SHARE = click.option("--artifact-share", type=click.FloatRange(0, 1), help="Share of pictures with artifacts.")
+
+
+_drawing = several(_SEED, _SIZE, _LEVEL, _KNOB, _BALANCE, _SHARE)
+
+
+@click.group()
+def world() -> None:
+    """Pictures with exact truth, to learn from: drawn ones, and damaged photographs.
+
+    \b
+    salon train world draw --output drawn --count 1000
+    salon train world sheet --output sheet.png --level 0.5
+    salon train world kinds
+    """
+
+
+@world.command()
+@_OUTPUT
+@_COUNT
+@_WORKERS
+@_drawing
+def draw(output: Path, count: int, workers: int, seed: int, **settings: Any) -> None:
+    """Draw pictures of hands, faces, people, animals and things, half of them with planted artifacts.
+
+    examples.jsonl holds rows in MagicData340K's schema; pictures/ the PNG files. A call that was stopped goes on when it is
+    repeated; a larger --count adds pictures. The files do not depend on --workers.
+
+    \b
+    Example:
+      salon train world draw --output drawn
+      salon train world draw --output hard --level 0.8 --size 128 --count 200 --workers 2
+      salon train world draw --output even --balance even --knob subtlety=0.5 --count 200
+    """
+    source, described = _source(seed, **settings)
+    _write(output, source, count, workers, described)
+
+
+@world.command()
+@click.option("--output", required=True, type=OutputPath(), help="The PNG file; an old one is replaced.")
+@click.option("--count", type=click.IntRange(1, 1024), default=32, show_default=True, help="How many pictures.")
+@click.option("--columns", type=click.IntRange(1, 64), default=8, show_default=True, help="Pictures in a row.")
+@click.option("--photographs", is_flag=True, help="Damaged photographs in place of drawn pictures.")
+@_drawing
+def sheet(output: Path, count: int, columns: int, photographs: bool, seed: int, **settings: Any) -> None:
+    """Draw a contact sheet: pictures with their reasoning beneath, green for normal ones.
+
+    \b
+    Example:
+      salon train world sheet --output sheet.png
+      salon train world sheet --output hard.png --level 1 --balance even --count 64
+    """
+    from salon_synthetic.artifacts.sheet import example_sheet
+
+    if photographs:
+        source, _ = _photograph_source(seed, settings["size"], settings["level"], settings["artifact_share"], ())
+    else:
+        source, _ = _source(seed, **settings)
+    data = example_sheet(list(source(count, start=0)), columns=columns)
+    try:
+        output.write_bytes(data)
+    except OSError as error:
+        raise InputError(f"the file cannot be written ({error.strerror})", source=output) from error
+    click.echo(f"{count} pictures: {output}")
+
+
+@world.command()
+@_OUTPUT
+@_COUNT
+@_WORKERS
+@click.option("--photograph", "chosen", multiple=True, help="Only this one (astronaut, chelsea, …); may be repeated.")
+@_LEVEL
+@_SHARE
+@_SIZE
+@_SEED
+def photographs(
+    output: Path,
+    count: int,
+    workers: int,
+    chosen: tuple[str, ...],
+    level: float,
+    artifact_share: float | None,
+    size: int,
+    seed: int,
+) -> None:
+    """Cut, retouch and damage the photographs that come with scikit-image.
+
+    Needs scikit-image (pip install 'salon-synthetic[photographs]'); nothing is downloaded.
+
+    \b
+    Example:
+      salon train world photographs --output photographs --count 200
+      salon train world photographs --output cats --photograph chelsea --count 200
+    """
+    source, described = _photograph_source(seed, size, level, artifact_share, chosen)
+    _write(output, source, count, workers, described)
+
+
+@world.command()
+@FORMAT
+def kinds(form: str) -> None:
+    """List everything that is planted: label, sentence, and its share in the balance table-5.
+
+    \b
+    Example:
+      salon train world kinds
+      salon train world kinds --format json
+    """
+    from salon_synthetic.artifacts.balance import BALANCES
+    from salon_synthetic.artifacts.kinds import KINDS
+
+    weights = BALANCES["table-5"].weights
+    rows = [
+        {
+            "kind": kind.name,
+            "l2": kind.artifact.l2,
+            "l3": kind.artifact.l3[0] if kind.artifact.l3 else None,
+            "subject": kind.subject.value,
+            "reason": kind.reason,
+            "share": weights[kind.name] / sum(weights.values()),
+        }
+        for kind in KINDS.values()
+    ]
+    if form == "json":
+        print_json(rows)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("kind", "label", "reasoning", "share")
+    for row in rows:
+        table.add_row(str(row["kind"]), str(row["l3"] or row["l2"]), str(row["reason"]), f"{row['share']:.2%}")
+    Console().print(table)
+
+
+def _source(
+    seed: int, size: int, level: float, knobs: tuple[str, ...], balance: str, artifact_share: float | None
+) -> tuple["Source", dict[str, Any]]:
+    """What draws, and a description of it."""
+    from salon_synthetic.artifacts.balance import BALANCES
+    from salon_synthetic.artifacts.drawing import draw_examples
+
+    difficulty = _difficulty(level, knobs)
+    shares = BALANCES[balance]
+    if artifact_share is not None:
+        shares = replace(shares, artifact_share=artifact_share)
+    described = {
+        "source": "drawn",
+        "seed": seed,
+        "size": size,
+        "difficulty": asdict(difficulty),
+        "balance": balance,
+        "artifact_share": shares.artifact_share,
+    }
+    return partial(draw_examples, seed=seed, size=size, difficulty=difficulty, balance=shares), described
+
+
+def _difficulty(level: float, knobs: tuple[str, ...]) -> "Difficulty":
+    from salon_synthetic.artifacts.difficulty import Difficulty
+
+    changed: dict[str, float] = {}
+    for knob in knobs:
+        name, _, value = knob.partition("=")
+        if name not in _KNOBS:
+            raise InputError("unknown knob", source="--knob", value=name, allowed=_KNOBS)
+        try:
+            changed[name] = float(value)
+        except ValueError:
+            raise InputError(f"the value of {name} must be a number from 0 to 1", source="--knob", value=value) from None
+    return replace(Difficulty.level(level), **changed)
+
+
+def _photograph_source(
+    seed: int, size: int, level: float, artifact_share: float | None, chosen: tuple[str, ...]
+) -> tuple["Source", dict[str, Any]]:
+    from salon_synthetic.artifacts.photographs import PHOTOGRAPHS, damaged_photographs
+
+    share = 0.5 if artifact_share is None else artifact_share
+    names = chosen or tuple(PHOTOGRAPHS)
+    source = partial(damaged_photographs, seed=seed, size=size, subtlety=level, artifact_share=share, photographs=names)
+    source(0, start=0)  # so that wrong settings are named before anything is written
+    described = {
+        "source": "photographs",
+        "seed": seed,
+        "size": size,
+        "subtlety": level,
+        "artifact_share": share,
+        "photographs": sorted(names),
+    }
+    return source, described
+
+
+def _write(output: Path, source: "Source", count: int, workers: int, described: dict[str, Any]) -> None:
+    """Write with a progress bar, and say what there is now."""
+    import PIL
+
+    from salon_bench.suites.assessors import MagicDataRow, magicdata_rows
+    from salon_synthetic.artifacts.writing import write_examples
+
+    with _progress() as watch:
+        described = {**described, "pillow": PIL.__version__}
+        drawn = write_examples(output, source, count, settings=described, workers=workers, watch=watch)
+    found: Counter[str] = Counter()
+    for row in magicdata_rows(output / "examples.jsonl"):
+        if isinstance(row, MagicDataRow):
+            found.update(["normal"] if row.answer.normal else list(row.answer.labels))
+    click.echo(f"{count} pictures, {drawn} of them drawn now: {output / 'examples.jsonl'}")
+    for name, number in found.most_common():
+        click.echo(f"{number:>8}  {name}")
+
+
+@contextmanager
+def _progress() -> "Iterator[Watch]":
+    """A bar on standard error, on a terminal only; it vanishes when the work is done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("pictures"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("pictures", total=None)
+
+        def watch(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield watch

@@ -1,0 +1,7 @@
+//! Fits: Bradley-Terry, Firth's estimator, tie models, covariates, and online Elo.
+
+pub mod bradley_terry;
+pub mod contextual;
+pub mod firth;
+pub mod online_elo;
+pub mod ties;
