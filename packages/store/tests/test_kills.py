@@ -168,6 +168,7 @@ def test_no_acknowledged_row_is_lost_and_none_is_doubled(tmp_path: Path) -> None
 
 
 @pytest.mark.study
+@pytest.mark.timeout(3600)
 def test_no_acknowledged_row_is_lost_and_none_is_doubled_in_a_bucket(
     tmp_path: Path, bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
