@@ -4,6 +4,7 @@ import itertools
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -243,3 +244,26 @@ def test_a_file_without_labels_is_refused(tmp_path, text):
     (tmp_path / "labels.csv").write_text(text)
     with pytest.raises(InputError, match="there is no label in the file"):
         read_assessments(tmp_path / "labels.csv")
+
+
+def test_three_then_two_more_then_two_experts_are_right_as_often_as_the_binomial_says() -> None:
+    """Annotators who are right about one label with probability q; the closed forms of unanimity and of most of five."""
+    q, number, random = 0.8, 4000, np.random.default_rng(0)
+    rows = []
+    for video in range(number):
+        right = random.random(5) < q
+        said = 3 if len(set(right[:3])) == 1 else 5
+        rows += [(f"v{video:04d}", "artifact-bench", "oversmoothing", bool(right[rater]), f"r{rater}") for rater in range(said)]
+    schema = ["generation_id", "taxonomy", "label", "present", "judge"]
+    found = annotate(pl.DataFrame(rows, schema=schema, orient="row"))
+    assert {each.stage.value for each in found} == {"verify"}
+    unanimous = sum(each.unanimous for each in found) / number
+    settled = sum(each.labels == ("oversmoothing",) for each in found) / number
+    together = q**3 + (1 - q) ** 3
+    of_five = q**3 + 3 * q**2 * (1 - q) * (1 - (1 - q) ** 2) + 3 * q * (1 - q) ** 2 * q**2  # most of five, where three differ
+    for share, expected in ((unanimous, together), (settled, of_five)):
+        assert abs(share - expected) < 4 * (expected * (1 - expected) / number) ** 0.5
+    experts = [(video, taxonomy, label, True, f"e{expert}") for video, taxonomy, label, _, _ in
+               {row[0]: row for row in rows}.values() for expert in range(2)]  # fmt: skip
+    done = annotate(pl.DataFrame(rows + experts, schema=schema, orient="row"), experts=("e0", "e1"))
+    assert all(each.stage.value == "settled" and each.labels == ("oversmoothing",) for each in done)

@@ -3,8 +3,10 @@
 import json
 
 import polars as pl
+import pytest
 from click.testing import CliRunner
 
+from salon_curate import circle as circles
 from salon_curate.cli import curate
 
 
@@ -17,3 +19,35 @@ def test_the_demonstration_ends_with_a_release_that_its_truth_confirms(tmp_path)
     assert len(released) > 0 and all(truth[key] for key in released["key"])
     page = (tmp_path / "d" / "demo.html").read_text()
     assert "<svg" in page and "precision" in page and "http://www.w3.org" in page and "<script" not in page
+
+
+def test_the_circle_s_filter_keeps_right_labels_and_leaves_the_training_files_it_says(tmp_path, monkeypatch):
+    """Everything but the training itself, which takes minutes and is the study below."""
+    said = []
+
+    def recorded(home, *words):
+        said.append(words[:3])
+        return '{"evaluation": {"f1_binary": 0.5}}'
+
+    monkeypatch.setattr(circles, "_salon", recorded)
+    [found] = circles.circle(tmp_path, seeds=(0,), size=circles.CircleSize(pictures=80, held_out=10), tell=lambda _: None)
+    assert said == [
+        ("train", "tiny", "unfiltered.toml"),
+        ("train", "sft", "unfiltered.toml"),
+        ("train", "sft", "filtered.toml"),
+    ]
+    first, last = found.worth[0], found.worth[-1]
+    assert last.precision > max(first.precision, 0.85) and last.recall > 0.85
+    rows = [json.loads(line) for line in (tmp_path / "seed0" / "filtered.jsonl").read_text().splitlines()]
+    assert len(rows) == last.kept == found.pictures["filtered"] < found.pictures["unfiltered"]
+    assert all((tmp_path / "seed0" / row["images"]).exists() for row in rows)
+    page = (tmp_path / "circle.html").read_text()
+    assert "<svg" in page and "recall" in page and "0.500" in page
+
+
+@pytest.mark.study
+@pytest.mark.timeout(0)
+def test_a_model_learns_more_from_the_filtered_set_in_each_of_three_seeds(tmp_path):
+    pytest.importorskip("trl")
+    found = circles.circle(tmp_path)
+    assert all(each.f1["filtered"] > each.f1["unfiltered"] for each in found), found

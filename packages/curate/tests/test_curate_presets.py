@@ -51,6 +51,21 @@ def test_every_threshold_of_a_preset_is_marked_as_the_user_s_to_choose(name):
     assert tomllib.loads(preset_text(name))["selection"]
 
 
+PRINTED = {
+    "flux-reason": {"8", "6", "20", "1", "10"},  # million candidates, kept and captions; scores from 1 to 10
+    "r3-data": {"40,000", "24,925", "62.3", "1", "2", "3"},  # candidates, kept, per cent; stages 1 to 3
+    "magicdata": {"50,000", "7", "343,269", "325,238", "17,366", "342,604", "1,294", "343,898", "173,768", "169,501"},
+}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_number_in_a_preset_s_words_is_one_of_those_that_are_checked_here(name):
+    for line in preset_text(name).splitlines():
+        words = re.sub(r"(sections?|appendix) [A-Z]?[\d.]+( to [\d.]+)?(, B(\.\d)?)?", "", line.partition("#")[2])
+        words = re.sub(r"(appendix )?\b[AB](\.\d)?\b|R3|SAM3|MagicData340K|FLUX-Reason-6M", "", words)
+        assert set(re.findall(r"\d[\d,.]*\d|\d", words)) <= PRINTED[name], line
+
+
 def test_the_printed_numbers_are_those_of_the_papers_and_their_arithmetic():
     flux, r3, magic = map(preset_text, PRESETS)
     assert "8 million" in flux and "6 million" in flux and "20 million" in flux
@@ -58,6 +73,11 @@ def test_the_printed_numbers_are_those_of_the_papers_and_their_arithmetic():
     assert all(each in magic for each in ("343,269", "325,238", "17,366", "342,604", "343,898"))
     assert 325_238 + 17_366 == 342_604 and 342_604 + 1_294 == 343_898
     assert 173_768 + 169_501 == 343_269
+    assert 7 * (50 + 50) == 700 and 1_000 + 300 == 1_300  # PRISM-Bench's prompts; R³-Bench's candidates for the experts
+    # 95 % of 500 kept and 500 rejected pictures (B.4) may be 90 % of the kept or of the rejected: of 75 % kept it bounds little
+    assert (0.75 * 0.9 + 0.25 * 1.0, 0.75 * 1.0 + 0.25 * 0.9) == (0.925, 0.975)
+    low, high = wilson_interval([480], [500])  # 96 % of 500 chains of thought (B.5)
+    assert (round(100 * low[0], 1), round(100 * high[0], 1)) == (93.9, 97.4)
     low, high = wilson_interval([950], [1000])  # 95 % of 1,000 audited pictures (FLUX-Reason-6M, appendix B.4)
     assert (round(100 * low[0], 1), round(100 * high[0], 1)) == (93.5, 96.2)
     # 128 A100s over four months against the printed 15,000 A100 days, and the cost of one of 8 million candidates

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import random
 import tarfile
 from uuid import UUID
@@ -150,6 +151,14 @@ def test_the_upper_bound_is_clopper_and_pearson_s():
     for successes, trials in ((0, 1), (0, 59), (3, 100), (50, 51), (7, 7)):
         expected = 1.0 if successes == trials else stats.beta.ppf(0.95, successes + 1, trials - successes)
         assert upper_bound(successes, trials) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("trials", [1, 20, 59, 200])
+def test_the_bound_of_a_cascade_s_loss_is_too_low_in_at_most_a_twentieth_of_all_samples(trials):
+    bounds = [upper_bound(count, trials) for count in range(trials + 1)]
+    for share in np.linspace(0.001, 0.999, 200):
+        terms = [math.comb(trials, count) * share**count * (1 - share) ** (trials - count) for count in range(trials + 1)]
+        assert sum(term for term, bound in zip(terms, bounds, strict=True) if bound < share) <= 0.05 + 1e-9
 
 
 def test_a_promised_loss_is_held_although_the_threshold_is_chosen_from_the_data():

@@ -113,7 +113,7 @@ def sample_audit(
     question: str = QUESTION,
     seed: int = 0,
 ) -> Sampled:
-    """Draw an audit's sample, and write its pictures with a sheet to fill in, an arena's prompts, and tasks for Label Studio.
+    """Draw an audit's sample and write it for people: a sheet, an arena's folder, tasks for Label Studio.
 
     Raters see neither the decision nor the stratum, and the order is random. In the arena's pages:
     ``salon arena serve audits/NAME/pictures --prompts audits/NAME/prompts.jsonl --task checks``.
@@ -156,7 +156,7 @@ def sample_audit(
             chosen += [(int(row), stratum) for row in taken]
     chosen.sort(key=lambda pair: order[pair[0]])
     prompts = table(dataset, stages, ["prompt"]).collect()["prompt"]
-    sheet: list[dict[str, Any]] = []
+    sheet: list[dict[str, str]] = []
     arena: list[dict[str, Any]] = []
     for number, (row, _) in enumerate(chosen):
         name_of = f"{name}-{number:05d}"

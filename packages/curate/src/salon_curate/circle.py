@@ -2,7 +2,7 @@
 
 drawn pictures ──► a teacher who misses artifacts ──► look ──► duplicates ──► a verifier who errs at times ──► filtered
       │                                                                                       salon train sft ◄──┴── unfiltered
-      └── exact labels ──► precision and recall of each stage, and held-out pictures ──► macro F1 of both
+      └── exact labels ──► precision and recall of each stage, and held-out pictures ──► F1 of both
 """
 
 import json
@@ -71,21 +71,24 @@ class CircleSize:
         steps: of SFT, the same for both sets.
     """
 
-    pictures: int = 1000
-    held_out: int = 200
+    pictures: int = 600
+    held_out: int = 150
     teacher_misses: float = 0.6
     verifier_errs: float = 0.05
-    steps: int = 150
+    steps: int = 120
 
 
 @dataclass(frozen=True, slots=True)
 class SeedResult:
-    """One seed: what each condition was worth, pictures in each set, and macro F1 on the held-out pictures."""
+    """One seed: what each condition was worth, pictures in each set, and F1 on the held-out pictures.
+
+    ``f1`` is of artifact against normal: a model that calls every picture normal has 0.
+    """
 
     seed: int
     worth: tuple[StageWorth, ...]
     pictures: Mapping[str, int]
-    f1_macro: Mapping[str, float]
+    f1: Mapping[str, float]
 
 
 class Verifier:
@@ -145,7 +148,7 @@ def circle(
         for arm in ("unfiltered", "filtered"):
             tell(f"seed {seed}: SFT on the {counts[arm]:,} pictures of the {arm} set")
             f1[arm] = _trained(home, arm, seed, sizes)
-        tell(f"seed {seed}: macro F1 {f1['unfiltered']:.3f} unfiltered, {f1['filtered']:.3f} filtered")
+        tell(f"seed {seed}: F1 {f1['unfiltered']:.3f} unfiltered, {f1['filtered']:.3f} filtered")
         found.append(SeedResult(seed, worth, counts, f1))
     write_page(charts, "From drawn pictures to a trained model", folder / "circle.html", _html(found, sizes))
     return tuple(found)
@@ -153,14 +156,15 @@ def circle(
 
 def _filtered(home: Path, sizes: CircleSize, seed: int) -> tuple[DataSet, list[Any]]:
     """Draw, label, import, judge and select the pictures of one seed."""
-    from salon_synthetic.artifacts import draw_examples
+    from salon_synthetic.artifacts import Balance, draw_examples
 
+    balance = Balance(dict.fromkeys(("sunken", "floating"), 0.5))  # two artifacts that few steps teach a tiny model to see
     pictures = home / "pictures"
     pictures.mkdir(parents=True)
     rows: list[dict[str, Any]] = []
     truths: dict[str, str] = {}
     normal = render_magicmirror(MagicMirrorAnswer(normal=True))
-    for example in draw_examples(sizes.pictures, seed=2 * seed, balance="even"):
+    for example in draw_examples(sizes.pictures, seed=2 * seed, balance=balance):
         data = example.image
         if not isinstance(data, bytes):  # pragma: no cover - drawn pictures are bytes
             raise TypeError(example.example_id)
@@ -183,7 +187,7 @@ def _filtered(home: Path, sizes: CircleSize, seed: int) -> tuple[DataSet, list[A
             rows.append({**row, "key": f"{key}-again", "truth": False})
     publish_text(home / "rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     held_out = []
-    for example in draw_examples(sizes.held_out, seed=2 * seed + 1, balance="even"):
+    for example in draw_examples(sizes.held_out, seed=2 * seed + 1, balance=balance):
         (pictures / f"{example.example_id}.png").write_bytes(example.image)  # type: ignore[arg-type]
         response = render_magicmirror(example.truth)
         held_out.append(
@@ -218,13 +222,13 @@ def _training_files(home: Path, dataset: DataSet, stages: Sequence[Any]) -> dict
 
 
 def _trained(home: Path, arm: str, seed: int, sizes: CircleSize) -> float:
-    """Train with the public commands; return macro F1 on the held-out pictures."""
+    """Train with the public commands; return F1 on the held-out pictures."""
     configuration = home / f"{arm}.toml"
     publish_text(configuration, _CONFIGURATION.format(arm=arm, seed=seed, steps=sizes.steps))
     if arm == "unfiltered":  # its answers include those of the filtered set, and both arms start from these weights
         _salon(home, "train", "tiny", configuration.name, "--seed", str(seed))
     said = json.loads(_salon(home, "train", "sft", configuration.name, "--format", "json"))
-    return float(said["evaluation"]["f1_macro"])
+    return float(said["evaluation"]["f1_binary"])
 
 
 def _salon(home: Path, *words: str) -> str:
@@ -237,12 +241,12 @@ def _salon(home: Path, *words: str) -> str:
 
 def _html(found: Sequence[SeedResult], sizes: CircleSize) -> str:
     rows = "".join(
-        f"<tr><td>{each.seed}</td><td>{each.pictures['unfiltered']}</td><td>{each.f1_macro['unfiltered']:.3f}</td>"
-        f"<td>{each.pictures['filtered']}</td><td>{each.f1_macro['filtered']:.3f}</td>"
-        f"<td>{each.f1_macro['filtered'] - each.f1_macro['unfiltered']:+.3f}</td></tr>"
+        f"<tr><td>{each.seed}</td><td>{each.pictures['unfiltered']}</td><td>{each.f1['unfiltered']:.3f}</td>"
+        f"<td>{each.pictures['filtered']}</td><td>{each.f1['filtered']:.3f}</td>"
+        f"<td>{each.f1['filtered'] - each.f1['unfiltered']:+.3f}</td></tr>"
         for each in found
     )
-    head = "<tr><th>seed</th><th>unfiltered</th><th>macro F1</th><th>filtered</th><th>macro F1</th><th>rise</th></tr>"
+    head = "<tr><th>seed</th><th>unfiltered</th><th>F1</th><th>filtered</th><th>F1</th><th>rise</th></tr>"
     told = (
         f"<p>The teacher calls {sizes.teacher_misses:.0%} of the artifacts normal, the verifier errs about "
         f"{sizes.verifier_errs:.0%} of the pictures; {sizes.steps} steps of SFT from the same weights, "

@@ -1,6 +1,5 @@
 """``salon curate``: build a data set of pictures. Parse, one library call, print."""
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_curate.output import FORMAT, SEED, as_cell, print_table
+from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
@@ -197,7 +197,7 @@ def status(dataset: Path, judge: str | None, form: str) -> None:
     found = status_of(opened, _pipeline(dataset, judge).stages)
     if form == "json":
         rows = [{"stage": s.stage, "version": s.version, "done": s.done, "shards": s.shards, "rows": s.rows} for s in found]
-        click.echo(json.dumps({"pictures": opened.rows, "shards": len(opened.shards), "stages": rows}, indent=2))
+        print_json({"pictures": opened.rows, "shards": len(opened.shards), "stages": rows})
         return
     print_table(["stage", "version", "shards", "pictures"],
                 [[s.stage, s.version, f"{s.done:,} of {s.shards:,}", as_cell(s.rows)] for s in found])  # fmt: skip
@@ -241,9 +241,9 @@ def verify(dataset: Path, judge: str | None) -> None:
 @_JUDGE
 @FORMAT
 def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None, form: str) -> None:
-    """Run a few shards, and show what all of them will take: calls, tokens, money, bytes and hours of each stage.
+    """Run a few shards and show what all of them will take.
 
-    What the sample asks is paid and kept; the run does not ask it again.
+    Shown are calls, tokens, money, bytes and hours of each stage. What the sample asks is paid and kept; the run does not ask it again.
 
     \b
     Example:
@@ -259,7 +259,7 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
     if form == "json":
         from dataclasses import asdict
 
-        click.echo(json.dumps({"stages": [asdict(each) for each in found], "wall": asdict(wall)}, indent=2))
+        print_json({"stages": [asdict(each) for each in found], "wall": asdict(wall)})
         return
     header = ["stage", "shards run", "calls", "tokens in", "tokens out", "US dollars", "MB read", "MB written", "hours"]
     sizes = {"bytes_read": 1e6, "bytes_written": 1e6, "seconds": 3600.0}
@@ -306,7 +306,7 @@ def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], s
     opened, stages = _opened(dataset), _pipeline(dataset, judge).stages
     found = [simulating(opened, stages, workers=one, judges=other, seed=seed) for one in workers for other in judges]
     if form == "json":
-        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+        print_json([asdict(each) for each in found])
         return
     print_table(["workers", "judges", "wall", "95 % of simulations", "busy", *(stage.name for stage in stages)],
                 [[as_cell(each.workers), as_cell(each.judges), _duration(each.seconds),
@@ -343,7 +343,7 @@ def drift(
     )  # fmt: skip
     found = drifting(opened, stages, stage, now=again, rows=rows, seed=seed)
     if form == "json":
-        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+        print_json([asdict(each) for each in found])
     else:
         lines = []
         for each in found:
@@ -411,8 +411,8 @@ def yield_(
     if found is None and not curves:
         raise InputError("needs a condition or a column", hint="Add --where 'sharpness >= 80' or --sweep sharpness.")
     if form == "json":
-        click.echo(json.dumps({"funnel": None if found is None else _funnel_of(found),
-                               "curves": [_curve_of(curve) for curve in curves]}, indent=2))  # fmt: skip
+        funnel = None if found is None else _funnel_of(found)
+        print_json({"funnel": funnel, "curves": [_curve_of(curve) for curve in curves]})
     else:
         if found is not None:
             _print_funnel(found)
@@ -449,7 +449,7 @@ def select(dataset: Path, name: str, where: tuple[str, ...], selection: str | No
     found = apply(opened, pipeline.stages, _predicates(opened, pipeline, where, selection), name)
     path = save_selection(opened, pipeline.stages, found)
     if form == "json":
-        click.echo(json.dumps(_funnel_of(found), indent=2))
+        print_json(_funnel_of(found))
         return
     _print_funnel(found)
     click.echo(f"written: {path}")
@@ -477,7 +477,7 @@ def diff(dataset: Path, old: str, new: str, output: Path | None, judge: str | No
         moved.keys.write_csv(output)
     if form == "json":
         rows = {name: {"entered": entered, "left": left} for name, (entered, left) in moved.by_predicate.items()}
-        click.echo(json.dumps({"entered": moved.entered, "left": moved.left, "conditions": rows}, indent=2))
+        print_json({"entered": moved.entered, "left": moved.left, "conditions": rows})
         return
     print_table(["condition", "enter", "leave"], [[n, as_cell(a), as_cell(b)] for n, (a, b) in moved.by_predicate.items()])
     click.echo(f"{moved.entered:,} pictures enter, {moved.left:,} leave")
@@ -497,7 +497,7 @@ def why(dataset: Path, key: str, judge: str | None) -> None:
     from salon_curate.lineage import why as explain
 
     opened = _opened(dataset)
-    click.echo(json.dumps(explain(opened, _pipeline(dataset, judge).stages, key), indent=2, ensure_ascii=False, default=str))
+    print_json(explain(opened, _pipeline(dataset, judge).stages, key))
 
 
 def _predicates(dataset: "DataSet", pipeline: "Pipeline", where: tuple[str, ...], selection: str | None) -> dict[str, str]:
@@ -588,9 +588,9 @@ def audit_sample(
     seed: int,
     judge: str | None,
 ) -> None:
-    """Draw the sample and write it for people: a sheet to fill in, a folder for the arena, and tasks for Label Studio.
+    """Draw the sample and write it for people.
 
-    Raters do not see the decision.
+    Written are a sheet to fill in, a folder for the arena, and tasks for Label Studio. Raters do not see the decision.
 
     \b
     Example:
@@ -632,7 +632,7 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -
 
     found = score_audit(_opened(dataset), name, answers, seed=seed)
     if form == "json":
-        click.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
+        print_json(asdict(found))
         return
     rows = []
     for label in ("precision", "negative_value", "recall", "agreement"):
@@ -739,9 +739,9 @@ def demo(folder: Path, per_category: int, workers: int, train: bool, seed: int) 
         from salon_curate.circle import circle
 
         results = circle(folder, seeds=range(seed, seed + 3), tell=click.echo)
-        print_table(["seed", "unfiltered", "macro F1", "filtered", "macro F1"],
-                    [[str(each.seed), as_cell(each.pictures["unfiltered"]), as_cell(each.f1_macro["unfiltered"]),
-                      as_cell(each.pictures["filtered"]), as_cell(each.f1_macro["filtered"])] for each in results])  # fmt: skip
+        print_table(["seed", "unfiltered", "F1", "filtered", "F1"],
+                    [[str(each.seed), as_cell(each.pictures["unfiltered"]), as_cell(each.f1["unfiltered"]),
+                      as_cell(each.pictures["filtered"]), as_cell(each.f1["filtered"])] for each in results])  # fmt: skip
         click.echo(f"page: {folder / 'circle.html'}")
         return
     from salon_curate.demo import demo as build

@@ -1,4 +1,4 @@
-"""Whether a stage or a judge still answers as it did: a sample is made again and compared with what is stored."""
+"""Drift: a stage's answers about a sample are made again and compared with the stored ones."""
 
 import tempfile
 from collections.abc import Sequence

@@ -1,26 +1,11 @@
-"""Options and tables that all commands of ``salon curate`` share."""
+"""Options and cells that all commands of ``salon curate`` share; tables are printed as in every package."""
 
-import sys
-from collections.abc import Sequence
+from salon_taxonomy.cli.options import FORMAT, seed_option
+from salon_taxonomy.cli.output import MISSING, print_table
 
-import rich_click as click
+__all__ = ["FORMAT", "SEED", "as_cell", "print_table"]
 
-FORMAT = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="For people or programs."
-)
-SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed draws otherwise.")
-
-
-def print_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """Print rows of cells below a header, 160 columns wide where the output is not a terminal."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*header)
-    for line in lines:
-        table.add_row(*map(Text, line))
-    (Console() if sys.stdout.isatty() else Console(width=160)).print(table)
+SEED = seed_option("Another seed draws otherwise.")
 
 
 def as_cell(value: object, digits: int = 3) -> str:
@@ -31,7 +16,7 @@ def as_cell(value: object, digits: int = 3) -> str:
         ('0.123', '–', '12,000')
     """
     if value is None:
-        return "–"
+        return MISSING
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return f"{value:.{digits}f}" if isinstance(value, float) else str(value)

@@ -120,7 +120,10 @@ def record_cost(dataset: DataSet, stage: Stage, outcome: Outcome) -> None:
 
 
 def recorded_costs(dataset: DataSet) -> dict[tuple[str, str], PartCost]:
-    """Return the last recorded cost by a stage's identity and a shard's name; a line that a kill cut off is passed over."""
+    """Return the last recorded cost by a stage's identity and a shard's name.
+
+    A line that a kill cut off is left out.
+    """
     found: dict[tuple[str, str], PartCost] = {}
     path = dataset.folder / COSTS
     for raw in path.read_bytes().splitlines() if path.exists() else ():
@@ -293,7 +296,7 @@ def wall_of(seconds: Sequence[float], lanes: int, *, start: float = 0.0, gap: fl
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """The seconds of a stage's measured shards, seconds per picture of all of them, the start and the gap of a worker."""
+    """Seconds of measured shards and of their pictures, and the start and gap of a worker."""
 
     seconds: Mapping[str, float]
     per_row: tuple[float, ...]
