@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from salon_curate import asks
 from salon_curate.cli import curate
+from salon_curate.costs import COSTS, recorded_costs
 from salon_curate.dataset import DataSet
 from salon_curate.drift import drift
 from salon_curate.engine import inline
 from salon_curate.judging import judge_stage
 from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
-from salon_curate.planning import COSTS, actual, plan, recorded_costs, sample_of, simulate, total_of, wall_of
+from salon_curate.planning import actual, plan, sample_of, simulate, total_of, wall_of
 from salon_curate.running import run
 from salon_curate.selection import table
 from salon_curate.whole import duplicates

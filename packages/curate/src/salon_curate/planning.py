@@ -5,42 +5,20 @@ run ──► costs.jsonl, one line for each part ──► estimate: calls, tok
 """
 
 import heapq
-import json
 import math
-import os
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
+from salon_curate.costs import PartCost, recorded_costs
 from salon_curate.dataset import DataSet, Shard, seeded_hash
-from salon_curate.engine import Engine, Outcome, Spent, embedded
-from salon_curate.errors import StorageError
+from salon_curate.engine import Engine, embedded
+from salon_curate.running import run
 from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.errors import IncompleteError, InputError
 
-COSTS: Final = "costs.jsonl"
 QUANTITIES: Final = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "bytes_read", "bytes_written", "seconds")
-
-
-@dataclass(frozen=True, slots=True)
-class PartCost:
-    """What one part took: see :class:`~salon_curate.engine.Spent`; and the bytes that were read and written for it."""
-
-    rows: int
-    bytes_read: int
-    bytes_written: int
-    spent: Spent
-
-    def quantity(self, name: str) -> float | None:
-        """Return a quantity of :data:`QUANTITIES`; None where it was not measured.
-
-        The seconds of a part whose replies came from the journal are no measurement of a judge.
-        """
-        if name == "seconds":
-            return None if self.spent.replayed else self.spent.seconds + (0.0 if self.spent.started else self.spent.overhead)
-        value: float | None = getattr(self, name) if name.startswith("bytes") else getattr(self.spent, name)
-        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,52 +68,6 @@ class Simulated:
     busy: float
 
 
-def record_cost(dataset: DataSet, stage: Stage, outcome: Outcome) -> None:
-    """Append what a stage's part took to ``costs.jsonl``.
-
-    Raises:
-        StorageError: the file cannot be written.
-    """
-    task, path = outcome.task, dataset.folder / COSTS
-    shard = dataset.shard_path(task.shard)
-    sources = [dataset.folder / each for each in task.inputs] + ([shard] if "image" in stage.reads else [])
-    try:
-        line = {
-            "stage": stage.identity,
-            "shard": task.shard,
-            "rows": task.rows,
-            "bytes_read": sum(each.stat().st_size for each in sources),
-            "bytes_written": (dataset.folder / task.output).stat().st_size,
-            "spent": asdict(outcome.spent),
-        }
-        data = (json.dumps(line) + "\n").encode()
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            if os.write(descriptor, data) != len(data):
-                raise OSError(28, os.strerror(28))
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise StorageError.of(error, path) from error
-
-
-def recorded_costs(dataset: DataSet) -> dict[tuple[str, str], PartCost]:
-    """Return the last recorded cost by a stage's identity and a shard's name.
-
-    A line that a kill cut off is left out.
-    """
-    found: dict[tuple[str, str], PartCost] = {}
-    path = dataset.folder / COSTS
-    for raw in path.read_bytes().splitlines() if path.exists() else ():
-        try:
-            line: dict[str, Any] = json.loads(raw)
-            cost = PartCost(line["rows"], line["bytes_read"], line["bytes_written"], Spent(**line["spent"]))
-            found[line["stage"], line["shard"]] = cost
-        except (ValueError, KeyError, TypeError):
-            continue
-    return found
-
-
 def sample_of(dataset: DataSet, share: float, seed: int = 0) -> DataSet:
     """Return the data set of a random share of the shards, at least two; nothing is copied.
 
@@ -177,8 +109,6 @@ def plan(
         IncompleteError: a shard of the sample could not be finished.
         StorageError: a part cannot be written.
     """
-    from salon_curate.running import run
-
     sample = sample_of(dataset, share, seed)
     result = run(sample, stages, workers=workers, engine=engine)
     if result.stopped or result.set_aside:

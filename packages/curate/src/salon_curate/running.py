@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from salon_curate.costs import record_cost
 from salon_curate.dataset import DataSet, file_digest
 from salon_curate.engine import Engine, Outcome, Spent, embedded
-from salon_curate.planning import record_cost
 from salon_curate.selection import table
 from salon_curate.stages import Stage, Task, checked_output, expected_parts, read_receipt, write_part
 from salon_taxonomy.errors import IncompleteError, InputError
