@@ -6,6 +6,7 @@ No test asks the model hub for anything, and none waits for it. The processes th
 ``bucket`` is an object store on loopback, shared by the tests of a worker.
 """
 
+import gc
 import os
 import shutil
 import subprocess
@@ -27,6 +28,15 @@ settings.register_profile("salon", settings(), deadline=None, max_examples=50, s
 settings.register_profile("long", settings.get_profile("salon"), max_examples=1000)
 settings.load_profile("salon")
 
+gc.disable()  # what is collected, a million objects, stays to the end; looking through it is a quarter of the time it takes
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, in what the tests make."""
+    gc.freeze()
+    gc.enable()
+
+
 _look_up = metadata.entry_points
 _entry_points = cache(lambda path, **wanted: _look_up(**wanted))
 # Every command looks them up, among some 300 distributions; what is found changes with the path alone.
@@ -46,10 +56,15 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def quick_stores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stores begin as copies of an empty one and have no ``catalog.duckdb``, unless the test is marked ``real_store``."""
+    """Stores begin as copies of an empty one, have no ``catalog.duckdb``, and are folded without a process for each fold.
+
+    Not so in tests that are marked ``real_store``.
+    """
     store = sys.modules.get("salon_store.store")
     if store is None or request.node.get_closest_marker("real_store"):
         return
+    if checkpoint := sys.modules.get("salon_bench.runs.checkpoint"):
+        monkeypatch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)
     make, empty = store.make_store, request.getfixturevalue("empty_store")
 
     def copied(place: Any, *, create: bool) -> None:

@@ -3,6 +3,7 @@
 Not part of the tests; run with ``just benchmark``. Or, with rates and seconds of your own:
 
     python benchmarks/bench_arena.py votes --rate 300 --seconds 60
+    python benchmarks/bench_arena.py first        # from the command to the first vote, with 100,000 files
 
 500 raters hold a connection each, ask for tasks as the page does (four at once, again when two are left), and vote at random
 moments. Nothing fetches pictures: their cost is that of JPEG, measured by itself.
@@ -139,6 +140,49 @@ def test_start_with_100_000_generations(benchmark: Benchmark, tmp_path: Path) ->
     benchmark.pedantic(start, rounds=3)
 
 
+def measure_first_vote() -> dict[str, float]:
+    """Seconds from the command to an acknowledged vote, and the most memory of the server in MiB, with 100,000 files."""
+    import http.client
+    import re
+    import uuid
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_material(folder, 50, 500, 4)
+        started = time.perf_counter()
+        command = [str(Path(sys.executable).with_name("salon")), "arena", "serve", str(folder / "pictures"), "--port", "0"]
+        command += ["--prompts", str(folder / "prompts.jsonl"), "--database", str(folder / "arena.db")]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None
+        found = re.search(r"http://127.0.0.1:(\d+)/", server.stdout.readline())
+        assert found is not None
+        ready = time.perf_counter() - started
+        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]))
+
+        def ask(path: str, body: Any = None, **headers: str) -> tuple[Any, str]:
+            data = None if body is None else json.dumps(body)
+            connection.request("GET" if body is None else "POST", path, data, {"Content-Type": "application/json", **headers})
+            reply = connection.getresponse()
+            text = reply.read().decode()
+            assert reply.status == 200, text
+            return text, reply.getheader("set-cookie") or ""
+
+        page, _ = ask("/")
+        version = re.search(r'data-version="(\w+)"', page)
+        assert version is not None
+        reply, cookie = ask("/session", {"consent": version[1]})
+        signed = {"Cookie": cookie.split(";")[0], "X-CSRF-Token": json.loads(reply)["csrf"]}
+        task = json.loads(ask("/tasks", {}, **signed)[0])["tasks"][0]
+        body = {"answer_id": str(uuid.uuid4()), "assignment": task["assignment"], "choice": "left", "elapsed_ms": 900}
+        ask("/answers", body, **signed)
+        voted = time.perf_counter() - started
+        memory = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{server.pid}/status").read_text())
+        assert memory is not None
+        server.terminate()
+        server.wait()
+    return {"serving after s": ready, "first vote after s": voted, "most memory MiB": int(memory[1]) / 1024}
+
+
 @pytest.mark.parametrize("models", [50, 200])
 def test_a_vote_on_the_board_after_a_million(benchmark: Benchmark, tmp_path: Path, models: int) -> None:
     from salon_arena import ArenaDatabase
@@ -169,7 +213,7 @@ def test_a_vote_on_the_board_after_a_million(benchmark: Benchmark, tmp_path: Pat
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["serve", "votes"])
+    parser.add_argument("what", choices=["serve", "votes", "first"])
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--rate", type=float, default=300.0)
     parser.add_argument("--seconds", type=float, default=30.0)
@@ -177,5 +221,5 @@ if __name__ == "__main__":
     if given.what == "serve":
         serve(given.folder)
     else:
-        for key, value in measure(given.rate, given.seconds).items():
+        for key, value in (measure_first_vote() if given.what == "first" else measure(given.rate, given.seconds)).items():
             sys.stdout.write(f"{key:28} {value:,.1f}\n")

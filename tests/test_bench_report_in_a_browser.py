@@ -268,6 +268,7 @@ def test_without_javascript_every_picture_and_verdict_is_there(browser: Browser,
     page.close()
 
 
+@pytest.mark.slow
 def test_a_thousand_pictures_stay_usable(browser: Browser, tmp_path: Path) -> None:
     made = VerdictStore(tmp_path)
     names = [f"p{number:04d}" for number in range(1100)]

@@ -148,8 +148,15 @@ def write_outputs(page: Path) -> list[str]:
     return left
 
 
-@pytest.mark.real_store
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+REAL = {"monitors.md", "refine.md", "store.md"}
+"""Pages whose examples show the files of a store, and one whose runs are folded by processes of their own."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.real_store] if page.name in REAL else []) for page in PAGES],
+    ids=[str(page.relative_to(ROOT)) for page in PAGES],
+)
 def test_every_example_of_a_page_runs_and_prints_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

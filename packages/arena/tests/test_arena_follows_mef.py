@@ -158,7 +158,11 @@ def big_material(folder: Path) -> Material:
     return read_material(folder / "many", path)
 
 
-def test_one_task_in_twenty_is_an_anchor_and_sides_are_even(tmp_path: Path, database: ArenaDatabase, clock: Clock) -> None:
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("count", [3000, pytest.param(100_000, marks=pytest.mark.study)])
+def test_one_task_in_twenty_is_an_anchor_and_sides_are_even(
+    tmp_path: Path, database: ArenaDatabase, clock: Clock, count: int
+) -> None:
     material = big_material(tmp_path)
     files = [file for file in material.files if file.model in MODELS[:2]]
     by_prompt: dict[str, list[Generated]] = {}
@@ -169,13 +173,18 @@ def test_one_task_in_twenty_is_an_anchor_and_sides_are_even(tmp_path: Path, data
     rater = service.people.join().result().rater_id
     from salon_arena.people import read_rater
 
-    drafts = database.write(
-        lambda c: [d for _ in range(3000) for d in service.task.draw(c, read_rater(c, rater), 1, clock.now)]
-    ).result()
-    share = sum(draft.kind == "anchor" for draft in drafts) / len(drafts)
-    assert abs(share - 0.05) < 3.3 * (0.05 * 0.95 / 3000) ** 0.5
-    left = sum(draft.payload["side_a_shown"] == "left" for draft in drafts)
-    assert abs(left - 1500) < 3.3 * (3000 / 4) ** 0.5
+    kinds: Counter[str] = Counter()
+    left = 0
+    for _ in range(count // 1000):
+        drafts = database.write(
+            lambda c: [d for _ in range(1000) for d in service.task.draw(c, read_rater(c, rater), 1, clock.now)]
+        ).result()
+        kinds.update(draft.kind for draft in drafts)
+        left += sum(draft.payload["side_a_shown"] == "left" for draft in drafts)
+    assert sum(kinds.values()) == count
+    share = kinds["anchor"] / count
+    assert abs(share - 0.05) < max(3.3 * (0.05 * 0.95 / count) ** 0.5, 0.003 * (count == 100_000)), share
+    assert abs(left - count / 2) < 3.2905 * (count / 4) ** 0.5, left  # 99.9 % of the binomial
 
 
 def test_careless_raters_are_flagged_live_as_offline_and_leave_the_board(

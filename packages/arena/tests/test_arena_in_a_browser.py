@@ -139,6 +139,26 @@ def test_answers_given_offline_survive_a_reload_and_arrive_once(browser: Browser
         assert all(OFFLINE in words or "net::ERR_FAILED" in words for words in heard)
 
 
+def test_ten_minutes_offline_lose_and_double_nothing(browser: Browser, served: Served) -> None:
+    with context(browser, served) as (rater, heard):
+        page = rater.new_page()
+        page.clock.install()
+        opened(rater, served, page)
+        page.wait_for_timeout(500)  # the pairs ahead are there with their pictures
+        rater.set_offline(True)
+        for key in ("1", "2", "3"):
+            vote(page, key)
+        page.wait_for_function("() => document.querySelector('#message').textContent.includes('kept here')")
+        for _ in range(10):
+            page.clock.fast_forward(60_000)
+        assert served.answers() == []
+        rater.set_offline(False)
+        page.clock.fast_forward(20_000)
+        found = served.wait_for_answers(3)
+        assert [choice for _, choice in found] == ["left", "right", "both_good"] and len({task for task, _ in found}) == 3
+        assert all(OFFLINE in words for words in heard)
+
+
 def test_a_reply_that_is_lost_neither_loses_nor_doubles_the_vote(browser: Browser, served: Served) -> None:
     with context(browser, served) as (rater, _):
         lost: list[int] = []

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -79,8 +81,8 @@ def test_a_second_run_with_a_cache_pays_for_nothing_and_has_the_same_scores(pict
     assert reports[0]["subjects"] == reports[1]["subjects"]
     assert (reports[0]["progress"]["cached"], reports[1]["progress"]["cached"]) == (0, 6)
     assert set(RunView(Path("two"), reports[1]["run_id"]).rows("judge_calls")["cached"]) == {True}
-    for entry in Path("replies").glob("??/*.reply"):
-        entry.write_bytes(b"torn")
+    with closing(sqlite3.connect("replies/replies.sqlite3")) as database, database:
+        database.execute("UPDATE replies SET body = CAST('torn' AS BLOB)")
     with serving(Script(rule=fixed("3"))) as server:
         third = run(pictures, "--judge", f"cache:replies=vllm:mock@{server.url}", "--store", "three")
     assert json.loads(third.stdout)[0]["subjects"] == reports[0]["subjects"]

@@ -265,13 +265,13 @@ def test_in_a_storm_of_429_fewer_are_sent_at_once_and_every_call_is_answered_and
 def test_a_faulty_server_changes_no_answer() -> None:
     answers = drawn([f"answer {number}" for number in range(9)], seed=5)
     faults = (Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.CUT, Fault.CUT_REPLY, Fault.TRUNCATED_JSON, Fault.HANG)
-    rates = dict.fromkeys(faults, 0.05)
+    rates = {**dict.fromkeys(faults, 0.05), Fault.HANG: 0.01}
 
     async def use(judge: OpenAICompatibleJudge, server: MockServer) -> tuple[list[str], dict[str, Any], int]:
         replies = await asyncio.gather(*(judge.ask(Question((str(number),))) for number in range(200)))
         return [reply.text for reply in replies], server.stats.document(), sum(len(reply.earlier) for reply in replies)
 
-    limits = Limits(timeout_s=1.5, attempts=20, first_wait_s=0.001)
+    limits = Limits(timeout_s=6, attempts=20, first_wait_s=0.001)
     good, _, no_retries = asked(Script(rule=answers), use, limits=Limits(attempts=20, first_wait_s=0.001))
     found, stats, retries = asked(Script(rule=answers, faults=FaultRates(rates), seed=2), use, limits=limits)
     assert found == good

@@ -428,7 +428,7 @@ def test_whole_runs_write_the_key_nowhere(echo: str, tmp_path: Path, monkeypatch
     salon("refine", "--items", "items.csv", *method, "--store", "results", "--allow-incomplete")
     assert leaks("".join(said).encode()) is None
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {".parquet", ".html", ".jsonl", ".reply"} <= {path.suffix for path in files}
+    assert {".parquet", ".html", ".jsonl", ".sqlite3"} <= {path.suffix for path in files}
     for path in files:
         assert leaks(path.read_bytes(), depth=1 if path.suffix in (".png", ".parquet") else 3) is None, path
         if path.suffix == ".parquet":

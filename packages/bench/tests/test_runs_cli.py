@@ -103,10 +103,11 @@ def test_the_log_is_json_lines(pictures: Path, tmp_path: Path) -> None:
     with serving(Script(rule=fixed("3"))) as server:
         assert run(pictures, server.url, "--log-json", tmp_path / "log.jsonl").exit_code == 0
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    # Progress is told again and again, as often as the machine is slow.
+    # Progress is reported as time passes: once or more, before or after the end.
     started, finished = (line for line in lines if line["what"] != "progress")
     assert (started["what"], finished["what"], finished["cases_done"]) == ("started", "finished", 4)
-    assert (lines[0], lines[-1]["what"]) == (started, "progress")
+    assert lines[0] == started
+    assert len(lines) > 2
 
 
 def test_rescoring_asks_nobody_and_says_what_changed(pictures: Path, small_suite: dict[str, NumberSuite]) -> None:

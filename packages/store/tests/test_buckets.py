@@ -58,6 +58,51 @@ def test_a_bucket_holds_a_store_like_a_directory(url: str, battles: Battles) -> 
     assert pl.scan_delta(f"{url}/battles").collect().height == 6
 
 
+@pytest.fixture(scope="module")
+def stub() -> Iterator[str]:
+    """The address of Google's and Azure's object stores on loopback (``cloud_stub.py``)."""
+    command = [sys.executable, str(Path(__file__).with_name("cloud_stub.py"))]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    yield f"http://127.0.0.1:{server.stdout.readline().strip()}"
+    server.kill()
+    server.communicate()
+
+
+@pytest.mark.parametrize("scheme", ["gs", "az"])
+def test_google_and_azure_hold_a_store_like_s3(
+    stub: str, scheme: str, battles: Battles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    if scheme == "gs":
+        account = {"gcs_base_url": f"{stub}/gs", "disable_oauth": True, "client_email": "", "private_key": ""}
+        (tmp_path / "account.json").write_text(json.dumps(account | {"private_key_id": ""}))
+        environment = {"GOOGLE_SERVICE_ACCOUNT": str(tmp_path / "account.json"), "GOOGLE_ALLOW_HTTP": "true"}
+    else:
+        environment = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0"}
+        environment |= {"AZURE_STORAGE_ENDPOINT": f"{stub}/az", "AZURE_ALLOW_HTTP": "true"}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    address = f"{scheme}://bucket/results"
+    store = ResultStore.open(address)
+    for number in range(3):
+        assert store.append("battles", battles(2, f"{number}-"), run_id="a run/α").rows_written == 2
+    with pytest.raises(DuplicateKeyError):
+        store.append("battles", battles(1, "1-"), run_id="r")
+    with store.journal("night") as journal:
+        journal.add("prompts", Prompt(prompt_id="p", suite="s", text="a cat"))
+    there = ResultStore.open(address, read_only=True, work=tmp_path / "there")
+    assert there.sql("SELECT count(*) AS n FROM battles, prompts")["n"].item() == 6
+    assert there.read("battles", at=2).collect().height == 4
+    store.compact()
+    assert store.vacuum()["battles"] == []
+    assert store.verify().sound
+    name = store._tables["battles"].log.snapshot().files[0].name
+    store._place.remove("battles", [name])
+    with pytest.raises(DamagedFileError, match="it is missing"):
+        there.sql("SELECT count(*) FROM battles")
+
+
 def test_another_machine_reads_and_writes_the_same_store(url: str, battles: Battles, tmp_path: Path) -> None:
     here = ResultStore.open(url, work=tmp_path / "here")
     there = ResultStore.open(url, work=tmp_path / "there")

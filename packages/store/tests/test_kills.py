@@ -8,17 +8,20 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from salon_store import ResultStore
 
 PROGRAM = """
-import os, random, sys, time
-from datetime import timedelta
+import os, random, select, sys, time
+from datetime import datetime, timedelta
 from pathlib import Path
 import polars as pl
+import salon_store.delta as delta
 import salon_store.places as places
 from salon_store import ResultStore
 from salon_taxonomy.records import Prompt
@@ -31,6 +34,18 @@ def shifted(original):  # the files of a machine whose clock is wrong
         return original(self, table, written, name)
     return putting
 
+if "LD_PRELOAD" not in os.environ:  # libfaketime shifts every clock of the process, this the clocks of Salon's own code
+    true_time = time.time
+    time.time = lambda: true_time() + shift
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.fromtimestamp(time.time(), tz)
+
+    delta.datetime = Clock
+else:
+    shift = 0.0  # of the files: their times are the kernel's
 for place in (places.Directory, places.Bucket):
     place.put = shifted(place.put)
 store = ResultStore.open(where, work=work)
@@ -40,11 +55,11 @@ while True:
     if role == "compact":
         store.compact()
         store.vacuum(retention=timedelta(hours=1))
-        time.sleep(0.05)
+        select.select([], [], [], 0.05)  # libfaketime breaks time.sleep
     elif role == "read":
         found = store.sql("SELECT count(*) AS n, count(DISTINCT battle_id) AS k FROM battles").row(0)
         assert found[0] == found[1] and found[0] % 50 == 0, found
-        time.sleep(0.05)
+        select.select([], [], [], 0.05)  # libfaketime breaks time.sleep
     elif role == "journal":
         with store.journal(f"night-{first}") as journal:
             for _ in range(20):
@@ -84,7 +99,7 @@ class Writer:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | self.environment,
+            env=os.environ | self.environment | ({"FAKETIME": f"{shift:+.0f}s"} if "LD_PRELOAD" in self.environment else {}),
         )
 
     def ready(self) -> None:
@@ -106,7 +121,7 @@ class Writer:
 def study(where: str, folder: Path, environment: dict[str, str], kills: int, seed: int, longest: float) -> None:
     """Writers, a journal, a compaction and a reader at once; one after the other is killed and started again."""
     draw = random.Random(seed)
-    shared = not environment  # a directory's processes share its locks; a bucket's machines share nothing
+    shared = "AWS_REGION" not in environment  # a directory's processes share its locks; a bucket's machines share nothing
     writers = [
         Writer(role, where, folder / ("work" if shared else role), environment) for role in ("ann", "bob", "journal", "compact")
     ]
@@ -139,6 +154,11 @@ def study(where: str, folder: Path, environment: dict[str, str], kills: int, see
     assert set(written.values()) == {50}
     assert writers[0].acknowledged + writers[1].acknowledged + writers[2].acknowledged > 0
     assert [problem for problem in store.verify().problems if problem.kind != "set_aside"] == []
+    versions = sorted(change.version for change in store.history("battles"))
+    assert versions == [*range(versions[-1] + 1)]
+    heights = [store.read("battles", at=version).select(pl.len()).collect().item() for version in versions[-5:]]
+    assert heights == sorted(heights)
+    assert store.read("battles", at=datetime.now(UTC) + timedelta(days=9)).select(pl.len()).collect().item() == len(ids)
     print(f"{sum(writer.killed for writer in writers)} kills, {len(ids) + len(prompts):,} rows, none lost or doubled")  # noqa: T201
 
 
@@ -148,12 +168,23 @@ def test_no_acknowledged_row_is_lost_and_none_is_doubled(tmp_path: Path) -> None
 
 
 @pytest.mark.study
+@pytest.mark.timeout(3600)
 def test_no_acknowledged_row_is_lost_and_none_is_doubled_in_a_bucket(
     tmp_path: Path, bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in bucket.items():
         monkeypatch.setenv(name, value)
     study("s3://bucket/kills", tmp_path, bucket, kills=int(os.environ.get("KILLS", "40")), seed=1, longest=1.5)
+
+
+@pytest.mark.study
+@pytest.mark.timeout(3600)
+def test_clocks_that_are_days_apart_lose_and_double_nothing(tmp_path: Path) -> None:
+    libraries = [*Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
+    if not libraries:
+        pytest.skip("needs libfaketime (Debian: apt-get install faketime)")
+    environment = {"LD_PRELOAD": str(libraries[0]), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    study(str(tmp_path / "results"), tmp_path, environment, kills=int(os.environ.get("KILLS", "40")), seed=3, longest=0.6)
 
 
 @pytest.mark.study

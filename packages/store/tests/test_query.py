@@ -251,6 +251,14 @@ def test_an_error_shows_where_and_what_there_is_instead(filled: ResultStore) -> 
         filled.sql("SELECT * FROM votes")
 
 
+def compact_alone(store: ResultStore) -> None:
+    """Merge the files of the battles and remove those that were merged."""
+    merged = list((store.path / "battles").glob("*.parquet"))
+    store.compact()
+    for path in merged:
+        path.unlink()
+
+
 def test_a_query_whose_files_are_merged_and_removed_while_it_runs_begins_again(
     filled: ResultStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,9 +270,7 @@ def test_a_query_whose_files_are_merged_and_removed_while_it_runs_begins_again(
     def replaced(*arguments: Any) -> None:
         calls.append(arguments)
         if len(calls) == 1:
-            filled.compact()
-            for path in (filled.path / "battles").glob("run-*"):
-                path.unlink()
+            compact_alone(filled)
         original(*arguments)
 
     monkeypatch.setattr("salon_store.query._create_views", replaced)
@@ -295,9 +301,7 @@ def test_a_part_that_was_cut_spoils_its_own_table_only(
 ) -> None:
     if compacted:
         filled.append("battles", votes("c"), run_id="r")
-        filled.compact()
-        for path in (filled.path / "battles").glob("run-*"):
-            path.unlink()
+        compact_alone(filled)
     spoiled(filled, change)
     for query in READS:
         with pytest.raises(DamagedFileError, match=r"(run-r|merged)-0000000001-") as caught:

@@ -1,17 +1,13 @@
 """What tests of training share: a folder with pictures, a tiny model and a configuration, and one torch thread."""
 
-import json
-import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from training_files import QUESTION, write_examples
 
-from salon_taxonomy.answers import Artifact, MagicMirrorAnswer, render_magicmirror
-from salon_taxonomy.training_example import MAIN_BUCKETS, NORMAL
+from salon_taxonomy.answers import MagicMirrorAnswer, render_magicmirror
 
-QUESTION = "What is wrong?"
 OWN_REWARDS = '''
 import hashlib
 
@@ -48,20 +44,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-def write_examples(folder: Path, name: str, count: int, *, seed: int) -> None:
-    """Flat pictures whose grey tells the bucket, and their labels in MagicData340K's form."""
-    (folder / "pictures").mkdir(exist_ok=True)
-    luck = random.Random(seed)
-    rows = []
-    for number in range(count):
-        bucket = MAIN_BUCKETS[number % 5] if number < 10 else luck.choice((NORMAL, *MAIN_BUCKETS))
-        truth = MagicMirrorAnswer(True) if bucket == NORMAL else MagicMirrorAnswer(False, (Artifact(bucket),))
-        picture = f"pictures/{name}-{number}.png"
-        Image.new("RGB", (16, 16), (40 * MAIN_BUCKETS.index(bucket) + 20,) * 3).save(folder / picture)
-        rows.append(json.dumps({"images": picture, "response": render_magicmirror(truth, "I look.")}))
-    (folder / f"{name}.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Tiny vision-language models made on the spot: loadable like any other, reproducible, small."""
 
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,17 +27,22 @@ ARCHITECTURES = [str(architecture) for architecture in Architecture]
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_a_tiny_model_loads_through_the_auto_classes_and_writes_after_a_picture(architecture: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_tiny_model_loads_through_the_auto_classes_and_writes_after_a_picture(
+    architecture: str, tied: bool, tmp_path: Path
+) -> None:
     import torch
     import transformers
 
     if architecture == Architecture.QWEN2_5_VL:
         pytest.importorskip("torchvision")
-    made = build_tiny_model(tmp_path, [QUESTION, *ANSWERS], seed=1, architecture=Architecture(architecture), shape=SHAPE)
+    shape = replace(SHAPE, tied=tied)
+    made = build_tiny_model(tmp_path, [QUESTION, *ANSWERS], seed=1, architecture=Architecture(architecture), shape=shape)
     library: Any = transformers
     processor = library.AutoProcessor.from_pretrained(tmp_path)
     model = library.AutoModelForImageTextToText.from_pretrained(tmp_path)
     assert made.parameters == sum(parameter.numel() for parameter in model.parameters()) < 200_000
+    assert (model.get_input_embeddings().weight is model.get_output_embeddings().weight) == tied
     picture = Image.new("RGB", (50, 30), "teal")
     message = {"role": "user", "content": [{"type": "image", "image": picture}, {"type": "text", "text": QUESTION}]}
     inputs = processor.apply_chat_template(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from training_files import QUESTION, write_examples
 from two_processes import run_in_two_processes, said
 
-from conftest import QUESTION, write_examples
 from salon_taxonomy.answers import MagicMirrorAnswer, render_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_train.data import read_examples

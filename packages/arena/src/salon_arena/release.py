@@ -36,11 +36,11 @@ from salon_arena.writing import written
 from salon_bench.suites.artifact_bench.rows import LETTERS
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
-from salon_store.files import publish_text
 from salon_taxonomy.answers.magicmirror import Artifact, MagicMirrorAnswer, magicmirror_json
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy
+from salon_taxonomy.whole_files import write_whole
 
 MEDIA: Final = "media"
 """The folder of the copied files."""
@@ -325,8 +325,7 @@ class _Release:
         return len(rows)
 
     def _write_text(self, name: str, text: str) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        publish_text(self._folder / name, text)
+        write_whole(self._folder / name, text, parents=True, flushed=True)
 
 
 FORMS: Final[Mapping[str, Callable[[_Release], int]]] = {
@@ -440,5 +439,5 @@ def _write_dataset(folder: Path, rows: Sequence[Mapping[str, Any]], pictures: bo
         else:
             lines += [f"  - name: {name}", f"    dtype: {kind}"]
     card = [*lines, "---", "", f"# {frame.height:,} answers of people", "", "One row per settled answer of an arena."]
-    publish_text(folder / "README.md", "\n".join(card) + "\n")
+    write_whole(folder / "README.md", "\n".join(card) + "\n", flushed=True)
     return frame.height

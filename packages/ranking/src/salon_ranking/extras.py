@@ -9,7 +9,7 @@ from salon_ranking.errors import MissingExtraError
 
 
 def analysis(module: str, purpose: str) -> Any:
-    """The module of SciPy, imported now.
+    """Import a module of SciPy.
 
     Raises:
         MissingExtraError: it is not installed; ``purpose`` says what it is needed for.

@@ -124,7 +124,7 @@ def read_table(path: str | Path, table: str, error: type[RankingError]) -> pl.Da
 
 
 def _files(path: Path, error: type[RankingError]) -> list[Path]:
-    """The file itself, or those of a pattern in the order of their names."""
+    """Return the file itself, or those of a pattern in the order of their names."""
     if path.exists() or not any(sign in path.name for sign in "*?["):
         return [path]
     found = sorted(file for file in path.parent.glob(path.name) if file.is_file())
@@ -134,12 +134,12 @@ def _files(path: Path, error: type[RankingError]) -> list[Path]:
 
 
 def _ending(path: Path) -> str:
-    """The ending that says what a file is, that of compression aside."""
+    """Return the ending that says what a file is, that of compression aside."""
     return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
 def _scan_files(paths: list[Path], source: Path, error: type[RankingError]) -> pl.LazyFrame:
-    """All rows of files of one kind, in the order of the names."""
+    """Return all rows of files of one kind, in the order of the names."""
     endings = sorted({_ending(path) for path in paths})
     if len(endings) > 1:
         hint = "Name those of one kind by a pattern, such as 'votes/*.parquet'."
@@ -163,7 +163,7 @@ def _scan_files(paths: list[Path], source: Path, error: type[RankingError]) -> p
 
 
 def _content(path: Path) -> _Content:
-    """The path itself, or its text where polars cannot read the file as it is."""
+    """Return the path itself, or its text where polars cannot read the file as it is."""
     with path.open("rb") as file:
         start = file.read(4)
     if start[:2] == b"\x1f\x8b" or start[:2] in _UTF16:
@@ -189,7 +189,7 @@ def _start_of(content: _Content) -> bytes:
 
 
 def _kind_of(content: bytes) -> str:
-    """The ending that a file with this content would have."""
+    """Return the ending that a file with this content would have."""
     if content[:4] == b"PAR1":
         return ".parquet"
     if content[:6] == b"ARROW1" or content[:4] == b"\xff\xff\xff\xff":
@@ -211,7 +211,7 @@ def _csv(contents: list[_Content]) -> pl.LazyFrame:
 
 
 def _separator(text: str) -> str:
-    """The separator that the first line has most of."""
+    """Return the separator that the first line has most of."""
     return max(",;\t|", key=text.split("\n", 1)[0].count)
 
 
@@ -220,7 +220,7 @@ def _json_lines(contents: list[_Content]) -> pl.LazyFrame:
 
 
 def _json(contents: list[_Content]) -> pl.LazyFrame:
-    """A list of objects; or lines of objects, whatever the ending says."""
+    """Return a list of objects; or lines of objects, whatever the ending says."""
     if all(_kind_of(_start_of(content)) == ".jsonl" for content in contents):
         return _json_lines(contents)
     return pl.concat([pl.read_json(content, infer_schema_length=None) for content in contents], how="diagonal_relaxed").lazy()
@@ -248,7 +248,7 @@ _READERS: dict[str, Callable[[list[_Content]], pl.LazyFrame]] = {
 
 
 def _stored(path: str | Path, table: str) -> pl.LazyFrame | None:
-    """The table of a result store that an installed package reads; None when none does."""
+    """Return the table of a result store that an installed package reads; None when none does."""
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         source: Source = entry.load()
         frame = source(path, table)
@@ -269,7 +269,7 @@ def _scan_directory(path: Path, table: str, error: type[RankingError]) -> pl.Laz
 
 
 def _tables(files: Iterator[Path], folder: Path) -> list[Path]:
-    """The files that hold rows, in the order of their names; hidden and unfinished ones do not."""
+    """Return the files that hold rows, in the order of their names; hidden and unfinished ones do not."""
     return sorted(
         file
         for file in files
@@ -280,7 +280,7 @@ def _tables(files: Iterator[Path], folder: Path) -> list[Path]:
 
 
 def _scan_database(path: Path, name: str | None, table: str, error: type[RankingError]) -> pl.LazyFrame:
-    """A table of a DuckDB database: the named one, the one called like the wanted table, or the only one."""
+    """Return a table of a DuckDB database: the named one, the wanted one, or the only one."""
     try:
         import duckdb
     except ModuleNotFoundError as absent:
@@ -339,7 +339,7 @@ _Broken: TypeAlias = tuple[int, str, object, str]
 
 
 def _broken_records(content: str) -> Iterator[_Broken]:
-    """The rows of a CSV file that are not UTF-8 or have more fields than its header."""
+    """Yield the rows of a CSV file that are not UTF-8 or have more fields than its header."""
     records = csv.reader(io.StringIO(content), delimiter=_separator(content))
     fields = len(next(records, []))
     for row, record in enumerate(records, start=1):
@@ -351,7 +351,7 @@ def _broken_records(content: str) -> Iterator[_Broken]:
 
 
 def _broken_lines(content: str) -> Iterator[_Broken]:
-    """The rows of a file of JSON Lines that are not UTF-8, or not one JSON object."""
+    """Yield the rows of a file of JSON Lines that are not UTF-8, or not one JSON object."""
     row = 0
     for line in content.split("\n"):
         if not line.strip():

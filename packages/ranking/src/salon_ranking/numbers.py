@@ -4,7 +4,7 @@ MISSING = "–"
 
 
 def rating(value: float | None) -> str:
-    """An Elo rating, to the point.
+    """Return an Elo rating, to the point.
 
     Example:
         >>> rating(1043.4), rating(None)
@@ -14,7 +14,7 @@ def rating(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Both ends of an interval of ratings; one missing end makes it missing.
+    """Return both ends of an interval of ratings; one missing end makes it missing.
 
     Example:
         >>> interval(998.2, 1061.0)
@@ -24,7 +24,7 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def points(value: float | None) -> str:
-    """A width or an effect in Elo points, with one digit.
+    """Return a width or an effect in Elo points, with one digit.
 
     Example:
         >>> points(18.234)
@@ -34,7 +34,7 @@ def points(value: float | None) -> str:
 
 
 def change(value: int | None) -> str:
-    """A change of rank with its sign; no change is an equals sign.
+    """Return a change of rank with its sign; no change is an equals sign.
 
     Example:
         >>> change(2), change(-1), change(0)
@@ -44,7 +44,7 @@ def change(value: int | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share between 0 and 1 as a percentage with one digit.
+    """Return a share between 0 and 1 as a percentage with one digit.
 
     Example:
         >>> share(0.5)
@@ -54,7 +54,7 @@ def share(value: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """A count or a sum of weights; decimals only where there are any.
+    """Return a count or a sum of weights; decimals only where there are any.
 
     Example:
         >>> count(12500.0), count(0.5)
@@ -66,7 +66,7 @@ def count(value: float | None) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "s") -> str:
-    """A number of things; one of them is singular, the others have an ending.
+    """Return a number of things; one of them is singular, the others have an ending.
 
     Example:
         >>> counted(1, "battle"), counted(1200, "battle")
@@ -76,7 +76,7 @@ def counted(number: int, noun: str, plural: str = "s") -> str:
 
 
 def correlation(value: float | None) -> str:
-    """A correlation coefficient with two digits and its sign.
+    """Return a correlation coefficient with two digits and its sign.
 
     Example:
         >>> correlation(0.854), correlation(-0.1)

@@ -125,7 +125,7 @@ def battles_of(given: object) -> Battles:
 
 
 def _kinds(parameter: Parameter) -> tuple[object, ...]:
-    """The types that a parameter may have; nothing where the annotation is more than these."""
+    """Return the types that a parameter may have; nothing where the annotation is more than these."""
     annotation = parameter.annotation
     if parameter.kind is Parameter.VAR_KEYWORD or parameter.kind is Parameter.VAR_POSITIONAL:
         return ()
@@ -133,7 +133,7 @@ def _kinds(parameter: Parameter) -> tuple[object, ...]:
 
 
 def _checked(name: str, value: object, kinds: tuple[object, ...]) -> object:
-    """The value; a whole number of another library as one of Python."""
+    """Return the value, a whole number of another library as one of Python."""
     if value is None and NoneType in kinds:
         return value
     wanted = [kind for kind in kinds if kind is not NoneType]
@@ -178,7 +178,7 @@ def _check_list(name: str, value: object) -> None:
 
 
 def _is_element(value: object, kind: object) -> bool:
-    """Whether a value may be in a sequence of a kind."""
+    """Return whether a value may be in a sequence of a kind."""
     if kind in (int, float):
         number = Integral if kind is int else Real
         return isinstance(value, number) and not isinstance(value, bool)
@@ -187,7 +187,7 @@ def _is_element(value: object, kind: object) -> bool:
 
 
 def _words(kind: object) -> str:
-    """What an error calls the elements of a sequence."""
+    """Return what an error calls the elements of a sequence."""
     if kind in (int, float):
         return "whole numbers" if kind is int else "numbers"
     return "text" if kind is str or get_origin(kind) is Literal else str(getattr(kind, "__name__", kind))
@@ -233,7 +233,7 @@ def shaped(**shapes: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def _array(
     name: str, value: object, letters: str, sizes: dict[str, int]
 ) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
-    """The numbers as an array of the wanted shape."""
+    """Return the numbers as an array of the wanted shape."""
     try:
         found = np.asarray(value)
         if found.dtype.kind not in "biuf":

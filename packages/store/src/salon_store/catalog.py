@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from salon_store.errors import DamagedTableError, StoreError
-from salon_store.files import locked, replace_text, temporary_name
+from salon_store.files import locked
 from salon_store.places import Layout
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import Table
 from salon_store.views import create_complaint, create_view, literal
+from salon_taxonomy.whole_files import replacing
 
 _FORMAT = "2"
 
@@ -53,7 +54,8 @@ def _refreshed(layout: Layout, tables: Mapping[str, Table]) -> bool:
             versions |= _build(layout, tables, stale if shown else SCHEMAS, anew=not shown)
         except duckdb.Error:  # the old file was spoiled
             versions |= _build(layout, tables, SCHEMAS, anew=True)
-        replace_text(_stamp(layout), json.dumps(head | {"versions": versions}))
+        with replacing(_stamp(layout)) as unfinished:
+            unfinished.write_text(json.dumps(head | {"versions": versions}), encoding="utf-8")
     return bool(stale)
 
 
@@ -86,29 +88,26 @@ def _build(layout: Layout, tables: Mapping[str, Table], names: Iterable[str], *,
     import duckdb
 
     shown = {}
-    temporary = temporary_name(layout.catalog)
-    temporary.unlink(missing_ok=True)
-    try:
-        if not anew:
-            shutil.copyfile(layout.catalog, temporary)
-        with duckdb.connect(":memory:") as connection:
-            connection.execute("SET enable_progress_bar = false")
-            # A storage version of old: shells older than our own DuckDB can open the file.
-            connection.execute(f"ATTACH {literal(str(temporary))} AS catalog (STORAGE_VERSION 'v1.0.0')")
-            connection.execute("USE catalog")
-            for name in names:
-                schema = SCHEMAS[name]
-                if name not in tables:
-                    create_view(connection, schema, ())
-                    continue
-                try:
-                    snapshot, paths = tables[name].whole()
-                    create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
-                    shown[name] = snapshot.version
-                except (DamagedTableError, duckdb.Error) as error:
-                    create_complaint(connection, schema, str(error).splitlines()[0])
-        temporary.replace(layout.catalog)  # not flushed: it can be made again
-    finally:
-        temporary.unlink(missing_ok=True)
-        temporary.with_name(f"{temporary.name}.wal").unlink(missing_ok=True)
+    with replacing(layout.catalog) as unfinished:  # not flushed: it can be made again
+        try:
+            if not anew:
+                shutil.copyfile(layout.catalog, unfinished)
+            with duckdb.connect(":memory:") as connection:
+                connection.execute("SET enable_progress_bar = false")
+                # A storage version of old: shells older than our own DuckDB can open the file.
+                connection.execute(f"ATTACH {literal(str(unfinished))} AS catalog (STORAGE_VERSION 'v1.0.0')")
+                connection.execute("USE catalog")
+                for name in names:
+                    schema = SCHEMAS[name]
+                    if name not in tables:
+                        create_view(connection, schema, ())
+                        continue
+                    try:
+                        snapshot, paths = tables[name].whole()
+                        create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
+                        shown[name] = snapshot.version
+                    except (DamagedTableError, duckdb.Error) as error:
+                        create_complaint(connection, schema, str(error).splitlines()[0])
+        finally:
+            unfinished.with_name(f"{unfinished.name}.wal").unlink(missing_ok=True)
     return shown

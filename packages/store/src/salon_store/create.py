@@ -1,9 +1,10 @@
 """Makes the place of a new store."""
 
 from salon_store.errors import NotAStoreError
-from salon_store.files import flush_directory, locked
+from salon_store.files import locked
 from salon_store.metadata import Metadata, read_metadata, write_metadata
 from salon_store.places import METADATA, Directory, Place
+from salon_taxonomy.whole_files import flush
 
 
 def make_store(place: Place, *, create: bool) -> None:
@@ -18,7 +19,7 @@ def make_store(place: Place, *, create: bool) -> None:
     if isinstance(place, Directory) and root.exists() and not root.is_dir():
         raise NotAStoreError("this is a file, not a directory", source=root)
     root.mkdir(parents=True, exist_ok=True)
-    flush_directory(root.parent)
+    flush(root.parent)
     foreign = place.first_name()
     if foreign is not None and place.read_text(METADATA) is None:
         raise NotAStoreError(

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from salon_store.errors import DamagedTableError, StoreError, UnconfirmedError
-from salon_store.files import flush, flush_directory
 from salon_store.run_names import number_of, owner_of
 from salon_store.schemas import TableSchema
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import flush
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
@@ -289,7 +289,7 @@ class DeltaLog:
             if self._log is not None:
                 for path in self._log.glob(f"{snapshot.version:020}.checkpoint*"):
                     flush(path)
-                flush_directory(self._log)
+                flush(self._log)
                 self._remove_checkpoints(snapshot.version - 2 * _KEPT_CHECKPOINTS)
 
     def _remove_checkpoints(self, before: int) -> None:
@@ -308,7 +308,7 @@ class DeltaLog:
             return
         try:
             flush(self._log / f"{version:020}.json")
-            flush_directory(self._log)
+            flush(self._log)
         except OSError as error:
             raise UnconfirmedError(
                 f"{self.url}: version {version} was committed, but the disk did not confirm it ({error.strerror})\n"

@@ -29,10 +29,10 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from salon_store.errors import JournalInUseError, RowError, explained
-from salon_store.files import flush_directory
 from salon_store.run_names import file_stem
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import TABLES, Record
+from salon_taxonomy.whole_files import flush
 
 if TYPE_CHECKING:
     from salon_store.leases import Lease
@@ -103,7 +103,7 @@ class Journal:
         self.folded: Folded | None = None
         self._write(_line(0, f'"run_id":{json.dumps(run_id)},"journal_id":"{uuid4().hex}"'))
         self._flush()
-        flush_directory(path.parent)
+        flush(path.parent)
 
     def add(self, table: str, rows: Record | Iterable[Record]) -> int:
         """Write one record or several; returns how many. Several are kept or lost together.
@@ -331,7 +331,7 @@ def set_aside(path: Path, contents: Contents) -> tuple[SetAside, ...]:
             file.write(raw)
             file.flush()
             os.fsync(file.fileno())
-        flush_directory(directory)
+        flush(directory)
         kept.append(SetAside(path, number, reason, target))
     return tuple(kept)
 

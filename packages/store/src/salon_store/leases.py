@@ -16,7 +16,7 @@ from threading import Event, Thread
 
 from salon_store.delta import DeltaLog
 from salon_store.errors import JournalInUseError, StoreError
-from salon_store.files import replace_text
+from salon_taxonomy.whole_files import replacing
 
 SECONDS = 30.0
 """The length of a lease; it is renewed three times within."""
@@ -104,7 +104,8 @@ class Lease:
         if self._mark is not None:
             with suppress(OSError):
                 self._mark.parent.mkdir(parents=True, exist_ok=True)
-                replace_text(self._mark, str(count))
+                with replacing(self._mark) as unfinished:
+                    unfinished.write_text(str(count))
 
     @property
     def _name(self) -> str:

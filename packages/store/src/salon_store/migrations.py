@@ -18,10 +18,10 @@ from urllib.parse import unquote
 import polars as pl
 
 from salon_store.errors import DamagedTableError
-from salon_store.files import flush, flush_directory
 from salon_store.places import Directory, Place
 from salon_store.run_names import content_of, data_file_name
 from salon_taxonomy.digest import file_sha256
+from salon_taxonomy.whole_files import flush
 
 if TYPE_CHECKING:
     from salon_store.delta import DataFile
@@ -73,7 +73,7 @@ def _migrate(directory: Path, table: "Table", place: Directory) -> None:
     snapshot = table.log.snapshot()
     while parts and not snapshot.has_transaction(_TRANSACTION):
         files = [_data_file(part, schemas[part], table) for part in parts]
-        flush_directory(directory)
+        flush(directory)
         if table.log.commit(snapshot, add=files, operation="migrate parts", transaction=(_TRANSACTION, 1)):
             return
         snapshot = table.log.snapshot()

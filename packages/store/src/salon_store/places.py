@@ -17,11 +17,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from salon_store.errors import DamagedFileError, StoreError
-from salon_store.files import publish, publish_text
 from salon_store.run_names import content_of
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import is_url
+from salon_taxonomy.whole_files import flush, replacing
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -178,7 +178,8 @@ class Directory:
 
     def write_text(self, name: str, text: str) -> None:
         """Replace a small file."""
-        publish_text(self.layout.root / name, text)
+        with replacing(self.layout.root / name, flushed=True) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
 
     def first_name(self) -> str | None:
         """The first name in the directory that is not hidden."""
@@ -219,7 +220,10 @@ class Directory:
     def put(self, table: str, written: Path, name: str) -> int:
         """Flush, make read-only, rename."""
         path = self.layout.table(table) / name
-        publish(written, path, read_only=True)
+        written.chmod(written.stat().st_mode & 0o444)
+        flush(written)
+        written.replace(path)
+        flush(path.parent)
         return _milliseconds(path)
 
     def remove(self, table: str, names: Sequence[str]) -> None:

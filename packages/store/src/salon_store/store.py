@@ -17,7 +17,7 @@ from salon_store.checks import checked, frame_of
 from salon_store.create import make_store
 from salon_store.delta import At, Change
 from salon_store.errors import DamagedTableError, ReadOnlyError, explained
-from salon_store.files import flush_directory, locked
+from salon_store.files import locked
 from salon_store.journal import Folded, Journal, LockedFile, closed_on_error
 from salon_store.leases import Lease
 from salon_store.metadata import FORMAT_VERSION, Metadata, columns_digest, read_metadata, refuse_old, write_metadata
@@ -29,6 +29,7 @@ from salon_store.schemas import SCHEMAS, table_schema
 from salon_store.tables import RETENTION, TARGET_BYTES, Appended, Compacted, OnDuplicate, Table, TableInfo
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record
+from salon_taxonomy.whole_files import flush
 
 
 class ResultStore:
@@ -98,7 +99,7 @@ class ResultStore:
                 store = cls(place, read_metadata(place), read_only=False)
                 store._bring_up_to_date()
             layout.journals.mkdir(exist_ok=True)
-            flush_directory(layout.root)
+            flush(layout.root)
             store.recovered = store.recover()
             store._refresh_catalog()
             return store

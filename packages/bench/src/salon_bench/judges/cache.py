@@ -12,6 +12,7 @@ replies are kept, never a failure, a refusal, or a text that was cut off.
 
 import asyncio
 import hashlib
+import os
 import secrets
 import sqlite3
 import time
@@ -150,7 +151,7 @@ class ResponseCache:
         Raises:
             InputError: when the file cannot be read.
         """
-        if not self._path.exists():
+        if not os.path.lexists(self._path):
             return Size(0, 0)
         return Size(*self._execute("SELECT count(*), coalesce(sum(length(body)), 0) FROM replies").fetchone())
 

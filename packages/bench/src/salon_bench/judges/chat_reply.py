@@ -2,8 +2,9 @@
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from salon_bench.judges.settings import without_opaque
 from salon_taxonomy.protocols import Token
@@ -103,6 +104,27 @@ def one_line(text: str) -> str:
     """Return a server's message as one printable line of at most 300 characters, without opaque runs."""
     line = visible(" ".join(without_opaque(text)[: 2 * _LONGEST_MESSAGE].split()))
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
+
+
+@runtime_checkable
+class Hiding(Protocol):
+    """A judge or an editor that hides its secrets in texts, and those of the judges within it."""
+
+    def hide(self, text: str) -> str:
+        """Return the text without the secrets."""
+
+
+def error_text(error: BaseException, models: Iterable[object]) -> str:
+    """Return an exception as one line without the models' secrets and without opaque runs.
+
+    Example:
+        >>> error_text(KeyError("hG7kP2xQ9vL4mN8s"), ())
+        "KeyError: '[masked]'"
+    """
+    text = f"{type(error).__name__}: {error}"
+    for model in models:
+        text = model.hide(text) if isinstance(model, Hiding) else text
+    return one_line(text)
 
 
 def _json(body: bytes) -> Any:

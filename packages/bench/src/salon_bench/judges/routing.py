@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import Field, SerializeAsAny
 
-from salon_bench.judges.secrets import Hiding
+from salon_bench.judges.chat_reply import Hiding
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing, JudgeSettings, ManagedJudge

@@ -7,7 +7,8 @@ A server may send a key back in any place and any encoding, and may cut it anywh
 2. :func:`~salon_bench.judges.settings.without_opaque` masks, in every error message of a server, each long run of characters
    that are no words, whether it is a key or not. No list of encodings has to be complete for this rule.
 
-Both rules also hold for the words of an exception that ends a run (:func:`error_text`), also of a user's own judge.
+Both rules also hold for the words of an exception that ends a run, also of a user's own judge
+(:func:`~salon_bench.judges.chat_reply.error_text`).
 """
 
 import base64
@@ -20,13 +21,12 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 import numpy as np
 import numpy.typing as npt
 
-from salon_bench.judges.chat_reply import one_line
 from salon_bench.judges.settings import ChatSettings
 from salon_taxonomy.errors import InputError
 
@@ -42,27 +42,6 @@ _ESCAPE: Final = re.compile(
 )
 _HEX_PAIR: Final = re.compile(rb"(?:=|0x)([0-9a-f]{2})")
 _ENTITY: Final = re.compile(rb"&#?\w{1,24};?")
-
-
-@runtime_checkable
-class Hiding(Protocol):
-    """A judge or an editor that hides its secrets in texts, and those of the judges within it."""
-
-    def hide(self, text: str) -> str:
-        """Return the text without the secrets."""
-
-
-def error_text(error: BaseException, models: Iterable[object]) -> str:
-    """Return an exception as one line without the models' secrets and without opaque runs.
-
-    Example:
-        >>> error_text(KeyError("hG7kP2xQ9vL4mN8s"), ())
-        "KeyError: '[masked]'"
-    """
-    text = f"{type(error).__name__}: {error}"
-    for model in models:
-        text = model.hide(text) if isinstance(model, Hiding) else text
-    return one_line(text)
 
 
 class Secrets:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field, SerializeAsAny
 
-from salon_bench.judges.secrets import Hiding
+from salon_bench.judges.chat_reply import Hiding
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing, JudgeSettings, ManagedJudge
 from salon_taxonomy.protocols import Judge

@@ -49,13 +49,6 @@ class Progress:
         """Cases per second since this start."""
         return (self.done + self.open) / self.seconds if self.seconds > 0 else 0.0
 
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds to the end at the rate so far; None while the total or the rate is unknown."""
-        if self.total is None or not self.rate:
-            return None
-        return max(self.total - self.done - self.open, 0) / self.rate
-
     def fields(self) -> dict[str, object]:
         """Return every count as a plain value for JSON, with the rate."""
         plain = {name: getattr(self, name) for name in type(self).__slots__ if name != "reasons"}

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import groupby
 
-from salon_bench.judges.secrets import error_text
+from salon_bench.judges.chat_reply import error_text
 from salon_bench.runs.checkpoint import Checkpoint, Fold
 from salon_bench.runs.limits import Limits, Spending
 from salon_bench.runs.progress import NoWatcher, Progress, Watcher

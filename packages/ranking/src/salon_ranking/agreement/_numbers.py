@@ -11,7 +11,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 def numbers(values: ArrayLike, name: str, *, dimensions: int = 1, missing: bool = False) -> Floats:
-    """The values as float64.
+    """Return the values as float64.
 
     Args:
         name: what an error calls them.

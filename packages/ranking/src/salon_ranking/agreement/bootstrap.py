@@ -69,7 +69,7 @@ def paired_bootstrap(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Difference:
-    """The difference of a metric between two systems, with its paired bootstrap interval.
+    """Return the difference of a metric between two systems, with its paired bootstrap interval.
 
     Args:
         first, second: shape (items,), the same items in the same order; with a ``metric`` also (items, columns), such as
@@ -116,7 +116,7 @@ def compare_all(
     unscored: Unscored = "refuse",
     threads: int | None = None,
 ) -> tuple[Difference, ...]:
-    """The differences of the means of every pair of systems; all pairs share the resampled items.
+    """Return the differences of the means of every pair of systems; all pairs share the resampled items.
 
     Args:
         scores: shape (items, systems).
@@ -168,7 +168,7 @@ def compare_all(
 def score_table(
     scores: ArrayLike, systems: Sequence[str] | None, *, unscored: Unscored = "refuse"
 ) -> tuple[Floats, tuple[str, ...]]:
-    """The scores as an array (items, systems), and one name per system.
+    """Return the scores as an array (items, systems), and one name per system.
 
     Raises:
         AgreementError: not a table of finite numbers (or NaN where that is allowed), or another number of names.

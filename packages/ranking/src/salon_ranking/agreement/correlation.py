@@ -15,7 +15,7 @@ from salon_ranking.agreement.errors import UndefinedError
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:
-    """Pearson's r: covariance over the product of the standard deviations.
+    """Return Pearson's r: covariance over the product of the standard deviations.
 
     Raises:
         AgreementError: unequal lengths, or a value that is no finite number.
@@ -32,7 +32,7 @@ def pearson(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float:
-    """Spearman's ρ: Pearson's r of the mid-ranks. Errors as :func:`pearson`.
+    """Return Spearman's ρ: Pearson's r of the mid-ranks. Errors as :func:`pearson`.
 
     Example:
         >>> round(spearman([10, 20, 30, 400], [1, 3, 2, 4]), 3)
@@ -46,7 +46,9 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def kendall(first: ArrayLike, second: ArrayLike) -> float:
-    """Kendall's τ-b: (concordant - discordant) / √(pairs untied in the first · pairs untied in the second).
+    """Return Kendall's τ-b.
+
+    It is (concordant - discordant) / √(pairs untied in the first · pairs untied in the second).
 
     O(n log n): discordant pairs are inversions of the second list once the first is sorted (Knight 1966,
     doi:10.1080/01621459.1966.10480879). Errors as :func:`pearson`.
@@ -85,7 +87,7 @@ def mid_ranks(values: ArrayLike) -> Floats:
 
 
 def inversions(heights: NDArray[np.integer]) -> int:
-    """Pairs i < j with ``heights[i] > heights[j]``; heights are integers of 0 or more, best without gaps.
+    """Count pairs i < j with ``heights[i] > heights[j]``; heights are integers of 0 or more, best without gaps.
 
     A radix sort from the highest bit down. Within a group that agrees in all higher bits, every 1 that stands before
     a 0 is an inversion; then the group is split, keeping its order.
@@ -116,7 +118,7 @@ def inversions(heights: NDArray[np.integer]) -> int:
 
 
 def _cosine(x: Floats, y: Floats) -> float:
-    """Pearson's r of values whose mean is 0 already."""
+    """Return Pearson's r of values whose mean is 0 already."""
     return _bounded(float(x @ y) / math.sqrt(float(x @ x) * float(y @ y)))
 
 
@@ -133,7 +135,7 @@ def _varied(values: Floats, name: str) -> None:
 
 
 def _tied(is_new: NDArray[np.bool_]) -> int:
-    """Pairs within runs, where a run begins at every True."""
+    """Count pairs within runs, where a run begins at every True."""
     begins = np.flatnonzero(is_new)
     return _pairs(np.diff(np.append(begins, len(is_new))))
 

@@ -28,7 +28,7 @@ _CORRELATIONS = {"method": pl.String, "value": pl.Float64, "pairs": pl.Int64, "l
 def correlations(
     frame: Frame, first: str, second: str, *, by: str | None = None, methods: Sequence[Method] = ("spearman", "kendall")
 ) -> pl.DataFrame:
-    """Correlations of two numeric columns, in all or per group.
+    """Return correlations of two numeric columns, in all or per group.
 
     Returns:
         One row per group (in ascending order; one row without ``by``) and method: the column ``by``, ``method``,
@@ -114,7 +114,7 @@ def kappas(
 
 @checked
 def fleiss_counts(frame: Frame, *, thing: str, label: str) -> pl.DataFrame:
-    """How often each thing got each label: what :func:`fleiss_kappa` takes.
+    """Return how often each thing got each label: what :func:`fleiss_kappa` takes.
 
     Returns:
         The column ``thing`` and one column per label, both in ascending order; rows with a null are left out.
@@ -136,7 +136,7 @@ def fleiss_counts(frame: Frame, *, thing: str, label: str) -> pl.DataFrame:
 
 @checked
 def alpha(frame: Frame, *, thing: str, rater: str, value: str, level: Level = "nominal") -> Alpha:
-    """Krippendorff's α of a frame with one row per rating; rows with a null are left out.
+    """Return Krippendorff's α of a frame with one row per rating; rows with a null are left out.
 
     Args:
         value: numbers for ``ordinal`` and ``interval``; anything for ``nominal``.
@@ -162,7 +162,7 @@ def alpha(frame: Frame, *, thing: str, rater: str, value: str, level: Level = "n
 
 
 def _ratings(frame: Frame, thing: str, rater: str, value: str) -> pl.DataFrame:
-    """Columns ``thing``, ``rater`` and ``value`` without nulls; every rater rated a thing once."""
+    """Return columns ``thing``, ``rater`` and ``value`` without nulls; every rater rated a thing once."""
     frame = _has(frame, thing, rater, value)
     for column in (thing, rater, value):
         if frame.schema[column].is_nested():

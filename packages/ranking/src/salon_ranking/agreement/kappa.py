@@ -135,7 +135,7 @@ def _counts(table: ArrayLike) -> Floats:
 
 
 def _scale(raters: tuple[list[Any], list[Any]], categories: Sequence[Hashable] | None, *, ordered: bool) -> dict[Any, int]:
-    """The position of every category."""
+    """Return the position of every category."""
     for name, labels in zip(("first", "second"), raters, strict=True):
         for row, label in enumerate(labels, 1):
             if label is None or label != label:

@@ -43,7 +43,7 @@ class Alpha:
 
 
 def krippendorff_alpha(ratings: ArrayLike, *, level: Level = "nominal") -> float:
-    """Krippendorff's α of a table of ratings.
+    """Return Krippendorff's α of a table of ratings.
 
     Args:
         ratings: shape (raters, things), numbers; NaN or None where a rater did not rate a thing. Categories are numbered by
@@ -66,7 +66,7 @@ def krippendorff_alpha(ratings: ArrayLike, *, level: Level = "nominal") -> float
 
 @shaped(things="n")
 def alpha_of_ratings(things: NDArray[np.integer], values: ArrayLike, *, level: Level = "nominal") -> Alpha:
-    """Krippendorff's α of a list of ratings, one per rating and not per rater.
+    """Return Krippendorff's α of a list of ratings, one per rating and not per rater.
 
     Args:
         things: shape (n,): the number of the rated thing; any numbers.

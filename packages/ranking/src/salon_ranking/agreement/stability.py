@@ -131,7 +131,7 @@ def rank_stability(
 
 
 def allocate(stratum_sizes: Sequence[int], size: int) -> list[int]:
-    """How many of ``size`` items each stratum gives: its share, rounded by largest remainders, earlier strata first.
+    """Return how many of ``size`` items each stratum gives, by largest remainders, earlier strata first.
 
     Example:
         >>> allocate([50, 30, 20], 7)
@@ -151,7 +151,7 @@ def _draw(members: list[NDArray[np.integer]], size: int, random: np.random.Gener
 
 
 def _tau(signs: Floats, full: Floats) -> Floats:
-    """Kendall's τ-b of each round; 0 for a round in which all systems came out equal."""
+    """Return Kendall's τ-b of each round; 0 for a round in which all systems came out equal."""
     untied = np.count_nonzero(signs, axis=1) * np.count_nonzero(full)
     return np.asarray((signs @ full) / np.sqrt(np.maximum(untied, 1)))
 

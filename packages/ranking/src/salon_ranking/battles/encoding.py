@@ -71,7 +71,7 @@ class _Names:
         self._anchor = pl.Series([], dtype=self.dtype)  # polars forgets a registry that no column uses
 
     def first(self, count: int) -> list[str]:
-        """The names behind the codes 0 … count-1."""
+        """Return the names behind the codes 0 … count-1."""
         return [str(self._registry[code]) for code in range(count)]
 
 
@@ -83,7 +83,7 @@ class _Clusters:
         self._counts = [0] * columns
 
     def code(self, codes: tuple[NDArray[np.uint32], ...]) -> NDArray[np.uint32] | None:
-        """One code per battle, from its code in each column; None without columns."""
+        """Return one code per battle, from its code in each column; None without columns."""
         if not codes:
             return None
         self._counts = [max(count, int(column.max()) + 1) for count, column in zip(self._counts, codes, strict=True)]
@@ -93,7 +93,7 @@ class _Clusters:
         return code
 
     def finish(self, columns: list[_Names]) -> tuple[NDArray[np.uint32], tuple[Key, ...]]:
-        """The final number of every code, in ascending order of its values, and what the values are."""
+        """Return the final number of every code, in ascending order of its values, and what the values are."""
         if not columns:
             return np.empty(0, dtype=np.uint32), ()
         values = [names.first(count) for names, count in zip(columns, self._counts, strict=True)]
@@ -209,7 +209,7 @@ def counting(frame: pl.LazyFrame, weight: str | None) -> pl.LazyFrame:
 def _coded(
     frame: pl.LazyFrame, columns: Columns, models: _Names, winners: _Names, clusters: list[_Names]
 ) -> Iterator[pl.DataFrame]:
-    """The frame in batches, in order, as codes."""
+    """Yield the frame in batches, in order, as codes."""
     coded = [
         pl.col("model_a").cast(models.dtype).to_physical(),
         pl.col("model_b").cast(models.dtype).to_physical(),
@@ -235,7 +235,7 @@ class Batch:
 
     @classmethod
     def of(cls, frame: pl.DataFrame) -> "Batch | None":
-        """The arrays of a batch; None when some row of it is wrong."""
+        """Return the arrays of a batch; None when some row of it is wrong."""
         if any(frame.null_count().row(0)):
             return None
         arrays = {name: np.ascontiguousarray(frame[name].to_numpy()) for name in frame.columns}
@@ -263,14 +263,14 @@ def _menu(winners: _Names, known: int, largest: int) -> list[int]:
 
 
 def by_name(names: list[str]) -> NDArray[np.uint32]:
-    """The position of each name among the sorted names."""
+    """Return the position of each name among the sorted names."""
     numbers = np.empty(len(names), dtype=np.uint32)
     numbers[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names), dtype=np.uint32)
     return numbers
 
 
 def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleError:
-    """The error for all kinds of wrong rows; only called when there is one."""
+    """Return the error for all kinds of wrong rows; only called when there is one."""
     rows = counting(numbered(frame).select("__row", *columns.names), columns.weight)
     winner = pl.col("winner").cast(pl.String)
     checks: list[tuple[str, str, pl.Expr, list[str] | None]] = [
@@ -293,7 +293,7 @@ def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleEr
 
 
 def _too_far_apart(frame: pl.LazyFrame, columns: Columns, source: str, least: float) -> BattleError:
-    """The error for weights that differ by more than ``MOST_RATIO``, which names the first of the too large ones."""
+    """Return the error for weights that differ by more than ``MOST_RATIO``, which names the first of the too large ones."""
     weight = weight_of(columns.weight)
     rows = numbered(frame).select("__row", weight.alias("weight"))
     row, value = rows.filter(pl.col("weight") > MOST_RATIO * least).head(1).collect().row(0)

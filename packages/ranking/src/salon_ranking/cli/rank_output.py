@@ -72,7 +72,7 @@ def show_scores(scores: ScoreTable, request: Request) -> None:
 
 
 def _is_quiet(request: Request) -> bool:
-    """Whether the answer is wanted in a file alone: one is named, and ``--format`` is not."""
+    """Return whether the answer is wanted in a file alone: one is named, and ``--format`` is not."""
     from click.core import ParameterSource
 
     source = click.get_current_context().get_parameter_source("format_")  # type: ignore[union-attr]
@@ -137,7 +137,7 @@ def _show_side_by_side(boards: Sequence[Leaderboard], format_: str) -> None:
 
 
 def _write_exactly(text: str) -> None:
-    """To a program, every character as it is; to a terminal, nothing that it could act on."""
+    """Print every character as it is to a program, and nothing that acts to a terminal."""
     if sys.stdout.isatty():
         text = visible(text, prose=True)
     click.echo(text, nl=False, color=True)  # color: click takes nothing out of the text
@@ -194,7 +194,7 @@ def write_boards(
 
 
 def _records(request: Request, answer: Answer) -> pl.DataFrame:
-    """The rows of all boards for a store's table ``leaderboards``; groups differ in the column ``group``."""
+    """Return the rows of all boards for a store's table ``leaderboards``; groups differ in the column ``group``."""
     return pl.concat([board.records(request.board_name) for board in answer.boards])
 
 

@@ -125,7 +125,7 @@ def raters(
 
 
 def _show(report: "RaterReport", most: int | None) -> None:
-    """The report as a table under a header that says what was looked at."""
+    """Print the report as a table under its header."""
     from salon_ranking.raters.table_rows import headings, lines
 
     terminal = console(width=160)

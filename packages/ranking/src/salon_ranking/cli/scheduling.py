@@ -196,7 +196,7 @@ def plan(
 
 
 def _fitted(battles: Path, votes: Mapping[str, Any]) -> "NDArray[np.float64]":
-    """Ratings of the models that have battles."""
+    """Return ratings of the models that have battles."""
     from salon_ranking.battles import Battles
     from salon_ranking.models.ratings import fit
 
@@ -210,7 +210,7 @@ def _names(given: Sequence[str]) -> list[str]:
 def _shelf(
     battles: Path, generations: Path | None, prompts: Path | None, samples: int, models: Sequence[str]
 ) -> "Shelf | None":
-    """What there is to show, from the table that was named, or from the store that holds the battles."""
+    """Return the generations to show, from the table that was named, or from the store of the battles."""
     from salon_ranking.errors import BattleError, OptionError
     from salon_ranking.files import read_table
     from salon_ranking.scheduling.inventory import Shelf

@@ -17,12 +17,13 @@ Sink: TypeAlias = Callable[[str, pl.DataFrame, str], int]
 
 
 def open_sink(path: StoreAddress) -> Sink:
-    """The way into the result store at ``path``.
+    """Return what adds rows to the result store at ``path``.
 
     Raises:
         OptionError: there is no store, or no installed package knows it.
 
     Example:
+        >>> from pathlib import Path
         >>> open_sink(Path("nowhere"))
         Traceback (most recent call last):
         ...

@@ -74,7 +74,7 @@ def _spelling(
     names_file: Path | None,
     merge_names: bool,
 ) -> Mapping[str, object]:
-    """The format and the names.
+    """Return the format and the names.
 
     Raises:
         InputError: options exclude each other, a pair is not NAME=NAME, or the table of names cannot be read.
@@ -90,7 +90,7 @@ def _spelling(
 
 
 def _counting(*, weight: str | None, no_weight: bool, anchors: str) -> Mapping[str, object]:
-    """What counts, and how much.
+    """Return weight and anchors.
 
     Raises:
         InputError: options exclude each other.
@@ -112,7 +112,7 @@ def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
 
 
 def _names(path: Path) -> dict[str, str]:
-    """The model by each name, from a table."""
+    """Return the model by each name, from a table."""
     from salon_ranking.errors import BattleError
     from salon_ranking.files import read_table
     from salon_ranking.table_checks import CheckedTable

@@ -99,7 +99,7 @@ def interval_widths(covariance: Floats, baseline: int, confidence: float, degree
 
 
 def laplacian(pairs: Floats) -> Floats:
-    """The matrix whose off-diagonal entries are ``-pairs`` and whose rows sum to 0."""
+    """Return the matrix whose off-diagonal entries are ``-pairs`` and whose rows sum to 0."""
     matrix: Floats = np.diag(pairs.sum(axis=1)) - pairs
     return matrix
 

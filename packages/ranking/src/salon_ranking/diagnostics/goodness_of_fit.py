@@ -203,7 +203,7 @@ def _parameters(ratings: Ratings, totals: PairTotals) -> int:
 
 
 def _note(battles: Battles, ratings: Ratings, totals: PairTotals, freedom: int) -> str:
-    """Why there is no p-value; empty when there is one."""
+    """Return why there is no p-value; empty when there is one."""
     if freedom <= 0:
         return "No p-value: the fit has as many parameters as there are shares to explain."
     if battles.weight is not None:
@@ -239,7 +239,7 @@ def _residuals(battles: Battles, ratings: Ratings, totals: PairTotals) -> pl.Dat
 
 
 def _leverage(totals: PairTotals, spread: Floats, count: int) -> Floats:
-    """How much of a pair's own surprise the fit takes up: weight times effective resistance; 0 above 2,000 models."""
+    """Return each pair's leverage, its weight times effective resistance; 0 above 2,000 models."""
     if count > MOST_MODELS:
         return np.zeros(len(totals.first))
     weight = totals.matches * spread

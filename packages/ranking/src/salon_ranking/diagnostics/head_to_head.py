@@ -14,7 +14,7 @@ __all__ = ["head_to_head"]
 
 @takes_battles
 def head_to_head(battles: Battles, models: Sequence[str] | None = None) -> pl.DataFrame:
-    """Every ordered pair of models that met.
+    """Return every ordered pair of models that met.
 
     Args:
         models: only pairs among these; by default all models.

@@ -96,7 +96,7 @@ def as_matrix(rates: pl.DataFrame, value: str = "win_rate") -> pl.DataFrame:
 def _spread(
     battles: Battles, first: NDArray[np.int64], second: NDArray[np.int64], columns: tuple[Floats, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Floats]]:
-    """The same columns with an entry for every ordered pair."""
+    """Return the same columns with an entry for every ordered pair."""
     count = len(battles.models)
     if count > MOST_MODELS:
         raise OptionError(

@@ -228,7 +228,7 @@ class Leaderboard:
 
     @checked
     def records(self, board: str = "overall") -> pl.DataFrame:
-        """The table in the columns of the result store's ``leaderboards``; models alone in their component are left out.
+        """Return the table in the columns of the result store's ``leaderboards``, without models alone in their component.
 
         The key of the board is a digest of its content, so the same battles ranked the same way keep the same key.
         """

@@ -26,7 +26,7 @@ _MEAN = 1000.0
 
 @checked
 def compare(boards: Sequence[Leaderboard]) -> pl.DataFrame:
-    """Ratings and ranks of all boards side by side, with rank changes against the first.
+    """Set ratings and ranks of all boards side by side, with rank changes against the first.
 
     Ranks are counted again among the models that every board rates, as a place among ten says nothing beside a place among
     eight; a model that some board does not rate has no rank here.
@@ -204,7 +204,7 @@ def _side(battles: Battles, shared: Sequence[str], clustered: bool, options: Fit
 
 
 def _dependence(battles: Battles, other: Battles, clustered: bool) -> str | None:
-    """Why two sets of votes are not independent; None where nothing shows it."""
+    """Return why two sets of votes are not independent; None where nothing shows it."""
     if _same_rows(battles, other):
         return "both sets hold the same votes"
     columns = {ID: "battles"}
@@ -221,7 +221,7 @@ def _dependence(battles: Battles, other: Battles, clustered: bool) -> str | None
 
 
 def _same_rows(battles: Battles, other: Battles) -> bool:
-    """Whether two sets hold the same votes in any order, by the columns that are in both."""
+    """Return whether two sets hold the same votes in any order, by the columns that are in both."""
     if battles.count != other.count:
         return False
     frames = [one.rows.drop("__row") for one in (battles, other)]
@@ -233,6 +233,6 @@ def _same_rows(battles: Battles, other: Battles) -> bool:
 
 
 def _independence(battles: Battles, other: Battles) -> str:
-    """Why two sets of votes count as independent."""
+    """Return why two sets of votes count as independent."""
     known = all(ID in one.frame.collect_schema() for one in (battles, other))
     return "as no vote is in both" if known else f"taken as independent without {ID} to tell votes apart"

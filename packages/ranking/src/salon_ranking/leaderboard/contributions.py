@@ -76,7 +76,7 @@ def contributions(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Contributions:
-    """The contribution of every value of ``column`` to every model's rating.
+    """Return the contribution of every value of ``column`` to every model's rating.
 
     Args:
         column: a prompt, as in MEF, or any other column: a rater, a day.

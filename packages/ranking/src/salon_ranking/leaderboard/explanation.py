@@ -61,7 +61,7 @@ def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | 
 
 
 def _rivalry(board: Leaderboard, battles: Battles, model: str, threads: int | None) -> list[str]:
-    """The closest models, closest first, and whether the gap to each is settled."""
+    """Return the closest models, closest first, and whether the gap to each is settled."""
     from salon_ranking import numbers
 
     found = differences(battles, threads=threads, **board.options)  # type: ignore[arg-type]

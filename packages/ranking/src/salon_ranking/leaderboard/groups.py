@@ -56,7 +56,7 @@ def rank_by(battles: Battles, column: str, *, baseline: str | None = None, **opt
 
 
 def _all_both_bad(battles: Battles, column: str, rated: Mapping[str, Battles]) -> dict[str, Battles]:
-    """The groups in which every battle was judged both-bad and taken out."""
+    """Return the groups in which every battle was judged both-bad and taken out."""
     if battles.both_bad is None:
         return {}
     dtype = battles.both_bad.collect_schema()[column]
@@ -71,7 +71,7 @@ def _all_both_bad(battles: Battles, column: str, rated: Mapping[str, Battles]) -
 
 
 def _unrated_board(like: Leaderboard, name: str, group: Battles) -> Leaderboard:
-    """A board made as another, of models without a rating."""
+    """Return a board made as another, of models without a rating."""
     return replace(
         like,
         table=group.with_unrated(like.table.clear()),
@@ -141,7 +141,7 @@ def groups_of(battles: Battles, column: str) -> dict[str, Battles]:
 
 
 def _values(column: str, dtype: pl.DataType) -> pl.Expr:
-    """The column as text, or as lists of text without repeated values."""
+    """Return the column as text, or as lists of text without repeated values."""
     if isinstance(dtype, pl.List | pl.Array):
         values = pl.col(column).cast(pl.List(pl.String)).list.unique()
         return pl.when(values.list.len() > 0).then(values).otherwise(pl.lit([NOT_GIVEN]))

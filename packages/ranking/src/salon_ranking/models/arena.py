@@ -57,7 +57,7 @@ class Arena:
         return 0 if self.cells is None else self.cells.battles
 
     def update(self, new_battles: Frame | str | Path, source: str = "battles") -> "Arena":
-        """The arena with more battles. Models may join; the order of updates does not matter.
+        """Return the arena with more battles. Models may join; the order of updates does not matter.
 
         Args:
             new_battles: as for :meth:`Battles.from_frame` or :meth:`Battles.read`. With a column ``battle_id``, every id may
@@ -86,7 +86,7 @@ class Arena:
         return Arena(self.weight, models, cells, seen, self.start)
 
     def battles(self, source: str = "arena") -> Battles:
-        """The counts as :class:`Battles`, for everything that needs no single battle. Its ``frame`` has no rows."""
+        """Return the counts as :class:`Battles`, for everything that needs no single battle. Its ``frame`` has no rows."""
         empty = pl.LazyFrame(schema={"model_a": pl.String, "model_b": pl.String, "winner": pl.String})
         if self.cells is None:
             return Battles.from_frame(empty, source)
@@ -123,7 +123,7 @@ class Arena:
         return Arena(self.weight, self.models, self.cells, self.seen, start), ratings
 
     def _new_ids(self, frame: pl.LazyFrame, source: str) -> pl.Series:
-        """The ids of new battles; empty when they have none."""
+        """Return the ids of new battles; empty when they have none."""
         with reading(source):
             if _ID not in frame.collect_schema():
                 return pl.Series(_ID, [], dtype=pl.String)

@@ -154,7 +154,7 @@ def _complete(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
 
 
 def _numbers(series: pl.Series, source: str) -> Floats | None:
-    """The column as numbers; None when it holds something else."""
+    """Return the column as numbers; None when it holds something else."""
     if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.String)):
         return None
     cast = series.cast(pl.Float64, strict=False)

@@ -151,7 +151,7 @@ def _frame(battles: Battles) -> tuple[pl.LazyFrame, str]:
 
 
 def _ordered(frame: pl.LazyFrame, column: str, out_of_order: OutOfOrder, source: str) -> pl.LazyFrame:
-    """The frame in the order of a column."""
+    """Return the frame in the order of a column."""
     with reading(source):
         schema = frame.collect_schema()
         if column not in schema:
@@ -178,7 +178,7 @@ def _ordered(frame: pl.LazyFrame, column: str, out_of_order: OutOfOrder, source:
 
 
 def _time(column: pl.Expr) -> pl.Expr:
-    """Text as a time: a number, or a date and time in ISO 8601; null where it is neither."""
+    """Return text as a time: a number, or a date and time in ISO 8601; null where it is neither."""
     moment = column.str.to_datetime(strict=False, time_unit="us", time_zone="UTC")
     return pl.coalesce(column.cast(pl.Float64, strict=False), moment.dt.timestamp("us").cast(pl.Float64))
 

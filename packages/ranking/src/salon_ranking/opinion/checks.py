@@ -87,7 +87,7 @@ class Checks:
 
     @checked
     def shares(self, *, confidence: float = 0.95) -> pl.DataFrame:
-        """The share of satisfied checks of every model at every test point, and over all of them.
+        """Return the share of satisfied checks of every model at every test point, and over all of them.
 
         The interval takes checks for independent; several checks of one picture, or several answers to one check, make it
         too narrow.
@@ -140,7 +140,7 @@ def _of_task(frame: pl.DataFrame, task: str | None, source: str) -> pl.DataFrame
 
 
 def _renamed(table: CheckedTable) -> CheckedTable:
-    """The three columns under their own names, whichever spelling they have."""
+    """Return the three columns under their own names, whichever spelling they have."""
     taken = {}
     for name, spellings in _SPELLINGS.items():
         found = [spelling for spelling in spellings if spelling in table.frame.columns]
@@ -152,7 +152,7 @@ def _renamed(table: CheckedTable) -> CheckedTable:
 
 
 def _answers(table: CheckedTable) -> pl.Series:
-    """Every answer as true, false or null."""
+    """Return every answer as true, false or null."""
     given = table.frame["satisfied"]
     if given.dtype.is_nested() or given.dtype.is_temporal():
         raise CheckError("must hold true, false, 1 or 0, not", source=table.source, column="satisfied", value=str(given.dtype))

@@ -52,7 +52,7 @@ class Marks:
 
 
 def standardized_marks(ratings: MosRatings, level: Level = "prompt") -> Marks:
-    """The marks of every picture with marks in all dimensions.
+    """Return the marks of every picture with marks in all dimensions.
 
     At the level of prompts, a mark is the mean over generations of the mean over raters.
 
@@ -108,7 +108,7 @@ class Terms:
 
     @shaped(level="nd", change="nd")
     def columns(self, level: Floats, change: Floats) -> Floats:
-        """The design, shape (battles, terms), of levels and changes, shape (battles, dimensions) each.
+        """Return the design, shape (battles, terms), of levels and changes, shape (battles, dimensions) each.
 
         Example:
             >>> Terms(("a", "b"), interactions=True).columns(np.array([[2.0, 3.0]]), np.array([[1.0, 0.0]])).tolist()

@@ -14,7 +14,7 @@ WANTED_BELOW = 0.3
 
 @checked
 def dimension_correlations(ratings: MosRatings, *, limit: float = WANTED_BELOW) -> pl.DataFrame:
-    """Pearson's r of every rater's marks in every two dimensions, over the generations that have both.
+    """Return Pearson's r of every rater's marks in every two dimensions, over generations that have both.
 
     A rater's repeated marks of one generation are averaged first. Correlation comes from the pictures too: good models are
     better in everything, so a flag asks for a look at the rater, it is no verdict.

@@ -135,7 +135,7 @@ def _reasons(frame: pl.DataFrame) -> dict[str, int]:
 
 
 def _with_scenario(table: CheckedTable, prompts: Frame | None) -> pl.DataFrame:
-    """The columns that are kept, with the scenario of each row's prompt where it is known."""
+    """Return the columns that are kept, with the scenario of each row's prompt where it is known."""
     frame = table.frame
     if prompts is not None:
         known = CheckedTable(as_lazy(prompts, "prompts", RatingError).collect(), f"prompts of {table.source}", RatingError)

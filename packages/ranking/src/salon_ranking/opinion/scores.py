@@ -32,7 +32,7 @@ CELL = ("model", "dimension", "prompt_id")
 
 
 def evaluations(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
-    """One row per evaluation: ``model``, ``dimension``, ``prompt_id``, ``value`` (and ``scenario`` where known)."""
+    """Return one row per evaluation: ``model``, ``dimension``, ``prompt_id``, ``value`` (and ``scenario`` where known)."""
     if unit not in UNITS:
         raise OptionError("unknown unit of evaluation", value=unit, allowed=UNITS)
     scenario = ["scenario"] if ratings.has_scenarios else []
@@ -44,7 +44,7 @@ def evaluations(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
 
 
 def cells(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
-    """One row per model, dimension and prompt, sorted: the building blocks of Eq. 3 and 4.
+    """Return one row per model, dimension and prompt, sorted: the building blocks of Eq. 3 and 4.
 
     Columns: ``model``, ``dimension``, ``prompt_id``, ``scenario`` (where known), ``mean``, ``k`` (evaluations) and
     ``within``: the sample variance of the evaluations. A prompt with one evaluation has none of its own and gets the pooled
@@ -149,7 +149,7 @@ _RESAMPLED = ("over_standard_error", "over_ci_low", "over_ci_high")
 
 
 def _level(ratings: MosRatings, blocks: pl.DataFrame, *, by_scenario: bool) -> pl.DataFrame:
-    """The rows over all prompts, or those of every scenario."""
+    """Return the rows over all prompts, or those of every scenario."""
     scenario = pl.col("scenario") if by_scenario else pl.lit(None, dtype=pl.String)
     keys = ["scenario", "dimension", "model"]
     rows = ratings.frame.with_columns(scenario=scenario)
@@ -189,7 +189,7 @@ def _scored(blocks: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
 def _over_prompts(
     marks: pl.Series | None, confidence: float, replicates: int, seed: int
 ) -> tuple[float | None, float | None, float | None]:
-    """Standard error and interval of the mean of a model's marks, one per prompt in ascending order, prompts resampled."""
+    """Return standard error and interval of the mean of a model's marks, by resampling prompts."""
     if marks is None or len(marks) < 2 or marks[0] == marks[-1]:
         return None, None, None
     count, estimate = len(marks), np.array([float(marks.to_numpy().mean()), 0.0])  # the last is the 0 to measure from

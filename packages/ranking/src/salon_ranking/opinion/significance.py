@@ -149,7 +149,7 @@ _UNTESTED = _Tested(math.nan, math.nan, math.nan)
 
 
 def _tested(gaps: Floats, noise: float, test: Test) -> _Tested:
-    """The two-sided test that the differences have mean (or, signed ranks, median) 0; ``noise``: Eq. 4's variance of it."""
+    """Test whether the differences have mean (or, signed ranks, median) 0, two-sided; ``noise``: Eq. 4's variance."""
     mean, count = float(gaps.mean()), len(gaps)
     if count < 2:
         return _UNTESTED

@@ -29,7 +29,7 @@ NOTABLE_GAP = 0.1
 def self_comparison(
     ratings: MosRatings, *, threshold: float = NOTABLE_GAP, most: int | None = None, unit: Unit = "generation"
 ) -> pl.DataFrame:
-    """How far two scores of one model, each the mean of m samples per prompt, lie apart by chance.
+    """Estimate how far two scores of one model, each from m samples per prompt, differ by chance.
 
     Args:
         threshold: the gap in marks that counts as a difference; above 0.

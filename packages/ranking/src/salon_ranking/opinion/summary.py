@@ -86,7 +86,7 @@ def summarise(
     threshold: float = NOTABLE_GAP,
     correlation_limit: float = WANTED_BELOW,
 ) -> MosSummary:
-    """All tables of a set of ratings.
+    """Make all tables of a set of ratings.
 
     Args:
         test: how models are compared; ``"none"`` leaves comparisons out and needs no extra.

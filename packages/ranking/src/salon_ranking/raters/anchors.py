@@ -21,7 +21,7 @@ def answered_anchors(votes: Votes) -> pl.DataFrame:
 
 
 def missed_anchors(votes: Votes, policy: RaterPolicy) -> Outcome:
-    """The share of anchors that each rater answered as expected."""
+    """Return the share of anchors that each rater answered as expected."""
     why_not = votes.lacks("expected_winner")
     anchors = answered_anchors(votes)
     if why_not or not len(anchors):

@@ -59,5 +59,5 @@ def audit_sample(
 
 
 def _lot(battle: str, seed: int) -> str:
-    """A number that is the battle's own, in hexadecimal digits."""
+    """Return a number that is the battle's own, in hexadecimal digits."""
     return hashlib.blake2b(f"audit\0{seed}\0{battle}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

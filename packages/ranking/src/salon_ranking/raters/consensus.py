@@ -27,7 +27,7 @@ _THING = ["prompt_id", "first", "second", "first_made", "second_made"]
 
 
 def against_consensus(votes: Votes, policy: RaterPolicy) -> Outcome:
-    """How often each rater answered as the consensus does."""
+    """Return how often each rater answered as the consensus does."""
     rows = votes.frame.filter(~pl.col("is_anchor")).with_columns(*pair_columns(), answer=oriented("winner"))
     if policy.consensus == "model":
         return _against_model(votes, rows, policy)
@@ -64,7 +64,7 @@ def _against_majority(rows: pl.DataFrame, policy: RaterPolicy) -> Outcome:
 
 
 def _relative_threshold(policy: RaterPolicy) -> pl.Expr:
-    """The agreement of a rater whose κ with the majority is ``consensus_skill`` times the median rater's."""
+    """Return the agreement of a rater whose κ with the majority is ``consensus_skill`` times the median's."""
     met_by_chance = pl.sum_horizontal(pl.col(name) * pl.col(f"majority_{name}") for name in _ANSWERS)
     chance = met_by_chance / (pl.col("shared") * pl.col("shared"))
     kappa = (pl.col("agreed") / pl.col("shared") - chance) / (1.0 - chance)

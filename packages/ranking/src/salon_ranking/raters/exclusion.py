@@ -37,7 +37,7 @@ class Exclusion:
         return self.counts.sentence
 
     def battles(self, whole: Battles) -> Battles:
-        """The battles that are kept, under the name of the whole and with its clusters and weights.
+        """Return the battles that are kept, under the name of the whole and with its clusters and weights.
 
         Raises:
             BattleError: nothing is kept.

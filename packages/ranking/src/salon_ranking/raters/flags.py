@@ -55,7 +55,7 @@ class Flags:
         return digest("rater_report", {"policy": policy, "findings": [list(row) for row in rows.iter_rows()]})
 
     def records(self, battles: pl.DataFrame) -> pl.DataFrame:
-        """Rows for the result store's ``rater_flags``.
+        """Return rows for the result store's ``rater_flags``.
 
         Args:
             battles: columns ``rater_id`` and ``battles``: how many each rater has; who is not there has none.

@@ -20,7 +20,7 @@ _MADE = ["first_made", "second_made"]
 
 
 def qualify(votes: Votes, reference: Frame, policy: RaterPolicy | None = None) -> pl.DataFrame:
-    """How well each rater knows the reference answers.
+    """Compare the answers of each rater with the reference answers.
 
     Args:
         reference: one row per answer: ``prompt_id``, ``model_a``, ``model_b``, ``winner``, and ``generation_a`` and
@@ -60,7 +60,7 @@ def qualify(votes: Votes, reference: Frame, policy: RaterPolicy | None = None) -
 
 
 def qualification_check(reference: Frame) -> RaterCheck:
-    """The check that experts know the reference answers; without a column ``mode``, everybody is an expert."""
+    """Return the check that experts know the reference answers; without a column ``mode``, all raters are experts."""
 
     def unqualified(votes: Votes, policy: RaterPolicy) -> Outcome:
         experts = votes.frame.filter(pl.col("mode") == "expert" if "mode" in votes.given else pl.lit(True))

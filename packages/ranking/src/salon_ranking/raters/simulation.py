@@ -54,7 +54,7 @@ class SimulatedRaters:
     seed: int = 0
 
     def battles(self) -> pl.DataFrame:
-        """All votes, with the columns of ``Battle`` that the checks read; raters are called by their kind.
+        """Draw all votes, with the columns of ``Battle`` that the checks read; raters are called by their kind.
 
         Raises:
             OptionError: fewer than two models or one rater, or a share outside 0 to 1.
@@ -177,14 +177,14 @@ def effect_of_filtering(
 
 
 def mean_effect(arena: SimulatedRaters, seeds: range, *, cluster: str | None = None, replicates: int = 300) -> Effect:
-    """The mean of :func:`effect_of_filtering` over several seeds, field by field."""
+    """Return the mean of :func:`effect_of_filtering` over several seeds, field by field."""
     effects = [effect_of_filtering(replace(arena, seed=seed), cluster=cluster, replicates=replicates) for seed in seeds]
     names = Effect.__dataclass_fields__
     return Effect(**{name: float(np.mean([getattr(effect, name) for effect in effects])) for name in names})
 
 
 def _attentive(lead: NDArray[np.float64], ties: float, random: np.random.Generator) -> NDArray[np.str_]:
-    """Davidson's model: a tie weighs ν·√(strength of a · strength of b), with ``ties`` between equals."""
+    """Draw answers by Davidson's model: a tie weighs ν·√(strength of a · strength of b), with ``ties`` between equals."""
     nu = 2.0 * ties / (1.0 - ties) if ties < 1.0 else np.inf
     half = lead * np.log(10.0) / 800.0
     wins, losses = np.exp(half), np.exp(-half)
@@ -212,7 +212,7 @@ def _spread(board: Leaderboard) -> float:
 
 
 def _ratings(board: Leaderboard) -> NDArray[np.float64]:
-    """Ratings by model, taken from their mean."""
+    """Return ratings by model, taken from their mean."""
     ratings = board.table.sort("model")["rating"].to_numpy()
     return np.asarray(ratings - ratings.mean())
 

@@ -13,12 +13,12 @@ REFERENCE = "Reference"
 
 
 def headings(table: pl.DataFrame) -> tuple[str, ...]:
-    """The columns of a report's table."""
+    """Return the columns of a report's table."""
     return (*HEADINGS[:-1], REFERENCE, HEADINGS[-1]) if "unqualified" in table.columns else HEADINGS
 
 
 def lines(table: pl.DataFrame, most: int | None = None) -> list[tuple[str, ...]]:
-    """One line per rater, as many as there are :func:`headings`; an en dash is what is not known.
+    """Return one line per rater, as many as there are :func:`headings`; an en dash is what is not known.
 
     Args:
         table: that of a ``RaterReport``.
@@ -49,7 +49,7 @@ def _checks(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _of(row: Mapping[str, Any], count: str, share: str) -> str:
-    """A share and how many it is of."""
+    """Return a share and how many it is of."""
     if row.get(share) is None:
         return numbers.MISSING
     return f"{row[share]:.0%} of {row[count]:,}"

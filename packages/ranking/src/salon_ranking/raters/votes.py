@@ -120,13 +120,13 @@ class Votes:
         return cls(whole.select("row", *REQUIRED, *TEXTS, *TIMES, *FLAGS), frozenset(given), battles, source)
 
     def lacks(self, *columns: str) -> str | None:
-        """Why a check that needs these columns cannot be made; None when it can."""
+        """Return why a check that needs these columns cannot be made; None when it can."""
         absent = [name for name in columns if name not in self.given]
         return f"no column {' or '.join(absent)}" if absent else None
 
 
 def option() -> pl.Expr:
-    """What was chosen on the screen: ``left``, ``right``, a kind of tie; null when the side is not known."""
+    """Return what was chosen on the screen: ``left``, ``right``, a kind of tie; null when the side is unknown."""
     a_won, a_left = pl.col("winner") == Winner.MODEL_A.value, pl.col("side_a_shown") == Side.LEFT.value
     side = pl.when(a_won == a_left).then(pl.lit(Side.LEFT.value)).otherwise(pl.lit(Side.RIGHT.value))
     decisive = pl.when(pl.col("side_a_shown").is_not_null()).then(side)
@@ -134,7 +134,7 @@ def option() -> pl.Expr:
 
 
 def oriented(column: str) -> pl.Expr:
-    """An outcome that does not depend on which model was called A: ``first`` is the one whose name comes first."""
+    """Return the outcome by the order of names: ``first`` is the model whose name comes first."""
     a_first = pl.col("model_a") < pl.col("model_b")
     first_won = (pl.col(column) == Winner.MODEL_A.value) == a_first
     decisive = pl.when(first_won).then(pl.lit("first")).otherwise(pl.lit("second"))
@@ -142,7 +142,7 @@ def oriented(column: str) -> pl.Expr:
 
 
 def pair_columns() -> list[pl.Expr]:
-    """Models and generations as :func:`oriented` has them: ``first``, ``second``, ``first_made``, ``second_made``."""
+    """Return models and generations as :func:`oriented` has them: ``first``, ``second``, ``first_made``, ``second_made``."""
     a_first = pl.col("model_a") < pl.col("model_b")
     columns = []
     for name, a, b in (("", "model_a", "model_b"), ("_made", "generation_a", "generation_b")):
@@ -181,7 +181,7 @@ def _parsed(name: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def _wrong_rows(raw: pl.DataFrame, parsed: pl.DataFrame) -> list[Wrong]:
-    """Every kind of mistake in the rows; ``Battles`` checks model names, winners and ids."""
+    """Return every kind of mistake in the rows; ``Battles`` checks model names, winners and ids."""
     menus = {"mode": [*map(str, Mode)], "side_a_shown": [*map(str, Side)], "expected_winner": [*map(str, Winner)]}
     checks = [RowCheck("rater_id", "no rater", pl.col("rater_id").is_null() | (pl.col("rater_id").str.strip_chars() == ""))]
     for name, menu in menus.items():

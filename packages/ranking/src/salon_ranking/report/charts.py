@@ -17,7 +17,7 @@ _LONGEST_LABEL = 170
 
 
 def interval_plot(board: pl.DataFrame, *, unit: str = "Elo", baseline: float | None = None) -> Specification:
-    """Ratings as points, their intervals as bars, best on top.
+    """Draw ratings as points, their intervals as bars, best on top.
 
     Args:
         board: columns ``model``, ``rating``, ``ci_low``, ``ci_high`` (null: no interval is drawn) and ``rank``.
@@ -52,13 +52,13 @@ def interval_plot(board: pl.DataFrame, *, unit: str = "Elo", baseline: float | N
         height=_ROW_HEIGHT * max(len(order), 1),
         description=f"{unit} and interval of {len(order)} models, best on top",
     )
-    return _specification(chart)
+    return specification_of(chart)
 
 
 def heat_map(
     cells: pl.DataFrame, *, rows: str, columns: str, value: str, note: str, title: str, order: list[str]
 ) -> Specification:
-    """A square of correlations between -1 and 1, each written in its cell; null cells stay empty.
+    """Draw a square of correlations between -1 and 1, each written in its cell; null cells stay empty.
 
     Args:
         cells: long form, one row per cell, with the columns named by ``rows``, ``columns``, ``value`` and ``note``.
@@ -93,11 +93,11 @@ def heat_map(
     chart = alt.layer(squares, words).properties(
         width="container", height=44 * max(len(order), 1), description=f"{title} between {len(order)} benchmarks"
     )
-    return _specification(chart)
+    return specification_of(chart)
 
 
 def bump_chart(ranks: pl.DataFrame) -> Specification:
-    """Return the ranks across the tracks of one board; menus choose the board and a model to follow.
+    """Draw the ranks across the tracks of one board; menus choose the board and a model to follow.
 
     Args:
         ranks: columns ``board``, ``track``, ``track_order`` (position of the track in its board, from 0), ``model``,
@@ -144,11 +144,11 @@ def bump_chart(ranks: pl.DataFrame) -> Specification:
             description="Rank of each model in each track of one benchmark",
         )
     )
-    return _specification(chart)
+    return specification_of(chart)
 
 
-def _specification(chart: alt.LayerChart | alt.FacetChart) -> Specification:
-    """The chart as a dictionary with its data inside, whatever the number of rows."""
+def specification_of(chart: alt.LayerChart | alt.FacetChart) -> Specification:
+    """Return the chart as a dictionary with its data inside, whatever the number of rows."""
     with alt.data_transformers.disable_max_rows():
         specification: Specification = chart.to_dict()
     return specification

@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from salon_ranking.report.charts import Specification
+from salon_ranking.report.charts import Specification, specification_of
 
 _ROOM = 0.9
 
@@ -13,7 +13,7 @@ _ROOM = 0.9
 def width_curve(
     data: pl.DataFrame, *, title: str, goal: float | None, colour: str = "kind", dash: str | None = None
 ) -> Specification:
-    """Widths of intervals against matches per model; they shrink with the root, so curves become straight lines.
+    """Draw widths of intervals against matches per model; they shrink with the root, so curves become straight lines.
 
     Args:
         data: columns ``matches_per_model`` and ``width`` (both positive), the column named by ``colour`` (text, in the
@@ -53,6 +53,4 @@ def width_curve(
         line = alt.Chart(alt.InlineData(values=[{"goal": goal}])).mark_rule(strokeDash=[4, 4], opacity=0.7)
         layers.append(line.encode(y=alt.Y("goal:Q", title=title)))
     chart = alt.layer(*layers).properties(width="container", height=300, description=f"{title} against matches per model")
-    with alt.data_transformers.disable_max_rows():
-        specification: Specification = chart.to_dict()
-    return specification
+    return specification_of(chart)

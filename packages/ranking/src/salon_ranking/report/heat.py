@@ -5,7 +5,7 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from salon_ranking.report.charts import Specification
+from salon_ranking.report.charts import Specification, specification_of
 
 _LONGEST_LABEL = 130
 _NARROWEST = 30
@@ -15,7 +15,7 @@ _LINE = 12
 
 
 def win_rate_map(pairs: pl.DataFrame, *, order: list[str]) -> Specification:
-    """Observed win rates, the row's model against the column's; each cell with its number of matches where there is room.
+    """Draw observed win rates, the row's model against the column's, with the number of matches where it fits.
 
     Args:
         pairs: columns ``model``, ``opponent``, ``matches``, ``win_rate`` (0-1), one row per ordered pair that met.
@@ -44,7 +44,7 @@ def win_rate_map(pairs: pl.DataFrame, *, order: list[str]) -> Specification:
     if height > 30:
         layers.append(_words(base, "matches", ".2~s", strong, size, dy=8, font=9))
     description = f"Win rates between {size} models, best first"
-    return _specification(alt.layer(*layers).properties(width="container", height=height * size, description=description))
+    return specification_of(alt.layer(*layers).properties(width="container", height=height * size, description=description))
 
 
 def rank_map(ranks: pl.DataFrame, *, order: list[str], groups: list[str]) -> Specification:
@@ -75,11 +75,11 @@ def rank_map(ranks: pl.DataFrame, *, order: list[str], groups: list[str]) -> Spe
     chart = alt.layer(squares, words).properties(
         width="container", height=24 * size, description=f"Ranks of {size} models in {len(groups)} groups"
     )
-    return _specification(chart)
+    return specification_of(chart)
 
 
 def _axis(names: list[str], side: Literal["top", "left"]) -> alt.Axis:
-    """Labels upright where there are many of them, and none where they would overlap on a narrow page."""
+    """Return labels upright where there are many of them, and none where they would overlap on a narrow page."""
     if side == "left":
         return alt.Axis(labelLimit=_LONGEST_LABEL, orient="left", labelOverlap=False)
     angle = -90 if len(names) > 8 else -40 if len(names) > 3 or max(map(len, names), default=0) > 12 else 0
@@ -88,16 +88,9 @@ def _axis(names: list[str], side: Literal["top", "left"]) -> alt.Axis:
 
 
 def _words(base: alt.Chart, field: str, format_: str, dark: str, cells: int, *, dy: int, font: int = 11) -> alt.Chart:
-    """Numbers in the cells of a row of ``cells``, hidden when the page is too narrow for them."""
+    """Return numbers in the cells of a row of ``cells``, hidden when the page is too narrow for them."""
     room = alt.ExprRef(f"width / {cells} >= {_NARROWEST} ? 1 : 0")
     words: alt.Chart = base.mark_text(fontSize=font, dy=dy, opacity=room).encode(
         text=alt.Text(f"{field}:Q", format=format_), color=alt.condition(dark, alt.value("white"), alt.value("black"))
     )
     return words
-
-
-def _specification(chart: alt.LayerChart | alt.FacetChart) -> Specification:
-    """The chart as a dictionary with its data inside, whatever the number of rows."""
-    with alt.data_transformers.disable_max_rows():
-        specification: Specification = chart.to_dict()
-    return specification

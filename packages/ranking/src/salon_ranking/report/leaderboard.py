@@ -31,7 +31,7 @@ _LEAD = (
 
 
 def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
-    """Pairs of a name and a value: everything that shaped the numbers, and everything that could not be rated."""
+    """Return pairs of name and value: what shaped the numbers, and what could not be rated."""
     plural = "" if board.prior_ties == 1 else "s"
     ties = f"{board.prior_ties:g} drawn battle{plural} per model against a mean opponent" if board.prior_ties else "none"
     facts = [
@@ -73,7 +73,7 @@ def leaderboard_page(
     raters: RaterReport | Path | None = None,
     further: Sequence[Further] = (),
 ) -> str:
-    """One self-contained HTML page.
+    """Return one self-contained HTML page.
 
     Args:
         boards: one leaderboard, or one per group in the order in which they are to be read; not empty.

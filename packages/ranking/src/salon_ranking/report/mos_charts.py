@@ -6,7 +6,7 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from salon_ranking.report.charts import Specification
+from salon_ranking.report.charts import Specification, specification_of
 
 _LONGEST_LABEL = 170
 _ROW = 22
@@ -58,13 +58,13 @@ def dot_plot(
         at = alt.Chart(alt.InlineData(values=[{"at": line}])).mark_rule(strokeDash=[3, 3], opacity=0.5)
         layers.insert(0, at.encode(x=alt.X("at:Q", title=title, scale=scale)))
     chart = alt.layer(*layers).properties(width="container", height=height, description=f"{title} of {len(rows)} rows")
-    return _specification(chart)
+    return specification_of(chart)
 
 
 def value_map(
     cells: pl.DataFrame, *, row: str, column: str, value: str, title: str, domain: tuple[float, float], digits: int = 2
 ) -> Specification:
-    """Numbers in a grid, each written in its cell and coloured by its size; missing cells stay empty.
+    """Draw numbers in a grid, each written in its cell and coloured by its size; missing cells stay empty.
 
     Args:
         cells: long form with the columns named by ``row``, ``column`` and ``value``; axes keep the order given.
@@ -101,11 +101,11 @@ def value_map(
     chart = alt.layer(squares, words).properties(
         width="container", height=height, description=f"{title}: {len(rows)} × {len(columns)}"
     )
-    return _specification(chart)
+    return specification_of(chart)
 
 
 def share_wheel(shares: pl.DataFrame) -> Specification:
-    """Return shares around a circle: a filled wheel of one model and the outline of another, chosen from menus.
+    """Draw shares around a circle: a filled wheel of one model and the outline of another, chosen from menus.
 
     The radius is the share, the outer ring is 1. Sectors instead of a polygon: the order of test points means nothing,
     and a polygon's area depends on it.
@@ -148,18 +148,11 @@ def share_wheel(shares: pl.DataFrame) -> Specification:
             )
         )
     chart = alt.layer(*layers).add_params(first, second)
-    return _specification(
+    return specification_of(
         chart.properties(width="container", height=420, description="Shares of satisfied checks around a circle")
     )
 
 
 def _field(name: str) -> str:
-    """A column's name with the characters that Vega-Lite would take for a path or a type escaped."""
+    """Return a column's name with the characters escaped that Vega-Lite would take for a path or a type."""
     return "".join(f"\\{c}" if c in ".[]\\:" else c for c in name)
-
-
-def _specification(chart: alt.LayerChart | alt.FacetChart) -> Specification:
-    """The chart as a dictionary with its data inside, whatever the number of rows."""
-    with alt.data_transformers.disable_max_rows():
-        specification: Specification = chart.to_dict()
-    return specification

@@ -16,7 +16,7 @@ ALL = "all"
 
 
 def mos_page(summary: MosSummary, *, title: str) -> str:
-    """One self-contained HTML page: scores per dimension, comparisons, stability and raters."""
+    """Return one self-contained HTML page: scores per dimension, comparisons, stability and raters."""
     lead = (
         "Points are mean opinion scores, bars their intervals. The intervals take the prompts as they are: they tell what "
         "other pictures for the same prompts would have changed, not what other prompts would."
@@ -32,7 +32,7 @@ def mos_page(summary: MosSummary, *, title: str) -> str:
 
 
 def weights_page(weights: Weights, *, title: str) -> str:
-    """One self-contained HTML page: rises per group, and the coefficients behind them."""
+    """Return one self-contained HTML page: rises per group, and the coefficients behind them."""
     lead = (
         "Of two pictures that are equal in every dimension, let one stand one standard deviation higher in one of them: "
         "its win rate rises above 50 % by this much."
@@ -80,7 +80,7 @@ def weights_page(weights: Weights, *, title: str) -> str:
 
 
 def checks_page(points: Checks, *, title: str, confidence: float = 0.95) -> str:
-    """One self-contained HTML page: a map of model × test point, a wheel to compare two models, and every interval."""
+    """Return one self-contained HTML page: a map of model × test point, a wheel of two models, every interval."""
     shares = points.shares(confidence=confidence)
     named = shares.with_columns(pl.col("test_point").fill_null("all checks"))
     rows = [
@@ -112,7 +112,7 @@ def checks_page(points: Checks, *, title: str, confidence: float = 0.95) -> str:
 
 
 def group_name(persona: str | None, scenario: str | None) -> str:
-    """How a group of voters is called: ``expert · Art``; all of them are ``all``."""
+    """Return how a group of voters is called: ``expert · Art``; all of them are ``all``."""
     return " · ".join(name for name in (persona, scenario) if name is not None) or ALL
 
 
@@ -243,7 +243,7 @@ def _interval_name(confidence: float) -> str:
 
 
 def score(value: float | None) -> str:
-    """A mark with two digits.
+    """Return a mark with two digits.
 
     Example:
         >>> score(3.387), score(None)
@@ -253,7 +253,7 @@ def score(value: float | None) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """A p-value with two significant digits.
+    """Return a p-value with two significant digits.
 
     Example:
         >>> p_value(0.0312), p_value(1e-9), p_value(None)

@@ -75,7 +75,7 @@ class Section:
 
 
 def render_page(title: str, *, lead: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
-    """The whole page as one string of HTML.
+    """Return the whole page as one string of HTML.
 
     Args:
         title: the page's heading and window title.
@@ -143,7 +143,7 @@ def read_text(package: str, name: str) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """The value as a template prints it; HTML of another template stays as it is."""
+    """Return the value as a template prints it; HTML of another template stays as it is."""
     return visible(value, prose=True) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -153,7 +153,7 @@ def _hashes(texts: Iterable[str]) -> str:
 
 
 def _kind(block: Block) -> str:
-    """The template's name for a block."""
+    """Return the template's name for a block."""
     return "paragraph" if isinstance(block, str) else type(block).__name__.lower()
 
 
@@ -164,7 +164,7 @@ def _inline_json(value: object) -> str:
 
 
 def _all_visible(value: object) -> object:
-    """A chart's specification with every text in it visible."""
+    """Return a chart's specification with every text in it visible."""
     if isinstance(value, str):
         return visible(value, prose=True)
     if isinstance(value, dict):
@@ -174,7 +174,7 @@ def _all_visible(value: object) -> object:
 
 @cache
 def _drawing() -> str:
-    """One script: Vega, Vega-Lite and Vega-Embed, without the network, and what draws the charts of a page."""
+    """Return one script: Vega, Vega-Lite and Vega-Embed, without the network, and what draws the charts of a page."""
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_VEGA_LITE)

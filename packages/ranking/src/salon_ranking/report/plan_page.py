@@ -9,14 +9,14 @@ _MEASURES = {"median_width": "median interval", "widest": "widest interval"}
 
 
 def plan_chart(plan: Plan) -> Specification:
-    """Widths of intervals against matches per model, one colour per rule; the goal as a dashed line."""
+    """Draw widths of intervals against matches per model, one colour per rule; the goal as a dashed line."""
     data = plan.curve.unpivot(list(_MEASURES), index=["rule", "matches_per_model"], variable_name="measure", value_name="width")
     data = data.with_columns(data["measure"].replace(_MEASURES))
     return width_curve(data, title="Width of the interval (Elo)", goal=plan.goals.width, colour="rule", dash="measure")
 
 
 def plan_page(plan: Plan, *, title: str) -> str:
-    """One self-contained HTML page.
+    """Return one self-contained HTML page.
 
     Example:
         >>> from salon_ranking.scheduling.planning import assumed_ratings, plan

@@ -15,7 +15,7 @@ _TEXT = {"Rater", "Mode"}
 
 
 def raters_page(report: RaterReport) -> str:
-    """One self-contained HTML page.
+    """Return one self-contained HTML page.
 
     Example:
         >>> import polars as pl
@@ -50,7 +50,7 @@ def reasons(report: RaterReport) -> Table:
 
 
 def quality(report: RaterReport, *, most: int) -> Table:
-    """One row per rater, flagged ones first, at most so many; the reasons are not among the columns."""
+    """Return one row per rater, flagged ones first, at most so many; the reasons are not among the columns."""
     columns = headings(report.table)[:-1]
     rows = [line[:-1] for line in lines(report.table, most)]
     return Table(columns, rows, frozenset(columns) - _TEXT, "Rater quality")

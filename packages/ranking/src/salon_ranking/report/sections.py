@@ -77,7 +77,7 @@ def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> l
 
 
 def parameters(boards: Sequence[Leaderboard]) -> list[Section]:
-    """The tie parameter or the coefficients of each board, and position bias; nothing for plain Bradley-Terry."""
+    """Return the tie parameter or the coefficients of each board, and position bias; nothing for plain Bradley-Terry."""
     sections = []
     for board in boards:
         of = "" if board.group is None else f": {board.group}"
@@ -94,7 +94,7 @@ def _plain_table(name: str, table: pl.DataFrame) -> Table:
 
 
 def win_rates(battles: Battles, board: Leaderboard) -> list[Section]:
-    """Observed win rates between the best models, at most ``MOST_COMPARED``."""
+    """Return observed win rates between the best models, at most ``MOST_COMPARED``."""
     order = board.table.drop_nulls("component")["model"].to_list()[:MOST_COMPARED]
     pairs = head_to_head(battles, order)
     if not pairs.height:
@@ -121,7 +121,7 @@ def win_rates(battles: Battles, board: Leaderboard) -> list[Section]:
 
 
 def interval_convergence(battles: Battles, board: Leaderboard) -> list[Section]:
-    """How the intervals shrank as battles came in."""
+    """Return how the intervals shrank as battles came in."""
     blocks = _convergence(battles, board)
     return [Section("Convergence", blocks)] if blocks else []
 
@@ -171,7 +171,7 @@ def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
 
 
 def listing_status(board: Leaderboard) -> list[Section]:
-    """Which models MEF's rule lists, if the table has the columns of ``with_listing``."""
+    """Return which models MEF's rule lists, if the table has the columns of ``with_listing``."""
     if "listed" not in board.table.columns:
         return []
     rows = [
@@ -252,7 +252,7 @@ def _report(report: RaterReport, excluded: ExcludedRaters | None) -> tuple[Block
 
 
 def _rater_file(path: Path) -> tuple[Block, ...]:
-    """The table as it is, one row per rater; columns in which nothing is known are left out."""
+    """Return the table as it is, one row per rater; columns in which nothing is known are left out."""
     frame = read_table(path, "raters", BattleError)
     if "rater_id" not in frame.columns:
         raise BattleError("missing column", source=path, value="rater_id", found=frame.columns)
@@ -290,7 +290,7 @@ def _cell(value: object) -> str:
 
 
 def _moved(found: tuple[int, int | None] | None) -> str:
-    """A rank and the places gained or lost."""
+    """Return a rank and the places gained or lost."""
     if found is None:
         return numbers.MISSING
     place, change = found

@@ -38,7 +38,7 @@ class Shelf:
     @classmethod
     @checked
     def full(cls, models: Sequence[str], prompts: Sequence[str], samples: int = 1) -> "Shelf":
-        """Every model has ``samples`` samples for every prompt.
+        """Return the inventory in which every model has ``samples`` samples for every prompt.
 
         Raises:
             OptionError: no prompts, or fewer than one sample.
@@ -64,7 +64,7 @@ class Shelf:
 
     @classmethod
     def from_frame(cls, frame: Frame, source: str = "generations") -> "Shelf":
-        """The rows of a table of generations: ``model``, ``prompt_id`` and, if there is one, ``generation_id``.
+        """Return the rows of a table of generations: ``model``, ``prompt_id`` and, if there is one, ``generation_id``.
 
         The samples of a model for a prompt keep their order in the frame; ``sample`` of a planned battle counts from 0.
 
@@ -107,7 +107,7 @@ class Shelf:
 
     @checked
     def among(self, models: Sequence[str]) -> "Shelf":
-        """The same for ``models`` (ascending) alone; one that made nothing has no entries."""
+        """Return the same for ``models`` (ascending) alone; a model without samples has no entries."""
         number = {name: index for index, name in enumerate(self.models)}
         parts = [self._span(number.get(name)) for name in models]
         kept = np.concatenate([np.arange(start, stop) for start, stop in parts]) if parts else np.empty(0, dtype=np.int64)

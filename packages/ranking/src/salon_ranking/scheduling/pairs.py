@@ -18,8 +18,6 @@ Rule: TypeAlias = Literal["proportional", "mef", "information", "uniform"]
 """How pairs are chosen; see :func:`next_pairs`."""
 
 RULES: tuple[Rule, ...] = get_args(Rule)
-PLANNED = ("plan_rule", "plan_stream")
-"""The columns of a battle that record how it was planned."""
 CROSSED: tuple[Rule, ...] = ("proportional",)
 """The rules that plan two streams unless one is asked for."""
 _MOST_PLANNED = 1 << 22
@@ -146,7 +144,7 @@ def _scheduled(state: ScheduleState, n: int, rule: Rule, seed: int) -> Sequence[
 
 
 def _share(n: int, first: int, second: int) -> int:
-    """Return how many of ``n`` battles the first stream gets, so that the votes of both become as equal as they can."""
+    """Return how many of ``n`` battles the first stream gets, so that both have equal votes where possible."""
     return min(max((n + second - first + 1) // 2, 0), n)
 
 

@@ -65,7 +65,7 @@ class Plan:
 
 @checked
 def assumed_ratings(models: int, spread: float) -> Floats:
-    """Ratings of a league as even as normal: the middles of ``models`` equal shares of a normal distribution.
+    """Return ratings of a league as even as normal: the middles of equal shares of a normal distribution.
 
     Args:
         spread: standard deviation in Elo points.
@@ -153,7 +153,7 @@ def _run(
     newcomer: int | None,
     tell: Callable[[float], None],
 ) -> list[Checkpoint]:
-    """One league, until every goal is met or it has had enough; battles count from the newcomer's arrival."""
+    """Simulate one league until every goal is met; battles count from the newcomer's arrival."""
     most = most_per_model * models // 2
     before = 0 if newcomer is None else _settle(arena, newcomer, goals, most_per_model)
     target = max(_FIRST_PER_MODEL * models // 2, 1) if newcomer is None else _FIRST_PER_MODEL
@@ -238,7 +238,7 @@ def _crossing(run: list[Checkpoint], measure: _Measure) -> int | None:
 
 
 def _median(counts: list[int | None]) -> int | None:
-    """The median, where a league that did not get there counts as later than all others."""
+    """Return the median, where a league that did not get there counts as later than all others."""
     ordered = sorted(counts, key=lambda count: math.inf if count is None else count)
     middle = [ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]]
     known = [count for count in middle if count is not None]

@@ -187,7 +187,7 @@ class SimulatedLeague:
         self.log_strengths = self._fitted(self._votes, self.log_strengths)
 
     def _fitted(self, votes: Floats, start: Floats) -> Floats:
-        """Newton's method from ``start``, with the prior of the schedule."""
+        """Fit by Newton's method from ``start``, with the prior of the schedule."""
         score = votes @ np.array([1.0, 0.0, 0.5])
         matches = self._square(votes.sum(axis=1))
         size = len(self._truth)

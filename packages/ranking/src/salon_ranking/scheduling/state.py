@@ -58,7 +58,7 @@ class ScheduleState:
         shelf: Shelf | None = None,
         prior_ties: float = 1.0,
     ) -> "ScheduleState":
-        """The state after ``battles`` (None, or without rows: a new arena).
+        """Return the state after ``battles`` (None, or without rows: a new arena).
 
         Args:
             models: who may be planned; by default everyone on the shelf or, without one, everyone who has a battle. Battles
@@ -155,7 +155,7 @@ def _lots(ids: pl.Series) -> pl.Series:
 
 
 def bernoulli_variance(gap: Floats) -> Floats:
-    """p(1 - p) for p = 1 / (1 + exp(-gap)).
+    """Return p(1 - p) for p = 1 / (1 + exp(-gap)).
 
     Example:
         >>> bernoulli_variance(np.array([0.0])).tolist()

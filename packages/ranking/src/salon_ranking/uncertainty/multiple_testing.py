@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 @shaped(p_values="p")
 def holm(p_values: ArrayLike) -> Floats:
-    """Holm's step-down correction (1979) of any number of p-values, in the given order; NaN is no test and stays NaN.
+    """Return p-values corrected by Holm's step-down method (1979), in the given order; NaN stays NaN.
 
     Example:
         >>> holm([0.01, 0.04, 0.03, float("nan")]).round(3).tolist()

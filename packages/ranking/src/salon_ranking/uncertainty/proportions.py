@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 @checked
 @shaped(successes="n", trials="n")
 def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Wilson's score interval of shares (Wilson 1927, doi:10.1080/01621459.1927.10502953); NaN without trials.
+    """Return Wilson's score interval of shares (Wilson 1927, doi:10.1080/01621459.1927.10502953); NaN without trials.
 
     Example:
         >>> low, high = wilson_interval([8], [10])

@@ -30,7 +30,7 @@ def least_replicates(tail: float) -> int:
 @checked
 @shaped(replicates="rm")
 def percentile_interval(replicates: Floats, confidence: float) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """The percentile interval of every column (Efron & Tibshirani 1993, chapter 13).
+    """Return the percentile interval of every column (Efron & Tibshirani 1993, chapter 13).
 
     Args:
         replicates: shape (replicates, models); NaN counts beyond both ends.
@@ -56,7 +56,7 @@ def percentile_interval(replicates: Floats, confidence: float) -> tuple[Floats, 
 def bca_interval(
     replicates: Floats, estimate: Floats, acceleration: Floats, confidence: float
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """The bias-corrected and accelerated interval of every column (Efron 1987, doi:10.1080/01621459.1987.10478410).
+    """Return the bias-corrected and accelerated interval of every column (Efron 1987, doi:10.1080/01621459.1987.10478410).
 
     Args:
         replicates: shape (replicates, models); NaN counts beyond both ends.
@@ -93,12 +93,12 @@ def bca_interval(
 
 
 def _lower(ordered: Floats, used: NDArray[np.int64], tail: Floats) -> Floats:
-    """The quantile ``tail`` of every column, with the replicates that are not known below all others."""
+    """Return the quantile ``tail`` of every column, with the replicates that are not known below all others."""
     return _order_statistic(ordered, used, tail * (len(ordered) - 1) - (len(ordered) - used), tail)
 
 
 def _upper(ordered: Floats, used: NDArray[np.int64], tail: Floats) -> Floats:
-    """The quantile 1 - ``tail`` of every column, with the replicates that are not known above all others."""
+    """Return the quantile 1 - ``tail`` of every column, with the replicates that are not known above all others."""
     return _order_statistic(ordered, used, (1.0 - tail) * (len(ordered) - 1), tail)
 
 

@@ -43,13 +43,13 @@ def certain(leagues: Sequence[Uncertainty], confidence: float, draws: int, seed:
 
 
 def _largest(drawn: Floats, inverse: Floats) -> Floats:
-    """The largest studentized difference of every draw, ascending; none where no pair is known."""
+    """Return the largest studentized difference of every draw, ascending; none where no pair is known."""
     largest = _core.largest_gaps(np.ascontiguousarray(drawn), np.ascontiguousarray(inverse))
     return np.sort(largest[np.isfinite(largest)])
 
 
 def _joint_quantile(largest: Sequence[Floats], confidence: float) -> float:
-    """The least value that the largest of independent variables stays within with probability ``confidence``.
+    """Return the least value that the largest of independent variables stays within with probability ``confidence``.
 
     Args:
         largest: draws of each variable, ascending; one without draws does not count.

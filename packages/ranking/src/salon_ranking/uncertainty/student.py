@@ -34,7 +34,7 @@ def two_sided_tail(ratio: Floats, degrees: float) -> Floats:
 
 
 def two_sided_quantile(tail: float, degrees: float) -> float:
-    """The value that |T| exceeds with probability ``tail`` (between 0 and 1).
+    """Return the value that |T| exceeds with probability ``tail`` (between 0 and 1).
 
     Example:
         >>> round(two_sided_quantile(0.05, 10.0), 3), round(two_sided_quantile(0.05, math.inf), 3)

@@ -96,7 +96,7 @@ def _roots(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 def _square_roots(matrix: Floats) -> tuple[Floats, Floats]:
-    """The positive square root of a positive definite matrix, and its inverse."""
+    """Return the positive square root of a positive definite matrix, and its inverse."""
     values, vectors = np.linalg.eigh(matrix)
     root = np.sqrt(np.maximum(values, _NOTHING * values.max(initial=0.0)))
     return (vectors * root) @ vectors.T, (vectors / root) @ vectors.T

@@ -44,7 +44,7 @@ class Ends(NamedTuple):
 
 
 def method_of(interval: Interval, cluster: str | None, replicates: int) -> str | None:
-    """How intervals were made, in words; None without intervals. ``cluster`` is the column, or two joined by "and"."""
+    """Return how intervals were made, in words; None without intervals. ``cluster`` is the column, or two joined by "and"."""
     if interval == "sandwich":
         return "sandwich" if cluster is None else f"sandwich clustered by {cluster}"
     if replicates == 0:
@@ -116,14 +116,14 @@ class Uncertainty:
         )
 
     def _apart(self, model: int) -> NDArray[np.bool_]:
-        """Which models' differences to ``model`` have no known error: one side won every battle between their components."""
+        """Return the models whose difference to ``model`` has no known error: one side won every battle."""
         if self.strong is None:
             return np.zeros(len(self.estimate), dtype=np.bool_)
         apart: NDArray[np.bool_] = self.strong != self.strong[model]
         return apart
 
     def reach(self, confidence: float) -> float:
-        """How many standard errors an interval reaches to each side."""
+        """Return how many standard errors an interval reaches to each side."""
         return two_sided_quantile(1.0 - confidence, self.degrees)
 
     def p_values(self, ratio: Floats) -> Floats:
@@ -137,7 +137,7 @@ class Uncertainty:
         return NormalDist().cdf(-self.reach(confidence))
 
     def too_few_units(self, confidence: float, *, resampled: bool) -> str | None:
-        """Why there can be no interval of so few battles or clusters; None when there can."""
+        """Return why there can be no interval of so few battles or clusters; None when there can."""
         clustered = math.isfinite(self.degrees)
         least = _least_units(confidence, clustered=clustered) if resampled or not clustered else 2
         if self.units >= least:
@@ -148,7 +148,7 @@ class Uncertainty:
         return f"{units} {are} too few for a {100 * confidence:.4g} % interval (at least {least}{other})"
 
     def too_little(self, confidence: float) -> str | None:
-        """Why there can be no interval at all: too few battles, clusters or replicates; None when there can."""
+        """Return why there can be no interval at all: too few battles, clusters or replicates; None when there can."""
         units = self.too_few_units(confidence, resampled=self.replicates is not None)
         if units is not None or self.replicates is None:
             return units
@@ -210,20 +210,20 @@ class Uncertainty:
         return Ends(low, high, used, tuple((text, mask) for text, mask in found if mask.any()))
 
     def _absent(self, used: NDArray[np.int64], confidence: float) -> NDArray[np.bool_]:
-        """Models whose unknown replicates reach into the interval."""
+        """Return models whose unknown replicates reach into the interval."""
         if self.replicates is None:
             return np.zeros(len(self.estimate), dtype=np.bool_)
         return len(self.replicates) - used > self._tail(confidence) * max(len(self.replicates) - 1, 0)
 
     def _still_beside(self, model: int) -> NDArray[np.bool_]:
-        """Which differences to a model show no variation of one of the two."""
+        """Return which differences to a model show no variation of one of the two."""
         if self.still is None:
             return np.zeros(len(self.estimate), dtype=np.bool_)
         beside: NDArray[np.bool_] = np.logical_or(self.still, self.still[model])
         return beside
 
     def warnings(self, names: Sequence[str], confidence: float, cluster: str | None = None) -> tuple[str, ...]:
-        """What to know before these intervals are believed: few clusters, and who has none, and why.
+        """Return what to know before these intervals are believed: few clusters, and models without an interval.
 
         Args:
             names: of all models that ``members`` counts.
@@ -238,7 +238,7 @@ class Uncertainty:
         return tuple(said)
 
     def remarks(self, confidence: float, cluster: str | None) -> tuple[str, ...]:
-        """The warnings that are about all models: notes, few clusters, and why there is no interval at all."""
+        """Return the warnings that are about all models: notes, few clusters, and why there is no interval at all."""
         few: tuple[str, ...] = ()
         whole = self.too_little(confidence)
         if self.degrees + 1.0 < FEW_CLUSTERS:
@@ -248,7 +248,7 @@ class Uncertainty:
         return (*self.notes, *few, *(() if whole is None else (f"no interval: {whole}",)))
 
     def errors(self) -> Floats:
-        """Standard errors of θ - θ_base, shape (n,): 0 for the baseline, NaN with fewer than two replicates."""
+        """Return standard errors of θ - θ_base, shape (n,): 0 for the baseline, NaN with fewer than two replicates."""
         if self.base is None:
             return np.full(len(self.estimate), np.nan)
         if self.covariance is not None:
@@ -275,7 +275,7 @@ class Uncertainty:
         return np.array([self.difference_errors_of(model) for model in range(len(self.estimate))])
 
     def difference_errors_of(self, model: int) -> Floats:
-        """One row of :meth:`difference_errors`, shape (n,): 0 for the model itself."""
+        """Return one row of :meth:`difference_errors`, shape (n,): 0 for the model itself."""
         if self.covariance is not None:
             variances = np.diag(self.covariance)
             squared = variances[model] + variances - 2.0 * self.covariance[model]
@@ -285,13 +285,13 @@ class Uncertainty:
         return self._varied(_deviation(drawn[:, [model]] - drawn), model)
 
     def _varied(self, errors: Floats, model: int) -> Floats:
-        """Errors of the differences to a model, NaN where they show no variation or cannot be known."""
+        """Return errors of the differences to a model, NaN where they show no variation or cannot be known."""
         nothing = (errors <= _NO_WIDTH * np.maximum(np.abs(self.estimate), self.scale)) | self._still_beside(model)
         nothing[model] = False
         return np.where(nothing | self._apart(model), np.nan, errors)
 
     def student_quantile(self, quantile: float) -> float:
-        """The quantile of Student's t that has the tail of this quantile of the normal distribution."""
+        """Return the quantile of Student's t that has the tail of this quantile of the normal distribution."""
         if math.isinf(self.degrees) or math.isnan(quantile) or quantile <= 0.0:
             return quantile
         return two_sided_quantile(float(two_sided_tail(np.array([quantile]), math.inf)[0]), self.degrees)
@@ -336,7 +336,7 @@ def settled(drawn: Uncertainty, confidence: float, analytic: Callable[[], Uncert
 
 
 def _least_units(confidence: float, *, clustered: bool) -> int:
-    """The fewest battles or clusters whose resamples reach as far as an interval.
+    """Return the fewest battles or clusters whose resamples reach as far as an interval.
 
     The outermost resample, of one unit over and over, has probability G^-G; a quantile farther out is not among them.
     """
@@ -354,7 +354,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _deviation(values: Floats) -> Floats:
-    """Standard deviation of every column, NaN left out; NaN for fewer than two values."""
+    """Return standard deviation of every column, NaN left out; NaN for fewer than two values."""
     count = np.count_nonzero(~np.isnan(values), axis=0)
     mean = np.nansum(values, axis=0) / np.maximum(count, 1)
     squares = np.nansum((values - mean) ** 2, axis=0)

@@ -70,6 +70,8 @@ class TinyShape:
         heads: attention heads, in both parts.
         vocabulary: tokens at most, at least 272. With few, an answer is long and its reward is spread thin.
         context: positions of the language model.
+        tied: the output layer is the token embedding; False: a matrix of its own, with which so small a policy learns a
+            reply's rare words apart from its frequent ones.
 
     Raises:
         InputError: for sizes that do not fit together.
@@ -84,10 +86,11 @@ class TinyShape:
     heads: int = 4
     vocabulary: int = 1024
     context: int = 512
+    tied: bool = True
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if value < 1:
+            if not isinstance(value, bool) and value < 1:
                 raise InputError("must be a whole number of 1 or more", column=name, value=value)
         if self.image_size % self.patch_size:
             raise InputError("must be a multiple of patch_size", column="image_size", value=self.image_size)
@@ -268,14 +271,14 @@ def _llava(words: _Words, shape: TinyShape) -> "tuple[PreTrainedModel, Processor
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,
             bos_token_id=None,
-            tie_word_embeddings=True,
+            tie_word_embeddings=shape.tied,
         ),
         image_token_index=tokenizer.convert_tokens_to_ids(image),
         image_seq_length=patches,
         # The last layer: with the usual -2 and a tower of few layers, the last one would learn nothing.
         vision_feature_layer=-1,
         vision_feature_select_strategy="default",
-        tie_word_embeddings=True,
+        tie_word_embeddings=shape.tied,
     )
     return _started(library.LlavaForConditionalGeneration(config), tokenizer, image), processor
 
@@ -317,7 +320,7 @@ def _qwen(words: _Words, shape: TinyShape) -> "tuple[PreTrainedModel, ProcessorM
             "pad_token_id": tokenizer.pad_token_id,
             "eos_token_id": tokenizer.eos_token_id,
             "bos_token_id": None,
-            "tie_word_embeddings": True,
+            "tie_word_embeddings": shape.tied,
         },
         vision_config={
             "depth": shape.vision_layers,
@@ -331,7 +334,7 @@ def _qwen(words: _Words, shape: TinyShape) -> "tuple[PreTrainedModel, ProcessorM
             "window_size": shape.image_size,
             "fullatt_block_indexes": list(range(shape.vision_layers)),
         },
-        tie_word_embeddings=True,
+        tie_word_embeddings=shape.tied,
         **ids,
     )
     return _started(library.Qwen2_5_VLForConditionalGeneration(config), tokenizer, image), processor

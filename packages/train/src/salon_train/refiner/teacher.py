@@ -18,7 +18,7 @@ from salon_train.models.tiny import TinyModel, TinyShape, build_tiny_model
 from salon_train.refiner.small_scenes import COLOURS, SHAPES, draw_small_scenes
 
 SHAPE: Final = TinyShape(
-    image_size=32, patch_size=16, vision_width=96, vision_layers=2, text_width=96, text_layers=3, vocabulary=1000
+    image_size=32, patch_size=16, vision_width=96, vision_layers=2, text_width=96, text_layers=3, vocabulary=1000, tied=False
 )
 """Of the 256 pixels that a scene is wide, a patch shows 128: one quarter of the small scenes."""
 _PIECES: Final = r"""<think>\n|\n</think>\n\{"answer": |, "explanation": "|", "edit_prompt": "|"\}|, not| ?[A-Za-z]+|\n|."""
