@@ -287,18 +287,19 @@ def export(database: Path | str, store: StoreAddress) -> None:
 _DATABASE = click.option(
     "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…"
 )
-
-
-@arena.command()
-@_DATABASE
-@click.option("--count", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
-@click.option(
+_ROLE = click.option(
     "--role",
     type=click.Choice(["rater", "auditor", "adjudicator", "admin"]),
     default="rater",
     show_default=True,
     help="What they may do.",
 )
+
+
+@arena.command()
+@_DATABASE
+@click.option("--count", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
+@_ROLE
 @click.option("--address", metavar="URL", help="Print whole links to this arena.")
 def invite(database: Path | str, count: int, role: str, address: str | None) -> None:
     """Print invites, each for one person.
@@ -323,7 +324,7 @@ def invite(database: Path | str, count: int, role: str, address: str | None) -> 
 @arena.command()
 @click.argument("name")
 @_DATABASE
-@click.option("--role", type=click.Choice(["rater", "auditor", "adjudicator", "admin"]), default="rater", show_default=True)
+@_ROLE
 @click.password_option(help="Asked for if not given; 12 characters or more.")
 def account(name: str, database: Path | str, role: str, password: str) -> None:
     """Make an account with a NAME and a password, for an arena served with --passwords.

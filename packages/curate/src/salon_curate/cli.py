@@ -243,8 +243,8 @@ def verify(dataset: Path, judge: str | None) -> None:
 def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None, form: str) -> None:
     """Run a few shards and show what all of them will take.
 
-    Shown are calls, tokens, money, bytes and hours of each stage. What the sample asks is paid and kept; the run does not
-    ask it again.
+    Shown are calls, tokens, money, bytes and hours of each stage. What the sample asks is paid and kept; the run does not ask
+    it again.
 
     \b
     Example:

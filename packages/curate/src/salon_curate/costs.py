@@ -1,4 +1,4 @@
-"""What a run has cost: one line of ``costs.jsonl`` for each part, written by the run, read by plans and simulations."""
+"""What parts took to make: ``costs.jsonl``, one line for each part that a run made; plans and simulations read it."""
 
 import json
 import os
@@ -11,7 +11,6 @@ from salon_curate.errors import StorageError
 from salon_curate.stages import Stage
 
 COSTS: Final = "costs.jsonl"
-QUANTITIES: Final = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "bytes_read", "bytes_written", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class PartCost:
     spent: Spent
 
     def quantity(self, name: str) -> float | None:
-        """Return a quantity of :data:`QUANTITIES`; None where it was not measured.
+        """Return a quantity of :data:`~salon_curate.planning.QUANTITIES`; None where it was not measured.
 
         The seconds of a part whose replies came from the journal are no measurement of a judge.
         """

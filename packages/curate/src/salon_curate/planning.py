@@ -9,13 +9,16 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from salon_curate.costs import QUANTITIES, PartCost, recorded_costs
+from salon_curate.costs import PartCost, recorded_costs
 from salon_curate.dataset import DataSet, Shard, seeded_hash
 from salon_curate.engine import Engine, embedded
 from salon_curate.running import run
 from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.errors import IncompleteError, InputError
+
+QUANTITIES: Final = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "bytes_read", "bytes_written", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
