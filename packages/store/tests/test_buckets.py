@@ -131,7 +131,10 @@ def test_an_object_that_was_changed_is_an_error_of_the_query(url: str, battles: 
     else:
         obstore.put(objects(url), path, content[:-9] if damage == "cut" else content[:40] + b"x" + content[41:])
     reader = ResultStore.open(url, read_only=True, work=tmp_path / "reader")
-    for work in (lambda: reader.read("battles"), lambda: reader.sql("SELECT count(*) FROM battles"), reader.tables):
+    uses: list[Callable[[], object]] = [lambda: reader.read("battles"), lambda: reader.sql("SELECT count(*) FROM battles")]
+    if damage != "other bytes":  # the list of tables takes names, sizes and counts from the log and the bucket's listing
+        uses.append(reader.tables)
+    for work in uses:
         with pytest.raises(DamagedFileError, match=f"{name}: this data file of table battles, run 'tuesday'"):
             work()
     assert reader.sql("SELECT count(*) AS n FROM runs")["n"].item() == 0

@@ -182,7 +182,7 @@ class ResponseCache:
         if self._opened is None:
             database = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             try:
-                database.execute("PRAGMA journal_mode = WAL")
+                self._use_write_ahead_log(database)
                 database.execute("PRAGMA synchronous = NORMAL")
                 database.execute(_TABLE)
             except sqlite3.Error:
@@ -190,6 +190,18 @@ class ResponseCache:
                 raise
             self._opened = database
         return self._opened
+
+    def _use_write_ahead_log(self, database: sqlite3.Connection) -> None:
+        """Change the journal's mode; SQLite does not wait for another process that changes it at this moment, so we do."""
+        end = time.monotonic() + _BUSY_S
+        while True:
+            try:
+                database.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+                time.sleep(0.005)
 
     def _execute(self, command: str, *values: int) -> sqlite3.Cursor:
         try:
