@@ -20,7 +20,7 @@ from salon_arena.label_studio import import_annotations
 from salon_arena.labels import LabelTask, label_states
 from salon_arena.release import FORMS, release
 from salon_arena.service import AnswerBody
-from salon_arena.verdicts import VerdictTask, read_verdict_rows
+from salon_arena.verdicts import VerdictItem, VerdictTask, read_verdict_rows
 from salon_arena.verify import verify_answers
 from salon_arena.writing import PromptTask
 from salon_bench.suites.artifact_bench.rows import Level, Task, read_rows
@@ -147,6 +147,12 @@ def write_rows(folder: Path, count: int = 4) -> Path:
     path = folder / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+def test_experts_who_saw_different_questions_of_one_row_are_in_dispute() -> None:
+    said = [json.dumps({"aligned": True, "questions": [{"relevant": True, "answer": True}] * count}) for count in (1, 2)]
+    item = VerdictItem(said=said)
+    assert (item.state, item.wanted("adjudicator")) == ("disputed", 1)
 
 
 def test_verified_rows_are_r3_benchs_rows_disputes_go_to_an_adjudicator_and_discards_are_left_out(
