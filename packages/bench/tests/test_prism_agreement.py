@@ -195,7 +195,7 @@ def test_marks_of_one_dimension_are_taken_by_name(tmp_path):
 def test_scores_are_read_from_a_file_and_from_a_store(tmp_path):
     from salon_store import ResultStore
 
-    rows = [score("m", "p", "alignment", 5.0), score("m", "p", "aesthetic", None)]
+    rows = [score("m", "p", "aesthetic", None), score("m", "p", "alignment", 5.0)]  # the order in which runs are read
     store = ResultStore.open(tmp_path / "results")
     store.append("scores", rows, run_id="run-m-j")
     frame_of(rows).write_csv(tmp_path / "scores.csv")

@@ -126,7 +126,7 @@ def test_a_file_that_was_deleted_is_missing_until_it_is_put_back_or_given_up(
 ) -> None:
     if compacted:
         filled.compact()
-    path = next((filled.path / "battles").glob("merged-*")) if compacted else file_of(filled, 2)
+    path = filled.path / "battles" / filled._tables["battles"].log.snapshot().files[0].name if compacted else file_of(filled, 2)
     content = path.read_bytes()
     path.unlink()
     for work in (

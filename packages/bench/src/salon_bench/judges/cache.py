@@ -188,10 +188,9 @@ class ResponseCache:
         if self._opened is None:
             try:
                 self._opened = _connected(str(self._path))
-                self._opened.execute(_TABLE)  # waits for a process that begins the same file
-                with suppress(sqlite3.OperationalError):  # this does not wait; the next one to open the file sets it
-                    self._opened.execute("PRAGMA journal_mode = WAL")
+                self._use_write_ahead_log(self._opened)
                 self._opened.execute("PRAGMA synchronous = NORMAL")
+                self._opened.execute(_TABLE)
             except sqlite3.Error as error:
                 self.close()
                 if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or not self._path.is_file():
@@ -199,6 +198,18 @@ class ResponseCache:
                 # WAL needs a file beside the database, which a read-only folder refuses; reading goes on without one
                 self._opened = _connected(f"{self._path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         return self._opened
+
+    def _use_write_ahead_log(self, database: sqlite3.Connection) -> None:
+        """Change the journal's mode; SQLite does not wait for another process that changes it at this moment, so we do."""
+        end = time.monotonic() + _BUSY_S
+        while True:
+            try:
+                database.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+                time.sleep(0.005)
 
     def _execute(self, command: str, *values: int) -> sqlite3.Cursor:
         try:

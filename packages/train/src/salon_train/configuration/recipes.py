@@ -27,7 +27,7 @@ def preset(name: str) -> str:
 
     Example:
         >>> preset("magicmirror-7b").splitlines()[0]
-        '# MagicMirror: the paper's assessor, Qwen2.5-VL-7B with adapters. Cold start, then GRPO.'
+        "# MagicMirror: the paper's assessor, Qwen2.5-VL-7B with adapters. Cold start, then GRPO."
     """
     return _text(_folder(), ".toml", name, "preset")
 
