@@ -130,6 +130,6 @@ def test_the_ranked_votes_themselves_are_not_held_out(votes: Path):
 
 def test_only_a_fitted_model_predicts(votes: Path):
     for refused in (["--method", "elo"], ["--against", votes]):
-        done = salon(votes, "--held-out", votes, *refused)
+        done = salon(votes, "--held-out", votes.with_name("other.csv"), *refused)
         assert done.exit_code == 2
         assert "--held-out" in done.stderr
