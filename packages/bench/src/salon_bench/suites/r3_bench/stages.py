@@ -12,7 +12,7 @@ from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.limits import Limits
 from salon_bench.runs.plan import Subject, planned
 from salon_bench.runs.progress import Watcher
-from salon_bench.runs.session import FinishedError, SessionResult, RunSession
+from salon_bench.runs.session import FinishedError, RunSession, SessionResult
 from salon_bench.runs.suite_runner import Pace, execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.suite import Suite, Summary
