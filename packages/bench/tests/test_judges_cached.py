@@ -169,7 +169,7 @@ def test_a_process_that_finds_an_old_file_damaged_leaves_the_new_one_alone(tmp_p
     spoil(tmp_path)
     assert second.find("1", "0" * 64) is None
     assert second.keep("1", "0" * 64, Reply("new"))
-    first._give_up(_corrupt())
+    first._close_and_set_aside(_corrupt())
     found = first.find("1", "0" * 64)
     assert found is not None
     assert found.text == "new"

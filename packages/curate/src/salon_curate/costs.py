@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from salon_curate.dataset import DataSet
-from salon_curate.engine import Outcome, Spent
+from salon_curate.engine import Spent, TaskResult
 from salon_curate.errors import StorageError
 from salon_curate.stages import Stage
 
@@ -33,7 +33,7 @@ class PartCost:
         return value
 
 
-def record_cost(dataset: DataSet, stage: Stage, outcome: Outcome) -> None:
+def record_cost(dataset: DataSet, stage: Stage, outcome: TaskResult) -> None:
     """Append what a stage's part took to ``costs.jsonl``.
 
     Raises:

@@ -120,7 +120,7 @@ class ResponseCache:
             found = _reply(row[0], row[1])
         except (sqlite3.Error, TypeError) as error:
             found = f"cannot be read ({error})"
-            self._give_up(error)
+            self._close_and_set_aside(error)
         if isinstance(found, Reply):
             return found
         if len(self.counts.damaged) < _MOST_DAMAGE_TOLD:
@@ -139,7 +139,7 @@ class ResponseCache:
             self._database().execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
         except sqlite3.Error as error:
             self.counts.not_kept = f"{self._path}: {error}"
-            self._give_up(error)
+            self._close_and_set_aside(error)
             return False
         self.counts.kept += 1
         return True
@@ -215,10 +215,10 @@ class ResponseCache:
         try:
             return self._database().execute(command, values)
         except sqlite3.Error as error:
-            self._give_up(error)
+            self._close_and_set_aside(error)
             raise InputError(f"the cache cannot be read ({error})", source=self._path) from error
 
-    def _give_up(self, error: Exception) -> None:
+    def _close_and_set_aside(self, error: Exception) -> None:
         """Close the file, and rename it if it is damaged; the next use begins a new one."""
         self.close()
         if _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) and not self._sound():
