@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -10,11 +12,13 @@ from browsing import Served, context, needs_chromium, opened
 from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import MODELS, Clock
+from sqlalchemy import Connection
 from test_arena_pages import LOOKS, faults
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers
-from salon_arena.labels import LabelTask
+from salon_arena.labels import LabelTask, label_states
 from salon_arena.service import AnswerBody
+from salon_arena.settling import settle_earlier
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.taxonomy import Taxonomy
@@ -48,6 +52,38 @@ def label_all(service: WorkService, rater: str, body: Body, clock: Clock, choose
 
 def marks(*labels: str) -> dict[str, Any]:
     return {"marks": [{"label": label, "where": f"at {label}"} for label in labels]}
+
+
+def test_an_answer_whose_transaction_was_undone_is_not_remembered(labelling: WorkService, body: Body, clock: Clock) -> None:
+    """A commit that fails takes back what others of the same commit have settled, and what was read of it."""
+    one, other = join(labelling), join(labelling)
+    task = labelling.lease(one).result()["tasks"][0]
+    labelling.files(one, task["assignment"])
+    labelling.answer(one, body(task, marks(HAND))).result()
+    busy, queued, runs = Event(), Event(), count()
+
+    def settles_once(connection: Connection) -> None:
+        if next(runs) == 0:
+            settle_earlier(connection, one, "", clock.now)
+
+    def fails(_: Connection) -> None:
+        raise RefusedError(409, "settled")
+
+    labelling.database.write(lambda _: (busy.set(), queued.wait(60)))
+    busy.wait(60)
+    together = [labelling.database.write(settles_once), labelling.lease(other), labelling.database.write(fails)]
+    queued.set()
+    assert isinstance(together[-1].exception(), RefusedError)
+    undone = labelling.lease(one).result()["last"]
+    labelling.answer(one, body(undone["task"], "undo", supersedes=undone["answer_id"])).result()
+    again = next(each for each in labelling.lease(one).result()["tasks"] if each["assignment"] == task["assignment"])
+    labelling.answer(one, body(again, marks(FACE))).result()
+    clock.forward(11)
+    labelling.settle_due().result()
+    labelling.lease(join(labelling)).result()
+    assert isinstance(labelling.task, LabelTask)
+    said = {subject: item.said for subject, item in labelling.task._items.items() if item.said}
+    assert said == {subject: item.said for subject, item in labelling.database.read(label_states).items()}
 
 
 def test_three_label_two_more_settle_a_dispute_and_two_auditors_accept(

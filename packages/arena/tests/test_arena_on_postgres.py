@@ -80,10 +80,27 @@ def test_an_arena_on_postgres_votes_tests_exports_and_verifies_like_a_file(
 
 
 def test_what_cannot_be_opened_is_refused_without_its_password(server: PostgresServer) -> None:
-    for address in (f"postgresql://arena:s3cret-word@/none?host={server.folder}", "postgresql://[", "postgresql://x:y"):
+    host, word = f"host={server.folder}", "s3cret-word"
+    for address in (
+        f"postgresql://arena:{word}@/none?{host}",
+        f"postgresql://arena@/none?{host}&password={word}",
+        "postgresql://[",
+        "postgresql://x:y",
+    ):
         with pytest.raises(InputError) as refused:
             ArenaDatabase.open(address)
-        assert "s3cret-word" not in str(refused.value)
+        assert word not in str(refused.value)
+
+
+def test_no_command_prints_the_password_of_its_database(server: PostgresServer, tmp_path: Path) -> None:
+    host, word = f"host={server.folder}", "s3cret-word"
+    given = [f"postgresql://arena:{word}@/arena?{host}", f"postgresql://arena@/arena?{host}&password={word}"]
+    unknown = [f"postgresql+psycopg://arena:{word}@/arena?{host}"]
+    commands = [["people", "--suspend", "nobody"], ["people", "--forget", "nobody"], ["release", "r3", str(tmp_path / "r3")]]
+    for address in (*given, *unknown):
+        for command in commands:
+            done = CliRunner().invoke(main, ["arena", *command, "--database", address])
+            assert done.exit_code != 0 and word not in done.output and word not in str(done.exception), done.output
 
 
 WORKER = """

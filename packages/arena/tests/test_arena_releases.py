@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,18 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from small_arena import MODELS, PROMPTS, Clock, write_material
+from sqlalchemy import select
 from test_arena_labels import FACE, HAND, join, label_all, marks
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, read_material
+from salon_arena.database import ASSIGNMENTS
 from salon_arena.forms import check_task, panel_task
 from salon_arena.label_studio import import_annotations
 from salon_arena.labels import LabelTask, label_states
 from salon_arena.prompt_tasks import PromptTask
 from salon_arena.release import FORMS, release
 from salon_arena.service import AnswerBody
-from salon_arena.verdicts import VerdictTask, read_verdict_rows
+from salon_arena.verdicts import VerdictItem, VerdictTask, read_verdict_rows
 from salon_arena.verify import verify_answers
 from salon_bench.suites.artifact_bench.rows import Level, Task, read_rows
 from salon_bench.suites.assessors.label_file import read_labels
@@ -107,6 +110,30 @@ def test_accepted_labels_and_levels_are_artifact_benchs_rows(
             assert len(row.leaves) == 6 and right == {"spatial-clipping", "flickering-and-noise"}
 
 
+def test_every_released_file_is_the_one_that_its_row_was_said_of(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    """One file is another one for the second person; the third sees files of the same names in another folder."""
+    (tmp_path / "again").mkdir()
+    others = read_material(*write_material(tmp_path / "again", samples=1, size=32))
+    swapped, bytes_of = material.files[0].path, material.files[0].path.read_bytes()
+    for turn, shown in enumerate((material, material, others)):
+        swapped.write_bytes(material.files[1].path.read_bytes() if turn == 1 else bytes_of)
+        service = WorkService(experts, LabelTask(shown, Taxonomy.load("magicmirror")), clock=clock)
+        label_all(service, join(service), body, clock, lambda _: marks(HAND))
+    swapped.write_bytes(bytes_of)
+    done = release(experts, "datasets", tmp_path / "release")
+    assert (done.rows, len(done.left_out)) == (35, 1)
+    query = select(ASSIGNMENTS.c.rater_id, ASSIGNMENTS.c.payload, ASSIGNMENTS.c.digests)
+    seen = {
+        (row.rater_id, (about := json.loads(row.payload))["prompt_id"], about["files"][0]["model"]): json.loads(row.digests)
+        for row in experts.read(lambda connection: list(connection.execute(query)))
+    }
+    for row in pl.read_parquet(tmp_path / "release" / "data" / "*.parquet").to_dicts():
+        released = [sha256(file["bytes"]).hexdigest() for file in row["files"]]
+        assert released == seen[row["rater_id"], row["prompt_id"], row["models"][0]]
+
+
 def write_rows(folder: Path, count: int = 4) -> Path:
     if not (folder / "pictures").exists():
         write_material(folder, samples=1)
@@ -120,6 +147,12 @@ def write_rows(folder: Path, count: int = 4) -> Path:
     path = folder / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+def test_experts_who_saw_different_questions_of_one_row_are_in_dispute() -> None:
+    said = [json.dumps({"aligned": True, "questions": [{"relevant": True, "answer": True}] * count}) for count in (1, 2)]
+    item = VerdictItem(said=said)
+    assert (item.state, item.wanted("adjudicator")) == ("disputed", 1)
 
 
 def test_verified_rows_are_r3_benchs_rows_disputes_go_to_an_adjudicator_and_discards_are_left_out(

@@ -146,6 +146,19 @@ def test_a_password_signs_in_and_neither_name_nor_password_is_kept(
         Passwords(database).sign_in("ann@example.org", PASSWORD, clock.now)
 
 
+def test_a_name_has_one_limit_however_it_is_spelled_and_wherever_it_comes_from(
+    service: WorkService, database: ArenaDatabase, clock: Clock
+) -> None:
+    add_account(database, "ann", PASSWORD, "admin", clock.now)
+    app = create_app(service, hosts=["127.0.0.1"], passwords=Passwords(database))
+    statuses = []
+    for number in range(21):
+        client = TestClient(app, base_url="http://127.0.0.1", client=(f"10.0.{number}.1", 1))
+        name = f"{' ' * number}{'Ann' if number % 2 else 'ann'}"
+        statuses.append(client.post("/login", json={"name": name, "password": "wrong password"}).status_code)
+    assert statuses == [403] * 20 + [429]
+
+
 def test_a_provider_signs_a_person_in_as_the_same_rater_each_time(service: WorkService, provider: Provider) -> None:
     raters = []
     for _ in range(2):

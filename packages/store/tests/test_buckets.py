@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import polars as pl
@@ -15,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
-from salon_store import DamagedFileError, DuplicateKeyError, NotAStoreError, ResultStore, StoreError
+from salon_store import DamagedFileError, DuplicateKeyError, JournalInUseError, NotAStoreError, ResultStore, StoreError
+from salon_store.leases import Lease
 from salon_store.places import is_url, place_of
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
@@ -163,6 +165,18 @@ def test_a_bucket_that_cannot_be_reached_is_a_store_error(url: str) -> None:
     assert not is_url(Path("s3:/x"))
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["s3://KEY:hidden@bucket/x", "s3://KEY:hid/hidden@bucket/x", "az://bucket/x?sig=hidden", "https://ann:hidden@host/x"],
+)
+def test_a_secret_in_an_address_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(InputError) as refused:
+        ResultStore.open(address)
+    assert "hidden" not in str(refused.value)
+    done = CliRunner().invoke(main, ["store", "ls", address], prog_name="salon")
+    assert done.exit_code == 2 and "hidden" not in done.output
+
+
 def test_every_store_command_takes_a_url(url: str, battles: Battles, tmp_path: Path) -> None:
     battles(4).write_parquet(tmp_path / "votes.parquet")
     commands = [
@@ -220,3 +234,21 @@ def test_machines_that_write_the_same_keys_at_once_write_each_key_once(url: str,
     ids = Counter(ResultStore.open(url, read_only=True).read("battles").collect()["battle_id"].to_list())
     assert set(ids.values()) == {1}
     assert len(ids) == sum(written) == 3 * 8 * 20 + 8 * 20
+
+
+def test_a_holder_that_slept_while_another_took_over_leaves_the_lease_to_that_one(store: ResultStore) -> None:
+    log = store._tables["runs"].log
+    slept = Lease.take(log, "night", seconds=900)  # renewed in 300 s
+    awake = Lease.take(log, "night", seconds=0.3)
+    slept.release()
+    with pytest.raises(JournalInUseError):
+        Lease.take(log, "night", seconds=6)
+    awake.release()
+    Lease.take(log, "night", seconds=900).release()
+
+
+def test_a_lease_that_is_released_while_another_machine_waits_is_taken_by_that_one(store: ResultStore) -> None:
+    log = store._tables["runs"].log
+    holder = Lease.take(log, "night", seconds=900)
+    Timer(0.1, holder.release).start()
+    Lease.take(log, "night", seconds=3).release()

@@ -9,12 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 from deltalake import DeltaTable
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from salon_store import DamagedFileError, DamagedTableError, DuplicateKeyError, ResultStore, StoreError, tables
 from salon_store.delta import DeltaLog
-from salon_store.run_names import content_of, data_file_name, file_stem, may_hold, owner_of
+from salon_store.run_names import content_of, data_file_name, file_stem, may_hold, owner_of, run_of
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import Table
 from salon_taxonomy.digest import file_sha256
@@ -50,6 +50,7 @@ def filled(store: ResultStore, battles: Battles) -> ResultStore:
 
 
 @given(RUN_IDS)
+@example("冷启动" * 20)
 def test_any_run_id_makes_safe_file_names(run_id: str) -> None:
     stem = file_stem(run_id)
     assert Path(stem).name == stem
@@ -61,6 +62,7 @@ def test_any_run_id_makes_safe_file_names(run_id: str) -> None:
     assert content_of(name) == "a" * 64
     assert len(name) < 255
     assert may_hold(name, run_id)
+    assert may_hold(data_file_name(run_of(name), 7, "b" * 64), run_id)  # a merge of this run's files
     assert not may_hold(name, run_id[:-1] + ("b" if run_id[-1] == "a" else "a"))
 
 

@@ -44,7 +44,7 @@ from salon_arena.log import Log, Requests
 from salon_arena.people import OCCUPATIONS
 from salon_arena.quality import LiveChecks
 from salon_arena.service import AnswerBody, WorkService
-from salon_arena.signin import Oidc, Passwords
+from salon_arena.signin import Oidc, Passwords, plain_name
 from salon_arena.tasks import instant
 from salon_taxonomy.visible_text import visible
 
@@ -357,7 +357,7 @@ class _Routes:
         if self._passwords is None:
             raise RefusedError(404, "unknown_page")
         network = network_of(request.client.host if request.client else "")
-        if not (self._sign_ins.allow(f"network {network}") and self._sign_ins.allow(f"name {body.name.casefold()}")):
+        if not (self._sign_ins.allow(f"network {network}") and self._sign_ins.allow(f"name {plain_name(body.name)}")):
             raise RefusedError(429, "too_many")
         now = self._service.clock()
         session = await run_in_threadpool(self._passwords.sign_in, body.name, body.password, now)

@@ -11,7 +11,7 @@ import rich_click as click
 
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, StorePath
-from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.store_address import StoreAddress, is_url
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -32,7 +32,13 @@ class _Place(InputPath):
         """The address as it is; anything else as a path."""
         from salon_arena.database import is_address
 
-        return value if is_address(value) else super().convert(value, parameter, context)
+        if is_address(value):
+            return value
+        if is_url(value):  # not repeated: it may hold a password
+            raise InputError(
+                "is no address of a database", value=f"{value.split(':')[0]}://…", hint="postgresql://user@host/name"
+            )
+        return super().convert(value, parameter, context)
 
 
 _PLACE = _Place(dir_okay=False)
@@ -361,10 +367,10 @@ def people(database: Path | str, suspended: tuple[str, ...], days: float, forgot
         until = time.time_ns() // 1000 + int(days * 86_400_000_000) if days else 0
         for rater in suspended:
             if not opened.write(lambda connection, rater=rater: suspend(connection, [rater], until)).result():  # type: ignore[misc]
-                raise InputError("there is no such rater", source=database, value=rater)
+                raise InputError("there is no such rater", source=opened.place, value=rater)
         for rater in forgotten:
             if not opened.write(lambda connection, rater=rater: forget(connection, rater)).result():  # type: ignore[misc]
-                raise InputError("there is no such rater", source=database, value=rater)
+                raise InputError("there is no such rater", source=opened.place, value=rater)
         for person in opened.read(overview):
             click.echo(visible(person.line))
 

@@ -62,6 +62,7 @@ _MOST_TOGETHER: Final = 256
 _BUSY_MS: Final = 2000
 
 _POSTGRES: Final = "postgresql"
+_SHOWN: Final = ("host", "port", "dbname", "service")
 _LOCK: Final = 0x5A10A2E7
 """The key of the advisory lock of a writer."""
 WholeNumber: Final = BigInteger().with_variant(Integer(), "sqlite")
@@ -271,7 +272,7 @@ class ArenaDatabase:
         if mode is not None and mode not in MODES:
             raise InputError("unknown mode", value=mode, allowed=MODES)
         url = _url(place)
-        name = url.render_as_string(hide_password=True) if is_address(place) else str(place)
+        name = _shown(url) if is_address(place) else str(place)
         writer = _engine(url, writes=True)
         try:
             with writer.begin() as connection:
@@ -414,6 +415,11 @@ def _url(place: Path | str) -> URL:
         return make_url(str(place)).set(drivername=f"{_POSTGRES}+psycopg")
     except (ArgumentError, ValueError) as error:
         raise InputError("is no address of a database", value="postgresql://…", hint="postgresql://user@host/name") from error
+
+
+def _shown(url: URL) -> str:
+    """An address without its secrets: a password may also be an option behind the question mark."""
+    return url.set(query={key: value for key, value in url.query.items() if key in _SHOWN}).render_as_string()
 
 
 def _engine(url: URL, *, writes: bool) -> Engine:

@@ -146,7 +146,10 @@ class PromptTask(RoundsTask[PromptItem]):
     def __init__(self, count: int, *, seed: int = 0) -> None:
         self._slots = slots(count)
         super().__init__({_subject(number, 0): PromptItem() for number in range(count)}, KINDS, seed=seed)
-        self._items = Growing(PromptItem, self._items)
+
+    def fresh(self) -> dict[str, PromptItem]:
+        """Every slot, empty; more are added behind them."""
+        return Growing(PromptItem, super().fresh())
 
     def refresh(self) -> None:
         """Open a new slot in place of each rejected one."""

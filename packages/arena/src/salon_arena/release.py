@@ -122,7 +122,7 @@ class _Release:
         self._real = real
         self._seed = seed
         self.left_out: list[str] = []
-        self._copied: dict[Path, str | None] = {}
+        self._copied: dict[tuple[Path, str | None], str | None] = {}
 
     # The forms
 
@@ -275,19 +275,23 @@ class _Release:
 
     def _copy(self, file: Generated, answered: _Answered, place: int = 0) -> str | None:
         """Copy a file below the folder and return its path there; None, noted, for a changed file."""
-        if file.path not in self._copied:
-            shown = None if answered.digests is None else answered.digests[place]
-            self._copied[file.path] = self._copy_once(file, shown)
-        return self._copied[file.path]
+        shown = None if answered.digests is None else answered.digests[place]
+        key = (file.path, shown)
+        if key not in self._copied:
+            self._copied[key] = self._copy_once(file, shown)
+        return self._copied[key]
 
     def _copy_once(self, file: Generated, shown: str | None) -> str | None:
         name = f"{file.prompt_id} of {file.model}, sample {file.sample}"
         try:
             inside = file.path.resolve().relative_to(file.root.resolve())
-            if shown is not None and file_sha256(file.path) != shown:
+            found = file_sha256(file.path)
+            if shown is not None and found != shown:
                 self.left_out.append(f"{name}: the file is not the one that people saw.")
                 return None
             target = self._folder / MEDIA / file.model / inside
+            if target.exists() and file_sha256(target) != found:  # of another folder that the arena was served with
+                target = target.with_name(f"{target.stem}.{found[:8]}{target.suffix}")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file.path, target)
         except (OSError, ValueError) as error:

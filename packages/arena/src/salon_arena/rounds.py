@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Generic, TypeVar
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, event, func, select
 
 from salon_arena.board import LiveBoard
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
@@ -82,7 +82,8 @@ class RoundsTask(Generic[I]):
     def __init__(self, items: Mapping[str, I], kinds: Mapping[str, str], *, seed: int = 0) -> None:
         random = Random(f"{kinds['rater']} {seed}")  # noqa: S311 - the order, no secret
         order = random.sample(list(items), len(items))
-        self._items: dict[str, I] = {subject: items[subject] for subject in order}
+        self._empty: dict[str, I] = {subject: items[subject] for subject in order}
+        self._items = self.fresh()
         self._kinds = kinds
         self._last = 0
 
@@ -100,6 +101,8 @@ class RoundsTask(Generic[I]):
         kind = self._kinds.get(rater.role)
         if kind is None:
             return []
+        if not event.contains(connection, "rollback", self._forget):
+            event.listen(connection, "rollback", self._forget)
         self._last = fold(connection, self._items, self._kinds, self._last)
         self.refresh()
         pending = {row[1]: row[2] for row in connection.execute(_PENDING, {"now": now, "kind": kind})}
@@ -120,6 +123,15 @@ class RoundsTask(Generic[I]):
             if len(drafts) == missing:
                 break
         return drafts
+
+    def _forget(self, _: Connection) -> None:
+        """Read all answers again: some of those that were read are not in the database, as their transaction was undone."""
+        self._last = 0
+        self._items = self.fresh()
+
+    def fresh(self) -> dict[str, I]:
+        """Every item, empty, in the order in which items are dealt."""
+        return {subject: type(item)() for subject, item in self._empty.items()}
 
     def refresh(self) -> None:
         """Called after answers were read: items may be added."""

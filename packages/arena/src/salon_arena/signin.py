@@ -69,8 +69,18 @@ def add_account(database: ArenaDatabase, name: str, password: str, role: str, no
     return database.write(work).result()
 
 
+def plain_name(name: str) -> str:
+    """Return a name as it is compared: without spaces at its ends, upper and lower case alike.
+
+    Example:
+        >>> plain_name(" Ann ")
+        'ann'
+    """
+    return name.strip().casefold()
+
+
 def _name_key(database: ArenaDatabase, name: str) -> str:
-    return database.hmac("account", name.strip().casefold())
+    return database.hmac("account", plain_name(name))
 
 
 class Passwords:

@@ -93,7 +93,7 @@ class VerdictItem(Item):
         if self.final:
             return Verdict.model_validate_json(self.final[-1])
         found = self.answers
-        if len(found) < EXPERTS or len({(each.discard, each.discard or each.aligned) for each in found}) > 1:
+        if len(found) < EXPERTS or len({_compared(each) for each in found}) > 1:
             return None
         questions = []
         for several in zip(*(each.questions for each in found), strict=True):
@@ -163,6 +163,11 @@ class VerdictTask(RoundsTask[VerdictItem]):
         if len(found.questions) != len(payload["row"]["questions"]):
             raise RefusedError(422, "bad_answer")
         return found.model_dump_json()
+
+
+def _compared(said: Verdict) -> tuple[bool, bool, int]:
+    """What experts must have in common; the number of questions differs when the row was generated again in between."""
+    return said.discard, said.discard or said.aligned, len(said.questions)
 
 
 def verdict_subject(idx: str) -> str:

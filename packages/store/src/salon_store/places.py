@@ -128,18 +128,21 @@ def place_of(where: str | Path, options: Mapping[str, str] | None = None, work: 
     """Return the place that a path or URL names.
 
     Raises:
-        InputError: for a URL of an unknown kind, or a path with a percent sign before two hex digits.
+        InputError: for a URL of an unknown kind or with a password or options, or a path with a percent sign before two
+            hex digits.
     """
     if not is_url(where):
         root = Path(where).absolute()
         if _ENCODED.search(str(root)):  # which delta-rs would decode
             raise InputError("a store's path cannot have a percent sign before two hex digits:", value=str(root))
         return Directory(root)
-    scheme = str(where).split("://", 1)[0].lower()
-    if scheme not in _SCHEMES:
-        raise InputError(
-            "a store is a directory or a URL, not", value=str(where), allowed=[f"{name}://…" for name in _SCHEMES[:4]]
-        )
+    scheme, _, rest = str(where).partition("://")
+    named = f"{scheme}://…"  # the rest may be a secret
+    if scheme.lower() not in _SCHEMES:
+        raise InputError("a store is a directory or a URL, not", value=named, allowed=[f"{name}://…" for name in _SCHEMES[:4]])
+    if ":" in rest.partition("/")[0] or "?" in rest or "#" in rest:
+        hint = "Credentials belong in the environment (AWS_ACCESS_KEY_ID, …) or in storage_options."
+        raise InputError("a store's URL has no password, ? or #:", value=named, hint=hint)
     return Bucket(str(where).rstrip("/"), options or {}, Path(work).absolute() if work else _work_directory(str(where)))
 
 

@@ -66,14 +66,17 @@ def number_of(name: str) -> int:
 
 
 def run_of(name: str) -> str | None:
-    """Return the run that a data file's name begins with, None for rows of several runs.
+    """Return the run in a data file's name, None for several runs or an id that is cut off.
 
     Example:
         >>> run_of(data_file_name("night run", 7, "0" * 64)), run_of(data_file_name(None, 8, "0" * 64))
         ('night run', None)
     """
     match = _DATA_FILE.fullmatch(name)
-    return None if match is None or match["run"] is None else unquote(match["run"].replace("_", "%"))
+    if match is None or match["run"] is None:
+        return None
+    run = _spelled(match["run"])
+    return run if _plain(file_stem(run)) == match["run"] else None
 
 
 def owner_of(name: str) -> str:
@@ -88,7 +91,11 @@ def owner_of(name: str) -> str:
     match = _DATA_FILE.fullmatch(name)
     if match is None:
         return "an unknown run"
-    return "several runs" if match["run"] is None else f"run {run_of(name)!r}"
+    return "several runs" if match["run"] is None else f"run {_spelled(match['run'])!r}"
+
+
+def _spelled(run: str) -> str:
+    return unquote(run.replace("_", "%"))
 
 
 def may_hold(name: str, run_id: str) -> bool:
