@@ -32,8 +32,8 @@ STEPS = {
     "shrinking": ("canvas.py", "finished"),
     "light and grain": ("composing.py", "_seen"),
     "PNG": ("drawing.py", "png"),
-    "seeds": ("dice.py", "__init__"),
-    "colours": ("look.py", "drawn_look"),
+    "seeds": ("rng.py", "__init__"),
+    "colours": ("palette.py", "drawn_palette"),
 }
 """Steps of drawing, by the function that does them."""
 
@@ -60,7 +60,10 @@ def shares(count: int) -> dict[str, float]:
     total = sum(row[2] for row in rows.values())
     found = {}
     for step, (file, function) in STEPS.items():
-        found[step] = sum(row[3] for key, row in rows.items() if key[0].endswith(file) and key[2] == function) / total
+        seconds = [row[3] for key, row in rows.items() if Path(key[0]).name == file and key[2] == function]
+        if not seconds:
+            raise LookupError(f"no call of {function} in {file} was profiled; name the function that does the step {step!r}")
+        found[step] = sum(seconds) / total
     return found
 
 

@@ -18,11 +18,11 @@ from salon_arena.database import ASSIGNMENTS
 from salon_arena.forms import check_task, panel_task
 from salon_arena.label_studio import import_annotations
 from salon_arena.labels import LabelTask, label_states
+from salon_arena.prompt_tasks import PromptTask
 from salon_arena.release import FORMS, release
 from salon_arena.service import AnswerBody
 from salon_arena.verdicts import VerdictItem, VerdictTask, read_verdict_rows
 from salon_arena.verify import verify_answers
-from salon_arena.writing import PromptTask
 from salon_bench.suites.artifact_bench.rows import Level, Task, read_rows
 from salon_bench.suites.assessors.label_file import read_labels
 from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows

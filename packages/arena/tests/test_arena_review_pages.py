@@ -13,8 +13,8 @@ from test_arena_releases import Body, Clock, join, write_rows
 
 from salon_arena import ArenaDatabase, WorkService
 from salon_arena.labels import LabelTask
+from salon_arena.prompt_tasks import PromptTask
 from salon_arena.verdicts import VerdictTask, read_verdict_rows
-from salon_arena.writing import PromptTask
 from salon_taxonomy.taxonomy import Taxonomy
 
 pytestmark = needs_chromium

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from salon_curate import circle as circles
+from salon_curate import filter_study as circles
 from salon_curate.cli import curate
 from salon_taxonomy.errors import InputError
 

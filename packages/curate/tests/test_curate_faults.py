@@ -111,7 +111,7 @@ import asyncio, hashlib, os, random, sys
 from pathlib import Path
 from salon_curate import DataSet, judge_stage, look, run
 from salon_curate.asks import quality
-from salon_curate.whole import duplicates
+from salon_curate.duplicates_and_splits import duplicates
 from salon_taxonomy.protocols import Reply
 from salon_taxonomy.records import CallStatus
 

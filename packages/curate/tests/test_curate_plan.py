@@ -14,6 +14,7 @@ from salon_curate.cli import curate
 from salon_curate.costs import COSTS, recorded_costs
 from salon_curate.dataset import DataSet
 from salon_curate.drift import drift
+from salon_curate.duplicates_and_splits import duplicates
 from salon_curate.engine import inline
 from salon_curate.judging import judge_stage
 from salon_curate.measures import look
@@ -21,7 +22,6 @@ from salon_curate.pipeline import PIPELINE
 from salon_curate.planning import actual, plan, sample_of, simulate, total_of, wall_of
 from salon_curate.running import run
 from salon_curate.selection import table
-from salon_curate.whole import duplicates
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply, Usage
@@ -136,7 +136,7 @@ def test_a_plan_may_be_made_again_and_one_of_stored_replies_has_no_wall(tmp_path
 
 
 def plain_wall(seconds, lanes, start, gap):
-    """The wall by a clock that ticks from end to end."""
+    """Wall-clock time by a clock that ticks from end to end."""
     waiting, running, now, begun = list(seconds), [], 0.0, 0
     while waiting or running:
         while waiting and len(running) < lanes:

@@ -24,6 +24,7 @@ from salon_curate.cascade import cascade_loss, strictest_threshold, upper_bound
 from salon_curate.cli import curate
 from salon_curate.dataset import DataSet
 from salon_curate.draws import draw, shares_of
+from salon_curate.duplicates_and_splits import components, duplicates, split
 from salon_curate.engine import inline
 from salon_curate.errors import RefusedReleaseError
 from salon_curate.importing import import_pictures
@@ -33,7 +34,6 @@ from salon_curate.pipeline import PIPELINE
 from salon_curate.release import merkle_root, release, verify_release
 from salon_curate.running import run
 from salon_curate.selection import save_selection, select, table
-from salon_curate.whole import components, duplicates, split
 from salon_ranking.near_duplicates import near_duplicates
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
@@ -165,8 +165,8 @@ def test_a_promised_loss_is_held_although_the_threshold_is_chosen_from_the_data(
     generator, broken = np.random.default_rng(0), 0
     for _ in range(300):
         quality = generator.normal(size=400)
-        cheap, dear = quality + generator.normal(size=400), quality > 0.5
-        found = strictest_threshold(cheap.tolist(), dear.tolist(), np.linspace(-3, 2, 26).tolist(), 0.05)
+        cheap, expensive = quality + generator.normal(size=400), quality > 0.5
+        found = strictest_threshold(cheap.tolist(), expensive.tolist(), np.linspace(-3, 2, 26).tolist(), 0.05)
         truth = generator.normal(size=20_000)
         lost = ((truth + generator.normal(size=20_000) < (-9 if found is None else found)) & (truth > 0.5)).mean()
         broken += lost > 0.05
@@ -176,14 +176,14 @@ def test_a_promised_loss_is_held_although_the_threshold_is_chosen_from_the_data(
 def test_a_cascade_bounds_its_loss_from_the_explored_share(tmp_path):
     dataset = made(tmp_path / "d", drawn(tmp_path / "in", 6), shard_rows=24)
     cheap = judge_stage(asks.agreement(), PixelJudge(PixelSettings(blur=6)), prefix="cheap_")
-    dear = judge_stage(asks.agreement(), PixelJudge(), when="cheap_agrees", explore=0.5)
-    stages = [cheap, dear]
+    expensive = judge_stage(asks.agreement(), PixelJudge(), when="cheap_agrees", explore=0.5)
+    stages = [cheap, expensive]
     run(dataset, stages)
     loss = cascade_loss(dataset, stages, "agreement_explored", {"keeps": "agrees"})
     found = table(dataset, stages, ["agreement_explored", "agrees", "cheap_agrees"]).collect()
     explored = found.filter("agreement_explored")
-    assert (loss.explored, loss.kept_by_dear) == (len(explored), explored["agrees"].sum())
-    assert loss.upper == upper_bound(loss.kept_by_dear, loss.explored)
+    assert (loss.explored, loss.kept_by_expensive) == (len(explored), explored["agrees"].sum())
+    assert loss.upper == upper_bound(loss.kept_by_expensive, loss.explored)
     assert loss.dropped == len(found) - found["cheap_agrees"].fill_null(value=False).sum()
 
 

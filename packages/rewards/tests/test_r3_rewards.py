@@ -117,12 +117,12 @@ def test_the_second_stage_by_hand(text, truth, earned, told):
 @pytest.mark.parametrize("kind", KINDS)
 @for_each("row", LABELLED)
 def test_equation_5_looks_at_no_words_and_the_guard_that_does_is_asked_for_by_name(kind, row):
-    """Every labelled instruction is executed and paid like any other, unless ``illusory="nothing"`` withholds it."""
+    """Every labelled instruction is executed and paid like any other, unless ``illusory="zero"`` withholds it."""
     said = reply(False, row["text"])
     printed, guarded = Painter(), Painter()
     assert paid(kind(printed, sure), [said]) == paid(kind(Painter(), sure), [reply(False)])
     assert printed.told == [row["text"]]
-    (earned,) = paid(kind(guarded, sure, illusory="nothing"), [said])
+    (earned,) = paid(kind(guarded, sure, illusory="zero"), [said])
     assert bool(guarded.told) is (illusory(row["text"]) is None)
     assert earned == paid(kind(Painter(), sure), [said if guarded.told else reply(False, " ")])[0]
 
@@ -171,7 +171,7 @@ def test_an_editor_that_fails_takes_its_group_out_and_moves_no_other_score(kind,
     assert str(verdicts[0].reason) == reason
 
 
-@pytest.mark.parametrize(("refusal", "earned"), [("abstain", None), ("nothing", 0.25), ("unchanged", 0.25 + 0.75 * 0.2)])
+@pytest.mark.parametrize(("refusal", "earned"), [("abstain", None), ("zero", 0.25), ("unchanged", 0.25 + 0.75 * 0.2)])
 def test_what_a_refused_instruction_earns_is_said_for_both_stages_alike(refusal, earned):
     class Balker:
         name = version = "balker"
@@ -180,7 +180,7 @@ def test_what_a_refused_instruction_earns_is_said_for_both_stages_alike(refusal,
             return Edit(None, CallStatus.REJECTED, error="there is no room")
 
     assert paid(HierarchicalReward(Balker(), sure, refusal=refusal), [reply(False)]) == [earned and pytest.approx(earned)]
-    for name, allowed in (("refusal", "abstain, nothing, unchanged"), ("illusory", "executed, nothing")):
+    for name, allowed in (("refusal", "abstain, zero, unchanged"), ("illusory", "executed, zero")):
         with pytest.raises(InputError, match=f"{name}.*{allowed}"):
             HierarchicalReward(Balker(), sure, **{name: "half"})
 

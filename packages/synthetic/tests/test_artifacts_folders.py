@@ -11,7 +11,7 @@ import pytest
 
 from salon_bench.suites.assessors import MagicDataRow, magicdata_rows
 from salon_synthetic.artifacts import draw_examples, writing
-from salon_synthetic.artifacts.writing import write_examples
+from salon_synthetic.artifacts.example_folder import write_examples
 from salon_taxonomy.errors import InputError
 from salon_train.data import read_examples
 

@@ -99,7 +99,7 @@ most_thought = 4
 kl = 0.0
 learning_rate = 1e-3
 stage_one = 0.5
-refusal = "nothing"
+refusal = "zero"
 [checkpoints]
 every = 1
 keep = 2

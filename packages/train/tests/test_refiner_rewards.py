@@ -86,8 +86,8 @@ def test_a_right_match_is_paid_by_the_certainty_about_the_picture_as_it_is():
     ("rules", "earned", "counts"),
     [
         ({"refusal": "unchanged"}, [0.1, 0.9], EditCounts(made=1, refused=1)),
-        ({"refusal": "nothing"}, [0.0, 0.9], EditCounts(made=1, refused=1)),
-        ({"illusory": "nothing"}, [0.0, 0.9], EditCounts(made=1)),
+        ({"refusal": "zero"}, [0.0, 0.9], EditCounts(made=1, refused=1)),
+        ({"illusory": "zero"}, [0.0, 0.9], EditCounts(made=1)),
     ],
     ids=str,
 )
@@ -105,7 +105,7 @@ def test_what_an_illusory_instruction_earns_is_said_by_name(rules, earned, count
 def test_an_editor_that_fails_for_one_makes_its_whole_group_abstain_and_no_other(fault):
     editor = CachingEditor(Broken(fault))
     completions = [MENDS, IMPOSSIBLE, EVASIVE, MENDS]
-    assert paid(editor, completions, ids=["a", "a", "a", "b"], refusal="nothing", illusory="nothing") == [None, None, None, 0.9]
+    assert paid(editor, completions, ids=["a", "a", "a", "b"], refusal="zero", illusory="zero") == [None, None, None, 0.9]
     assert (editor.counts.made, editor.counts.failed) == (2, 1)
 
 
@@ -120,12 +120,12 @@ def test_abstaining_completions_are_counted_for_the_trainer():
 def test_a_refused_instruction_abstains_unless_the_editor_is_known_to_refuse_only_what_cannot_be_done():
     assert paid(CachingEditor(DrawEditor()), [IMPOSSIBLE, MENDS]) == [None, None]
     editor = CachingEditor(DrawEditor())
-    assert paid(editor, [IMPOSSIBLE, MENDS], refusal="nothing") == [0.0, 0.9]
+    assert paid(editor, [IMPOSSIBLE, MENDS], refusal="zero") == [0.0, 0.9]
     assert editor.counts == EditCounts(made=1, refused=1)
 
 
 def test_another_worth_of_a_refusal_is_refused():
-    with pytest.raises(InputError, match="abstain, nothing"):
+    with pytest.raises(InputError, match="abstain, zero"):
         RectificationReward(DrawEditor(), sure, refusal="half")
 
 

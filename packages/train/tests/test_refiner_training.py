@@ -50,7 +50,7 @@ most_tokens = 24
 most_thought = 8
 kl = 0.0
 learning_rate = 1e-4
-refusal = "nothing"
+refusal = "zero"
 """
 
 
@@ -67,7 +67,7 @@ def folder(tmp_path):
     [
         ("group = 2", "group = 1", "line 13, key 'refine.group'"),
         ("steps = 2", "step = 2", "line 12, key 'refine.step': unknown setting"),
-        ('refusal = "nothing"', 'refusal = "half"', "(allowed: abstain, nothing, unchanged)"),
+        ('refusal = "zero"', 'refusal = "half"', "(allowed: abstain, zero, unchanged)"),
         ("micro_batch = 4", "micro_batch = 3", "micro_batch 3 does not divide"),
         ('[editor]\nname = "draw"', "", "stage II needs a section [editor]"),
         ("kl = 0.0", 'judged_by = "questions"', "questions need a judge"),

@@ -19,10 +19,10 @@ from sqlalchemy import Connection, select
 
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
 from salon_arena.labels import label_states, labels_of, level_of
+from salon_arena.prompt_tasks import prompt_states
 from salon_arena.rounds import counted
 from salon_arena.screening import screening_lines
 from salon_arena.verdicts import verdict_states
-from salon_arena.writing import prompt_states
 from salon_ranking.agreement import UndefinedError, alpha_of_ratings, fleiss_kappa
 
 Scale = Literal["nominal", "ordinal"]

@@ -468,8 +468,8 @@ def prompts(count: int, database: Path | str, mode: str | None, host: str, port:
     """
     from salon_arena.app import LOOPBACK
     from salon_arena.database import ArenaDatabase
+    from salon_arena.prompt_tasks import PromptTask
     from salon_arena.service import WorkService
-    from salon_arena.writing import PromptTask
 
     if host not in LOOPBACK:
         raise InputError("prompts are written on this machine alone", source="--host", value=host, allowed=LOOPBACK)

@@ -171,7 +171,7 @@ def read_annotations(path: Path, material: Material, task: LabelTask) -> tuple[R
         found = []
         for each in annotations:
             if not isinstance(each, Mapping):
-                raise row.problem("holds something that is no annotation:", "annotations", value=type(each).__name__)
+                raise row.problem("contains an entry that is not an annotation:", "annotations", value=type(each).__name__)
             if each.get("was_cancelled") is True:
                 cancelled += 1
                 continue
@@ -188,8 +188,8 @@ def read_annotations(path: Path, material: Material, task: LabelTask) -> tuple[R
 def import_annotations(database: ArenaDatabase, path: Path, material: Material, task: LabelTask, *, now: int) -> Imported:
     """Add people's annotations to the database as settled answers; those that are there are left out.
 
-    People become raters with random-looking numbers (an HMAC of the name in the file). Rounds go on from what they said:
-    an arena served on the database asks two more where three differ.
+    Each annotator becomes a rater whose id is an HMAC of the name. An arena opened on this database continues: where three
+    raters differ it asks two more.
 
     Args:
         database: of an arena of labels.
@@ -320,9 +320,9 @@ def _annotation(row: TableRow, each: Mapping[str, Any], file: Generated, task: L
     try:
         answer = Labelled(marks=tuple(Mark.model_validate(mark) for mark in made), level=marks.level)
     except ValueError as error:
-        raise row.problem("is no answer that a rater could give", "annotations", value=str(error).splitlines()[0]) from error
+        raise row.problem("is not a valid answer for this task", "annotations", value=str(error).splitlines()[0]) from error
     if not task.fits(answer):
-        raise row.problem("is no answer that a rater could give:", "annotations", value=[mark.label for mark in answer.marks])
+        raise row.problem("is not a valid answer for this task:", "annotations", value=[mark.label for mark in answer.marks])
     return Annotation(file, str(who), answer, _lead_ms(row, each.get("lead_time")))
 
 
@@ -387,7 +387,7 @@ def _box(row: TableRow, value: Mapping[str, Any]) -> tuple[float, float, float, 
 
 
 def _within(end: float) -> float:
-    """An end that lies beyond the picture by rounding alone, on its edge."""
+    """Clamp an edge that exceeds 1 by rounding error."""
     return 1.0 if 1.0 < end < 1.0 + _ROUNDING else end
 
 

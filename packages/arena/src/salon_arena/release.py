@@ -30,9 +30,9 @@ from sqlalchemy import Connection, select
 from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, ArenaDatabase
 from salon_arena.label_studio import exported_tasks, label_studio_config
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
+from salon_arena.prompt_tasks import written
 from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
-from salon_arena.writing import written
 from salon_bench.suites.artifact_bench.rows import LETTERS
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
@@ -266,7 +266,7 @@ class _Release:
         return [each for each in found if not kinds or each.kind in kinds]
 
     def _accepted(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
-        """The files whose labels were accepted, with the answer that shows them, in the order of their first answer."""
+        """Yield each accepted file with its first answer and its state, in order of first answers."""
         first = {each.subject: each for each in reversed(self._answers("label"))}
         items = self._database.read(label_states)
         for subject, answered in reversed(first.items()):
@@ -384,7 +384,7 @@ def artifact_options(taxonomy: Taxonomy, labels: frozenset[str], random: Random)
 
 
 def _plain(cell: object) -> object:
-    """A cell that a spreadsheet does not take for a formula."""
+    """Prefix an apostrophe to a cell that a spreadsheet would run as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 

@@ -1,4 +1,4 @@
-"""Bounds of what a cheap judge loses that the dear judge would keep, from the explored random share."""
+"""Bounds of what a cheap judge loses that the expensive judge would keep, from the explored random share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,27 +14,27 @@ class CascadeLoss:
     """The loss of a cheap filter.
 
     Attributes:
-        explored: rows that the cheap filter drops and the dear judge was asked about all the same, with an answer.
-        kept_by_dear: of these, rows that the dear condition keeps.
-        upper: upper Clopper–Pearson bound, at the confidence, of P(dear keeps | cheap drops).
+        explored: rows that the cheap filter drops and the expensive judge was asked about all the same, with an answer.
+        kept_by_expensive: of these, rows that the expensive condition keeps.
+        upper: upper Clopper–Pearson bound, at the confidence, of P(expensive keeps | cheap drops).
         dropped: rows of the data set that the cheap filter drops.
     """
 
     explored: int
-    kept_by_dear: int
+    kept_by_expensive: int
     upper: float
     dropped: int
     confidence: float
 
 
 def cascade_loss(
-    dataset: DataSet, stages: Sequence[Stage], explored: str, dear: Mapping[str, str], *, confidence: float = 0.95
+    dataset: DataSet, stages: Sequence[Stage], explored: str, expensive: Mapping[str, str], *, confidence: float = 0.95
 ) -> CascadeLoss:
     """Bound what a stage's ``when`` loses, from the rows that it explored.
 
     Args:
-        explored: the column ``<stage>_explored`` of the dear stage.
-        dear: conditions on the dear judge's columns.
+        explored: the column ``<stage>_explored`` of the expensive stage.
+        expensive: conditions on the expensive judge's columns.
         confidence: of the bound, between 0 and 1.
 
     Raises:
@@ -48,7 +48,7 @@ def cascade_loss(
     answered = asked.mask & ~unanswered
     if not answered.any():
         raise InputError("nothing was explored", column="explored", value=explored, hint="Set explore = 0.02 on the stage.")
-    kept = int((answered & select(dataset, stages, dear).mask).sum())
+    kept = int((answered & select(dataset, stages, expensive).mask).sum())
     number = int(answered.sum())
     not_asked = table(dataset, stages, [f"{stage}_problem"]).collect()[f"{stage}_problem"] == "not asked"
     dropped = int(asked.mask.sum()) + int(not_asked.fill_null(value=False).sum())
@@ -82,30 +82,35 @@ def upper_bound(successes: int, trials: int, confidence: float = 0.95) -> float:
 
 
 def strictest_threshold(
-    cheap: Sequence[float], dear_keeps: Sequence[bool], candidates: Sequence[float], epsilon: float, *, confidence: float = 0.95
+    cheap: Sequence[float],
+    expensive_keeps: Sequence[bool],
+    candidates: Sequence[float],
+    epsilon: float,
+    *,
+    confidence: float = 0.95,
 ) -> float | None:
     """Return the highest threshold on a cheap score whose loss is at most ``epsilon``; None where the lowest loses more.
 
     Thresholds are tested from the lowest up and the first that fails ends the walk (fixed-sequence testing), so the promise
     P(loss > epsilon) ≤ 1 - confidence holds although the threshold is chosen from the data. The loss is
-    P(cheap score < threshold, dear keeps): the share of all pictures that is lost.
+    P(cheap score < threshold, expensive keeps): the share of all pictures that is lost.
 
     Args:
         cheap: scores of a random sample that both judges saw.
-        dear_keeps: the dear judge's decision about the same pictures.
+        expensive_keeps: the expensive judge's decision about the same pictures.
         candidates: thresholds to choose from, fixed before the data are seen.
         epsilon: the largest loss, between 0 and 1.
 
     Raises:
         InputError: the sample is empty or its columns differ in length; epsilon is out of its range.
     """
-    if not cheap or len(cheap) != len(dear_keeps):
-        raise InputError("scores and decisions must be of the same pictures:", value=(len(cheap), len(dear_keeps)))
+    if not cheap or len(cheap) != len(expensive_keeps):
+        raise InputError("scores and decisions must be of the same pictures:", value=(len(cheap), len(expensive_keeps)))
     if not 0 < epsilon < 1:
         raise InputError("must lie between 0 and 1", column="epsilon", value=epsilon)
     found = None
     for threshold in sorted(candidates):
-        lost = sum(keeps and score < threshold for score, keeps in zip(cheap, dear_keeps, strict=True))
+        lost = sum(keeps and score < threshold for score, keeps in zip(cheap, expensive_keeps, strict=True))
         if upper_bound(lost, len(cheap), confidence) > epsilon:
             break
         found = threshold

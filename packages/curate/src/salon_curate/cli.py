@@ -251,6 +251,7 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
       salon curate plan birds
       salon curate plan birds --share 0.05 --workers 8
     """
+    from salon_curate.planning import SIMULATIONS
     from salon_curate.planning import plan as planning
     from salon_curate.planning import simulate as simulating
 
@@ -272,10 +273,10 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
     print_table(header, rows)
     click.echo("± is half of Student's 95 % interval over the shards that were run")
     if wall is None:
-        click.echo(f"the wall is not known: {why}")
+        click.echo(f"the wall-clock time is not known: {why}")
         return
-    click.echo(f"wall with {workers} workers and 1 judge: {_duration(wall.seconds)} ({_duration(wall.low)} to "
-               f"{_duration(wall.high)} in 95 % of {50} simulations)")  # fmt: skip
+    click.echo(f"wall-clock time with {workers} workers and 1 judge: {_duration(wall.seconds)} ({_duration(wall.low)} to "
+               f"{_duration(wall.high)} in 95 % of {SIMULATIONS} simulations)")  # fmt: skip
 
 
 @curate.command()
@@ -300,7 +301,7 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
 @_JUDGE
 @FORMAT
 def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], seed: int, judge: str | None, form: str) -> None:
-    """Simulate the wall of a whole run from the costs that `plan` or `run` measured. Nothing is run or asked.
+    """Simulate the wall-clock time of a whole run from the costs that `plan` or `run` measured. Nothing is run or asked.
 
     \b
     Example:
@@ -315,7 +316,7 @@ def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], s
     if form == "json":
         print_json([asdict(each) for each in found])
         return
-    print_table(["workers", "judges", "wall", "95 % of simulations", "busy", *(stage.name for stage in stages)],
+    print_table(["workers", "judges", "wall-clock time", "95 % of simulations", "busy", *(stage.name for stage in stages)],
                 [[as_cell(each.workers), as_cell(each.judges), _duration(each.seconds),
                   f"{_duration(each.low)} to {_duration(each.high)}", f"{each.busy:.0%}",
                   *map(_duration, each.by_stage.values())] for each in found])  # fmt: skip
@@ -324,9 +325,11 @@ def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], s
 @curate.command()
 @_DATASET
 @click.option("--stage", required=True, metavar="NAME", help="The stage to make again for a sample.")
-@click.option("--now", metavar="SPEC", help="The judge of now, where another is served. Default: the stage's own, asked again.")
+@click.option("--now", metavar="SPEC", help="Judge to compare with. Default: the stage's own, asked again.")
 @click.option("--rows", type=click.IntRange(1), default=200, show_default=True, help="Pictures of the sample.")
-@click.option("--at-most", type=click.FloatRange(0, 1), help="Exit with 1 where surely more than this share changed.")
+@click.option(
+    "--at-most", type=click.FloatRange(0, 1), help="Exit with 1 if the lower 95 % bound of the changed share exceeds this."
+)
 @SEED
 @_JUDGE
 @FORMAT
@@ -510,7 +513,7 @@ def why(dataset: Path, key: str, judge: str | None) -> None:
 
 
 def _predicates(dataset: "DataSet", pipeline: "Pipeline", where: tuple[str, ...], selection: str | None) -> dict[str, str]:
-    """Return the conditions of a selection, and those of the command line under numbers of their own."""
+    """Return the conditions of a selection, and those of the command line, each named by its SQL."""
     from salon_curate.selection import saved_predicates
 
     found: dict[str, str] = {}
@@ -656,12 +659,12 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -
 
 @curate.command()
 @_DATASET
-@click.option("--stage", required=True, metavar="NAME", help="The dear judge's stage, with `when` and `explore`.")
-@click.option("--keeps", required=True, metavar="SQL", help="What the dear judge keeps.")
+@click.option("--stage", required=True, metavar="NAME", help="The expensive judge's stage, with `when` and `explore`.")
+@click.option("--keeps", required=True, metavar="SQL", help="What the expensive judge keeps.")
 @click.option("--epsilon", type=click.FloatRange(0, 1, min_open=True), help="Exit with 1 where the bound is above this.")
 @_JUDGE
 def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge: str | None) -> None:
-    """Bound what a stage's `when` loses: the share of the pictures it drops that the dear judge would keep.
+    """Bound what a stage's `when` loses: the share of the pictures it drops that the expensive judge would keep.
 
     \b
     Example:
@@ -671,7 +674,7 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
 
     found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, f"{stage}_explored", {"keeps": keeps})
     click.echo(
-        f"{found.kept_by_dear:,} of {found.explored:,} explored pictures are kept by the dear judge; with "
+        f"{found.kept_by_expensive:,} of {found.explored:,} explored pictures are kept by the expensive judge; with "
         f"{found.confidence:.0%} confidence at most {found.upper:.4f} of the "
         f"{found.dropped:,} dropped ones would be (Clopper–Pearson)"
     )
@@ -745,7 +748,7 @@ def demo(folder: Path, per_category: int, workers: int, train: bool, seed: int) 
       salon curate demo circle --train
     """
     if train:
-        from salon_curate.circle import circle
+        from salon_curate.filter_study import circle
 
         results = circle(folder, seeds=range(seed, seed + 3), tell=click.echo)
         print_table(["seed", "unfiltered", "F1", "filtered", "F1"],

@@ -1,6 +1,6 @@
 """The demonstration: prompts, drawn pictures with exact truth, two judges, an audit, a release, and what each stage is worth.
 
-prompts ──► drawn pictures (some wrong, blurred, repeated, cut off) ──► look ──► duplicates ──► cheap judge ──► dear judge
+prompts ──► drawn pictures (some wrong, blurred, repeated, cut off) ──► look ──► duplicates ──► cheap judge ──► expensive judge
                                                                └── truth ──► precision and recall of each stage
 """
 
@@ -55,9 +55,9 @@ explore = 0.1
 sharp = "sharpness >= 60"
 first = "duplicate_of IS NULL"
 cheap = "cheap_agrees"
-dear = "agrees"
+expensive = "agrees"
 """
-_ORDER: Final = ("sharp", "first", "cheap", "dear")
+_ORDER: Final = ("sharp", "first", "cheap", "expensive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def demo(folder: Path, *, per_category: int = 40, seed: int = 0, workers: int = 
     truth = dict(table(dataset, pipeline.stages, ["truth"]).collect().iter_rows())
     answers = _rate(sampled.folder / "sheet.csv", folder / "answers.csv", truth, seed)
     audit = score_audit(dataset, "people", answers, seed=seed)
-    loss = cascade_loss(dataset, pipeline.stages, "agreement_explored", {"dear": "agrees"})
+    loss = cascade_loss(dataset, pipeline.stages, "agreement_explored", {"expensive": "agrees"})
     worth = worth_of(dataset, pipeline.stages, pipeline.selections["default"], _ORDER)
     released = release(dataset, pipeline.stages, "default", "v1", columns=["sharpness"], audit="people", split="split")
     curves = sweep(dataset, pipeline.stages, pipeline.selections["default"], ["sharpness", "contrast"], points=30)

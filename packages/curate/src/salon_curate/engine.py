@@ -31,7 +31,7 @@ class Spent:
     """What one part took to make.
 
     Attributes:
-        seconds: of the work itself, on the wall.
+        seconds: of the work itself, wall-clock time.
         overhead: seconds from giving the task to its answer that were not work; with the start of a process where ``started``.
         started: a worker process was started for the task.
         calls: different questions that the part's answers rest on; those already in the journal count.

@@ -34,8 +34,8 @@ PIPELINE: Final = "pipeline.toml"
 BUILT_IN: Final = {
     "look": "salon_curate.measures:look",
     "fields": "salon_curate.measures:fields",
-    "duplicates": "salon_curate.whole:duplicates",
-    "split": "salon_curate.whole:split",
+    "duplicates": "salon_curate.duplicates_and_splits:duplicates",
+    "split": "salon_curate.duplicates_and_splits:split",
 }
 """Stages of Salon's own by the word in ``pipeline.toml``."""
 LOOK: Final = '[[stage]]\nuse = "look"\n'

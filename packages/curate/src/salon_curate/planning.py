@@ -1,7 +1,7 @@
 """What a run will take: measured on a few shards, extrapolated to all, and simulated for other numbers of workers.
 
 run ──► costs.jsonl, one line for each part ──► estimate: calls, tokens, bytes, money, hours of each stage
-                                          └──► simulate: the wall of a run with N workers and M judges
+                                          └──► simulate: the wall-clock time of a run with N workers and M judges
 """
 
 import heapq
@@ -19,6 +19,8 @@ from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.errors import IncompleteError, InputError
 
 QUANTITIES: Final = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "bytes_read", "bytes_written", "seconds")
+SIMULATIONS: Final = 50
+"""How often :func:`simulate` draws a run, if not told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,9 @@ class Simulated:
     Attributes:
         workers: processes for stages without a judge.
         judges: shards that are judged at once, each by a process with a judge as fast as the measured one.
-        seconds: the wall of the run, the mean over the simulations.
+        seconds: the wall-clock time of the run, the mean over the simulations.
         low, high: the 2.5th and 97.5th percentile over the simulations, which draw the shards that were not measured.
-        by_stage: the mean wall of each stage.
+        by_stage: the mean wall-clock time of each stage.
         busy: the share of the workers' and judges' time in which they work.
     """
 
@@ -160,7 +162,7 @@ def total_of(known: Sequence[PartCost], name: str, shards: Sequence[Shard]) -> Q
 
 
 def simulate(
-    dataset: DataSet, stages: Sequence[Stage], *, workers: int = 1, judges: int = 1, seed: int = 0, times: int = 50
+    dataset: DataSet, stages: Sequence[Stage], *, workers: int = 1, judges: int = 1, seed: int = 0, times: int = SIMULATIONS
 ) -> Simulated:
     """Simulate a run of all stages over all shards from the recorded costs.
 
@@ -202,7 +204,7 @@ def simulate(
 
 
 def wall_of(seconds: Sequence[float], lanes: int, *, start: float = 0.0, gap: float = 0.0) -> float:
-    """Return the wall of tasks that are taken in order by so many lanes.
+    """Return the wall-clock time of tasks that are taken in order by so many lanes.
 
     Args:
         seconds: of each task.

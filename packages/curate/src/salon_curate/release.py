@@ -76,7 +76,7 @@ def release(
     if (folder / "manifest.json").exists():
         raise InputError("there is a release of this version", source=folder, hint="Choose another version.")
     predicates = saved_predicates(dataset, selection)
-    checked = _checked_audit(dataset, audit, predicates, min_precision)
+    checked = _audit_gate(dataset, audit, predicates, min_precision)
     mask = select(dataset, stages, predicates, selection).mask
     wanted = [*columns, *([split] if split else [])]
     beside = table(dataset, stages, wanted).collect()
@@ -215,7 +215,7 @@ def croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _checked_audit(
+def _audit_gate(
     dataset: DataSet, audit: str | None, predicates: Mapping[str, str], min_precision: float | None
 ) -> dict[str, Any] | None:
     if audit is None:

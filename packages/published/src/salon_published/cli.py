@@ -150,7 +150,7 @@ def _summary(report: "CheckReport") -> list[dict[str, object]]:
 
 
 def _finite(frame: "pl.DataFrame", everything: bool) -> list[dict[str, object]]:
-    """Rows for JSON, which knows no infinity: an open end is null."""
+    """Return rows with infinite bounds as null."""
     rows = frame.to_dicts() if everything else [row for row in frame.to_dicts() if row["verdict"] == "disagrees"]
     for row in rows:
         row.update({end: None for end in ("low", "high") if abs(row[end]) == float("inf")})
@@ -268,7 +268,7 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
 
     result = done.consensus
     board = result.board
-    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g} % CI", "battles", "win rate", "suites"]
+    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g} % CI", "battles", "win rate", "benchmarks"]
     lines = [
         [
             str(row["rank"]),

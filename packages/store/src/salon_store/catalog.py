@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from salon_store.errors import DamagedTableError, StoreError
-from salon_store.files import locked
+from salon_store.locks import locked
 from salon_store.places import Layout
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import Table
@@ -24,8 +24,7 @@ _FORMAT = "2"
 def refresh(layout: Layout, tables: Mapping[str, Table]) -> bool:
     """Bring the views up to date; returns whether a new file was made.
 
-    Of several processes that wait here, the first does the work of all that came before it. A damaged table gets a view that
-    says so.
+    Processes that wait for the lock find the work done by the first. A damaged table gets a view that reports the damage.
 
     A disk that refuses the new file (it is full) stops no other work: the old file is removed, the next call makes a new one.
     """
@@ -64,7 +63,7 @@ def _columns() -> list[str]:
 
 
 def _stamp(layout: Layout) -> Path:
-    """What the catalog was built over."""
+    """Path of the file that records the table versions in the catalog."""
     return layout.lock("catalog.stamp")
 
 

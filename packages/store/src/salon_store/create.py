@@ -1,7 +1,7 @@
 """Makes the place of a new store."""
 
 from salon_store.errors import NotAStoreError
-from salon_store.files import locked
+from salon_store.locks import locked
 from salon_store.metadata import Metadata, read_metadata, write_metadata
 from salon_store.places import METADATA, Directory, Place
 from salon_taxonomy.whole_files import flush

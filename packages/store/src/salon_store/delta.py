@@ -2,7 +2,7 @@
 
 A commit is a compare-and-swap: it becomes version ``n + 1`` or, when another writer was first, nothing. That makes keys unique
 on a file system and in a bucket alike: an append looks for its keys in version ``n`` and is only valid as ``n + 1``
-(``append`` in ``writing.py``). Data files are named after the SHA-256 of their bytes, so the log promises their content.
+(``append`` in ``tables.py``). Data files are named after the SHA-256 of their bytes, so the log promises their content.
 """
 
 import json

@@ -17,9 +17,9 @@ from salon_store.checks import checked, frame_of
 from salon_store.create import make_store
 from salon_store.delta import At, Change
 from salon_store.errors import DamagedTableError, ReadOnlyError, explained
-from salon_store.files import locked
 from salon_store.journal import Folded, Journal, LockedFile, closed_on_error
 from salon_store.leases import Lease
+from salon_store.locks import locked
 from salon_store.metadata import FORMAT_VERSION, Metadata, columns_digest, read_metadata, refuse_old, write_metadata
 from salon_store.migrations import migrate_parts, remove_parts
 from salon_store.places import METADATA, Bucket, Directory, Place, place_of

@@ -12,8 +12,8 @@ import polars as pl
 
 from salon_store.delta import LOG, At, DataFile, DeltaLog, Snapshot, statistics
 from salon_store.errors import DamagedFileError, StoreError, UnconfirmedError
-from salon_store.files import locked
 from salon_store.keys import KeyIndex
+from salon_store.locks import locked
 from salon_store.places import ALTERED, Place
 from salon_store.run_names import content_of, data_file_name, number_of, run_of
 from salon_store.schemas import TableSchema
@@ -180,8 +180,8 @@ class Table:
     def tidy(self) -> None:
         """Merge files of one size where there are fifty, so that a reader of many small commits opens few files.
 
-        Sizes are powers of 32 of rows: files of ten rows become one of a thousand, fifty of these the next. A row is written
-        again every fiftyfold, not with every merge. Another process that is merging is not waited for.
+        Sizes are classes of rows, each 32 times the one below: fifty files of one class are merged into one of a higher
+        class, so a row is written again once per class, not with every merge. Does nothing while another process merges.
         """
         with locked(self._place.layout.lock("compaction"), wait=False) as held:
             if not held:
@@ -196,7 +196,7 @@ class Table:
                         self._merged(group, snapshot)
 
     def remove(self, names: Sequence[str], operation: str) -> None:
-        """Commit that files no longer count. Their rows are gone."""
+        """Remove files from the table in one commit; their rows are deleted."""
         while True:
             snapshot = self.log.snapshot()
             gone = [file for file in snapshot.files if file.name in names]
@@ -261,7 +261,7 @@ class Table:
         """Write a data file that no version has yet; returns it with its statistics. A lazy frame is streamed."""
         with self._place.new_file(self.name) as path:
             try:
-                # The mark makes two files of the same rows two files.
+                # A random id, so that two files of equal rows get different hashes.
                 footer = {"salon.run_id": run_id or "", "salon.written": uuid4().hex}
                 if isinstance(rows, pl.LazyFrame):
                     rows.sink_parquet(path, compression="zstd", metadata=footer)

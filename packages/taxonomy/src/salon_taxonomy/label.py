@@ -53,7 +53,7 @@ class Frozen(BaseModel):
 
 
 class Deduction(Frozen):
-    """What a judge takes off the full score for one kind of failure: ``low`` to ``high`` points, both positive."""
+    """What a judge takes off the full score for one kind of failure: ``low`` to ``high`` points, both 0 or more."""
 
     name: Name
     low: Annotated[StrictInt, Field(ge=0)]
@@ -121,7 +121,7 @@ class Grammar(StrEnum):
 
 
 class Source(Frozen):
-    """Where a taxonomy comes from. ``paper`` is the house number of one of the five papers, or any key of your own."""
+    """Where a taxonomy comes from. ``paper``: paper number, 000 to 004 (docs/glossary.md), or any key of your own."""
 
     paper: Name
     title: Name | None = None

@@ -1,7 +1,7 @@
 """Label trees: what can be wrong with a generation, or what a prompt demands, as data with methods.
 
 Five published taxonomies come with the package as TOML files (``taxonomies/``); a user's own has the same shape and is read
-by ``taxonomy_file.py``. A taxonomy that exists is valid: ids are unique, every parent is known, nothing runs in a circle, and
+by ``taxonomy_file.py``. A taxonomy that exists is valid: ids are unique, every parent is known, there are no cycles, and
 no branch is longer than 32 labels.
 """
 
@@ -74,7 +74,7 @@ class Taxonomy(TaxonomyHeader):
 
     # ------------------------------------------------------------------ finding
     def matches(self, text: str, *, tier: str | None = None) -> tuple[Label, ...]:
-        """Return every label that ``text`` may mean, none included; never fails, whatever the text.
+        """Return every label that ``text`` may mean, possibly none; never fails, whatever the text.
 
         An id wins over names; the exact spelling of a name, answer or alias wins over one that differs in case, spaces,
         hyphens or other punctuation. ``tier`` leaves only the labels of that tier.

@@ -1,7 +1,7 @@
 """The verdict of a judge: a score, or the reason why it is missing.
 
 A missing verdict is never a number. Aggregates skip :class:`Unscored` and report how many they skipped
-and why. The kinds of answers themselves are parsed in ``answers.py``; rows of verdicts are ``records.Score``.
+and why. The kinds of answers themselves are parsed in the package ``answers``; rows of verdicts are ``records.Score``.
 """
 
 from collections import Counter

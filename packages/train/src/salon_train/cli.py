@@ -53,7 +53,7 @@ _COMMANDS = {
         "salon_train.report.cli:report",
         "Write one self-contained page about a training run: how it went, its curves, its monitors, what the policy wrote.",
     ),
-    "sft": LazyCommand("salon_train.assessor.cli:sft", "Cold start: teach a model the form of answers, by imitation."),
+    "sft": LazyCommand("salon_train.assessor.cli:sft", "SFT warm-up (cold start): train on annotated answers."),
     "tiny": LazyCommand(
         "salon_train.assessor.tiny:tiny",
         "Make a tiny model with random weights in the folder that [model] name of CONFIG.toml says.",

@@ -17,7 +17,7 @@ from salon_taxonomy.file_options import OutputPath
 
 if TYPE_CHECKING:
     from salon_synthetic.artifacts.difficulty import Difficulty
-    from salon_synthetic.artifacts.writing import Source, Watch
+    from salon_synthetic.artifacts.example_folder import Source, Watch
 
 _KNOBS: Final = ("smallness", "pose", "clutter", "palette", "camera", "light", "subtlety")
 _SEED = click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same pictures.")
@@ -233,7 +233,7 @@ def _write(output: Path, source: "Source", count: int, workers: int, described: 
     import PIL
 
     from salon_bench.suites.assessors import MagicDataRow, magicdata_rows
-    from salon_synthetic.artifacts.writing import write_examples
+    from salon_synthetic.artifacts.example_folder import write_examples
 
     with _progress() as watch:
         described = {**described, "pillow": PIL.__version__}

@@ -44,7 +44,7 @@ def output_of(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
 
 def work_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of everything that asks a judge: how much at once, how far, and what to show meanwhile."""
+    """Add the options of every command that asks a judge: concurrency, limits, progress output."""
     options = (
         click.option(
             "--concurrency", type=click.IntRange(1, 4096), help="Questions in flight. Default: what the judge allows."
@@ -61,7 +61,7 @@ def work_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def limit_options(command: Callable[..., None]) -> Callable[..., None]:
-    """How far to go."""
+    """Add the options for limits on cost, tokens, calls and time."""
     options = (
         click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent."),
         click.option("--max-tokens", type=int, help="Ask nothing more once so many tokens were read and written."),
@@ -105,7 +105,7 @@ def opened(settings: Any, work: Mapping[str, Any], environment: Mapping[str, str
 
 
 def limits_of(work: Mapping[str, Any]) -> "Limits":
-    """How far to go.
+    """Return the limits on cost, tokens, calls and time.
 
     Raises:
         InputError: for a limit that is not above 0; names the option.

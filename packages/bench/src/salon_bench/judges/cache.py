@@ -3,7 +3,7 @@
     replies/replies.sqlite3        key, SHA-256 of the reply, the reply as JSON, when it was last used
 
 The database is in WAL mode, so several processes of one machine may share a folder and a killed one loses at most the reply
-that it was writing; keep the folder on a local disk. A row without its checksum is no entry and is written again; a file
+that it was writing; keep the folder on a local disk. A row with a wrong checksum is ignored and overwritten; a file
 that is no database any more is set aside under another name. Rows hold what the judge said and no question, so no secret.
 
 The key is the judge's version and the question's ``request_sha256``: everything that can change the reply. Only whole
@@ -33,7 +33,7 @@ _FILE = "replies.sqlite3"
 _LARGEST_ENTRY = 16 << 20
 _MOST_DAMAGE_TOLD = 100
 _BUSY_S = 10.0
-_USE_NOTED_S = 60
+_USE_NOTED_S = 60  # the last use of an entry is updated at most once a minute
 _TABLE = """CREATE TABLE IF NOT EXISTS replies
     (key BLOB PRIMARY KEY, sha256 BLOB NOT NULL, body BLOB NOT NULL, used_s INTEGER NOT NULL)"""
 _OLDEST = """DELETE FROM replies WHERE key IN (SELECT key FROM
@@ -42,7 +42,7 @@ _OLDEST = """DELETE FROM replies WHERE key IN (SELECT key FROM
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """An entry that cannot be used. It counts as none and is written again when the judge replies."""
+    """An entry that cannot be used. It is treated as missing, and overwritten when the judge replies."""
 
     path: Path
     problem: str
@@ -58,7 +58,7 @@ class Size:
 
 @dataclass(slots=True)
 class Counts:
-    """What a cache was good for since it was opened.
+    """Hits, misses and writes since opening.
 
     Attributes:
         hits: replies that were found, or taken from an equal question in flight.
@@ -128,7 +128,7 @@ class ResponseCache:
         return None
 
     def keep(self, version: str, request_sha256: str, reply: Reply) -> bool:
-        """Write a reply, if it is whole. Whether it was written: a full disk costs the entry, not the run."""
+        """Store a complete reply; return whether it was stored. A write error does not stop the run."""
         if not worth_keeping(reply):
             return False
         body = ReplyDocument.of(reply).model_dump_json(exclude_defaults=True).encode()

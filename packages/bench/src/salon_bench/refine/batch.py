@@ -1,6 +1,6 @@
 """Refine many pictures at once, as one run of the store; a second start continues it.
 
-items ──► method (loop.py) with hands (workshop.py) ──► traces ──► rounds.jsonl, and the page of traces
+items ──► method (loop.py) with steps (steps.py) ──► traces ──► rounds.jsonl, and the page of traces
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class Refined:
 
     Attributes:
         run_id: the run in the store.
-        subject: what tables call the method with its crew.
+        subject: what tables call the method with its models.
         traces: one for each item that was worked on to its end, in their order; all of them where nothing stopped the run.
         open: items for which a call failed, or that were left when the run was stopped; a later start continues them.
         calls: questions and edits that were sent now.
@@ -71,7 +71,7 @@ async def refine_all(
 
     Args:
         items: what is to be refined.
-        crew: who takes part; those that are asynchronous context managers are entered and left here.
+        models: editor, judge and scorer; those that are asynchronous context managers are entered and left here.
         folder: for the pictures; created when it is missing.
         store: the results' directory.
         method: how.
@@ -79,7 +79,7 @@ async def refine_all(
         check: ask the scorer about the first and the final picture of each item.
         seed: of the first edit of an item.
         concurrency: items at work.
-        limits: how far to go; an edit is a call without tokens or cost.
+        limits: on cost, tokens, calls and time; an edit is a call without tokens or cost.
         watcher: told how it goes.
         fold: who folds the journals.
         on_start: receives the session before it starts, to be able to stop it.

@@ -48,9 +48,9 @@ class ModelSteps:
     When a limit of the run was reached, whatever would need another call raises ``StopAskingError``.
 
     Args:
-        crew: who takes part.
+        models: editor, judge and scorer.
         run_id: under which rows are written.
-        subject: what tables call the method with its crew.
+        subject: what tables call the method with its models.
         folder: where pictures are kept, a folder for each item.
         session: the run.
         seed: of the first edit of an item; the next has the next number.

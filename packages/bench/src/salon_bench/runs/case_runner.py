@@ -49,10 +49,10 @@ class AskPolicy:
 
     Attributes:
         judge: answers the questions.
-        judging: under whose name rows are written.
+        context: the run, subject and judge that rows are written for.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read; None does without. A restatement that says
-            what the reply does not is not taken (``judges/faithful.py``).
+            what the reply does not is not taken (``judges/extraction_check.py``).
         replay_of: the run whose stored replies are read again, without a call; None asks the judge.
         decoding_seed: sent with every question in place of its own seed, for an independent draw; None keeps its own.
     """

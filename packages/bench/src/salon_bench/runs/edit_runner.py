@@ -74,7 +74,7 @@ class EditRunner:
 
     Args:
         editor: carries out the instructions.
-        judging: under whose name calls are written; ``judge`` is the editor's name.
+        context: the run and subject that calls are written for; ``judge`` is the editor's name.
         session: the run.
         concurrency: edits in flight.
     """

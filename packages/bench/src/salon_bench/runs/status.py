@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _Number = TypeVar("_Number", int, float)
 _SEGMENT = re.compile(r"~[0-9]+$")
-"""The end of the name of a journal that holds replies and rows, not what is noted of the run (``ledger.py``)."""
+"""The end of the name of a journal that holds replies and rows, not the rows that describe the run (``checkpoint.py``)."""
 
 
 class RunState(StrEnum):

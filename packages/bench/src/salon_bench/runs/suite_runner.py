@@ -77,7 +77,7 @@ async def execute(
         judge: the judge; an asynchronous context manager is entered and left here.
         store: the results' directory, created when it is missing.
         extractor: restates replies that cannot be parsed; the plan must name it.
-        limits: how far to go.
+        limits: on cost, tokens, calls and time.
         pace: how much at once.
         keep_lost: keep the rows of a case although a question got no reply (it is unscored for good); otherwise the case
             stays open and a resume asks again.

@@ -47,9 +47,19 @@ _prompts = click.option(
     help="One evaluation is a picture (mean over its raters), or a single rating.",
 )
 @click.option(
-    "--gap", type=float, default=0.1, show_default=True, help="Marks that count as a difference in the self-comparison."
+    "--gap",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Difference in marks that counts as a disagreement when a model is compared with itself.",
 )
-@click.option("--limit", type=float, default=0.3, show_default=True, help="Raters are flagged from this correlation on.")
+@click.option(
+    "--limit",
+    type=float,
+    default=0.3,
+    show_default=True,
+    help="Flag a rater whose two dimensions correlate at least this much.",
+)
 @CONFIDENCE
 @OUTPUT
 @FORMAT

@@ -40,7 +40,7 @@ from salon_taxonomy.protocols import Decoding, Question
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 RELEASED_WEIGHTS: Final = MagicMirrorWeights()
-"""8, 4, 2 and 1, and 1 for consistency, which is ours."""
+"""Format 8, L1 4, L2 2, L3 1 (released); consistency 1 (ours)."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,9 @@ class L2Reward(_LevelReward):
 
 @dataclass(frozen=True)
 class L3Reward(_LevelReward):
-    r"""The special cases of the kinds that both name, pooled: the formula of :class:`L2Reward` on them.
+    r"""Pay for the L3 labels below the L2 labels that answer and truth share.
+
+    All L3 labels are pooled, then the formula of :class:`L2Reward` applies.
 
     0 when the L2 reward is 0, or when no kind that both name has special cases.
 
@@ -306,7 +308,7 @@ class L3Reward(_LevelReward):
 
 
 def levels_of(batch: Batch, truth: str, *, reasoning: ReasoningRule) -> list[Levels | None]:
-    """Format, L1, L2 and L3 of every completion, told once for a batch; None for a row without truth."""
+    """Format, L1, L2 and L3 of every completion, computed once per batch; None for a row without truth."""
 
     def told() -> list[Levels | None]:
         known: dict[tuple[int, int], Levels] = {}  # equal answers are mostly one object, and all live as long as the batch

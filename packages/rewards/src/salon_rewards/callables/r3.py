@@ -1,8 +1,8 @@
 """R³-Refiner's rewards: verdict, form of reasoning and answer, the edited picture, and both stages together.
 
 R³-Bench, section 3.1, Equations 4 and 5, and Table 11: R = α₁·R_reason + α₂·R_rect. ``fidelity="released"`` is the released
-code's rule without its holes: a reply without a verdict earns nothing for its edit, a failed editor leaves no reward instead of
-a low one, and one broken item moves no other's.
+code's rule with three defects fixed: a reply without a verdict earns 0 for its edit, a failed editor leaves no reward instead
+of a low one, and an invalid item does not change other items' rewards.
 """
 
 import asyncio
@@ -141,10 +141,10 @@ class JsonReward(RuleReward):
 
 
 Probabilities: TypeAlias = Sequence[float | Unscored]
-Refusal: TypeAlias = Literal["abstain", "nothing", "unchanged"]
+Refusal: TypeAlias = Literal["abstain", "zero", "unchanged"]
 """What an instruction earns that the editor refuses."""
-Illusory: TypeAlias = Literal["executed", "nothing"]
-"""Whether an instruction that rewrites the prompt is executed (Equation 5), or earns nothing."""
+Illusory: TypeAlias = Literal["executed", "zero"]
+"""Whether an instruction that rewrites the prompt is executed (Equation 5), or earns 0."""
 
 
 class Certainty(Protocol):
@@ -156,7 +156,7 @@ class Certainty(Protocol):
 
 @dataclass(frozen=True)
 class RectificationReward(AskingReward):
-    """How sure the policy is of the picture that its own instruction led to.
+    """Pay the policy's probability that the edited picture matches the prompt.
 
     | the completion                                            | earns                                      |
     | --------------------------------------------------------- | ------------------------------------------ |
@@ -165,7 +165,7 @@ class RectificationReward(AskingReward):
     | gives a blank instruction                                 | 0                                          |
     | gives an illusory instruction                             | as ``illusory`` says                       |
     | gives an instruction, and the editor carries it out       | P(true, prompt, the edited picture)        |
-    | gives an instruction, and the editor or the policy fails  | nothing at all: its group abstains         |
+    | gives an instruction, and the editor or the policy fails  | no reward; the group abstains              |
     | gives an instruction that the editor refuses              | as ``refusal`` says                        |
 
     Source: R³-Bench, Equation 5. That a wrong verdict earns nothing here is the released code's rule: otherwise
@@ -181,11 +181,11 @@ class RectificationReward(AskingReward):
         seed: passed to the editor.
         concurrency: how many edits are made side by side.
         timeout_s: how long one may take, in seconds.
-        refusal: what a refused instruction earns. ``abstain``: its group abstains, as after a failed edit. ``nothing``: 0, for
+        refusal: what a refused instruction earns. ``abstain``: its group abstains, as after a failed edit. ``zero``: 0, for
             editors that refuse only what cannot be done (``draw``). ``unchanged``: P(true) of the picture as it is, as with
             an editor that always returns a picture.
         illusory: what an instruction earns that :func:`~salon_rewards.illusory` finds to rewrite the prompt. ``executed``: it
-            goes to the editor like any other (Equation 5). ``nothing``: 0, and the editor is not called (ours).
+            goes to the editor like any other (Equation 5). ``zero``: 0, and the editor is not called (ours).
         abstention: who abstains when the editor fails.
         group_size: how many completions each group has; None: told by the columns, see ``Batch.groups``.
 
@@ -206,7 +206,7 @@ class RectificationReward(AskingReward):
         >>> columns = {"images": [b"", b""], "text_prompt": ["Three lemons."] * 2, "matches": [False] * 2}
         >>> asyncio.run(reward(replies, **columns))
         [0.9, 0.9]
-        >>> asyncio.run(replace(reward, illusory="nothing")(replies, **columns))
+        >>> asyncio.run(replace(reward, illusory="zero")(replies, **columns))
         [0.9, 0.0]
     """
 
@@ -254,7 +254,7 @@ class RectificationReward(AskingReward):
             if refused and self.refusal == "unchanged":
                 image = before[at]
             if isinstance(image, Unscored):
-                paid[at] = 0.0 if refused and self.refusal == "nothing" else image
+                paid[at] = 0.0 if refused and self.refusal == "zero" else image
             else:
                 shown.append((at, image))
         probabilities = await self._probabilities([str(prompts[at]) for at, _ in shown], [image for _, image in shown])

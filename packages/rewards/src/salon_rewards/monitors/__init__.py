@@ -16,12 +16,12 @@ audit, read_log             the same over the log of a run (``salon reward audit
 
 from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
 from salon_rewards.monitors.batch import Grammar, ReadCompletion, StepBatch
-from salon_rewards.monitors.board import MONITORS, MonitorBoard, Watched, watch
 from salon_rewards.monitors.contradiction import Claim, Contradiction, ReasoningContradiction, claimed, contradiction
 from salon_rewards.monitors.divergence import RewardMetricDivergence
 from salon_rewards.monitors.label_flooding import LabelFlooding
 from salon_rewards.monitors.length_drift import LengthDrift
 from salon_rewards.monitors.match_claims import claimed_match
+from salon_rewards.monitors.monitor_set import MONITORS, MonitorBoard, Watched, watch
 from salon_rewards.monitors.one_verdict import AlwaysArtifact, AlwaysNormal
 from salon_rewards.monitors.prompt_editing import PromptEditing
 from salon_rewards.monitors.reading import Alarm, Monitor, Reading, Thresholds

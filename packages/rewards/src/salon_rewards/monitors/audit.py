@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from salon_rewards.line_files import file_lines, json_lines, shown
-from salon_rewards.monitors.board import MonitorBoard, Watched
+from salon_rewards.monitors.monitor_set import MonitorBoard, Watched
 from salon_rewards.monitors.reading import Alarm, Reading
 from salon_taxonomy.errors import InputError
 

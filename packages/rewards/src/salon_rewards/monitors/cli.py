@@ -14,7 +14,7 @@ from rich.text import Text
 from salon_rewards.line_files import shown
 from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
 from salon_rewards.monitors.batch import Grammar
-from salon_rewards.monitors.board import MONITORS, MonitorBoard
+from salon_rewards.monitors.monitor_set import MONITORS, MonitorBoard
 from salon_rewards.monitors.reading import Alarm, Monitor, Reading
 from salon_taxonomy.cli.options import FORMAT
 from salon_taxonomy.errors import InputError

@@ -33,8 +33,8 @@ from salon_rewards.monitors.lexicon import (
     UNASSERTED,
 )
 from salon_rewards.monitors.match_claims import claimed_match
+from salon_rewards.monitors.pool import PooledMonitor
 from salon_rewards.monitors.reading import Reading, Thresholds
-from salon_rewards.monitors.window import PooledMonitor
 from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer  # noqa: F401 - the first is in the examples
 
 LONGEST_REASONING: Final = 2_000

@@ -9,8 +9,8 @@ from typing import Final
 
 from salon_rewards.monitors.batch import StepBatch
 from salon_rewards.monitors.confidence import mean_lower
+from salon_rewards.monitors.pool import MINIMUM, WINDOW, Pool, PooledMonitor
 from salon_rewards.monitors.reading import Reading, Thresholds
-from salon_rewards.monitors.window import MINIMUM, WINDOW, Pool, PooledMonitor
 from salon_taxonomy.answers import MagicMirrorAnswer
 
 TYPICAL_LABELS: Final = 2.55

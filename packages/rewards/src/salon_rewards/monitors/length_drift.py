@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from salon_rewards.monitors.batch import ReadCompletion, StepBatch
 from salon_rewards.monitors.confidence import Z
+from salon_rewards.monitors.pool import MINIMUM, WINDOW, Grouped, Pool
 from salon_rewards.monitors.reading import Alarm, Reading, Thresholds, no_reading
-from salon_rewards.monitors.window import MINIMUM, WINDOW, Grouped, Pool
 from salon_taxonomy.answers import MagicMirrorAnswer
 from salon_taxonomy.errors import InputError
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from salon_rewards.monitors.batch import Answer, Grammar, StepBatch
 from salon_rewards.monitors.confidence import wilson_lower
+from salon_rewards.monitors.pool import MINIMUM, WINDOW, Grouped, PooledMonitor
 from salon_rewards.monitors.reading import Reading, Thresholds
-from salon_rewards.monitors.window import MINIMUM, WINDOW, Grouped, PooledMonitor
 from salon_taxonomy.answers import MagicMirrorAnswer
 from salon_taxonomy.errors import InputError
 

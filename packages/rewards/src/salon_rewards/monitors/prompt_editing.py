@@ -7,8 +7,8 @@ from typing import Final
 
 from salon_rewards.illusory_edits import illusory
 from salon_rewards.monitors.batch import Grammar, StepBatch
+from salon_rewards.monitors.pool import PooledMonitor
 from salon_rewards.monitors.reading import Reading, Thresholds
-from salon_rewards.monitors.window import PooledMonitor
 from salon_taxonomy.answers import R3Answer
 
 FALSE_POSITIVE_RATE: Final = 0.036

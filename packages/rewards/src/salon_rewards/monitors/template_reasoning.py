@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import Final
 
 from salon_rewards.monitors.batch import ReadCompletion, StepBatch
+from salon_rewards.monitors.pool import PooledMonitor
 from salon_rewards.monitors.reading import Reading, Thresholds
-from salon_rewards.monitors.window import PooledMonitor
 from salon_taxonomy.answers import MagicMirrorAnswer
 
 MOST_REASONINGS: Final = 128

@@ -1,8 +1,8 @@
 """Unreadable: completions that no grammar takes. All other monitors look past them, so this one watches how many they are."""
 
 from salon_rewards.monitors.batch import StepBatch
+from salon_rewards.monitors.pool import PooledMonitor
 from salon_rewards.monitors.reading import Reading, Thresholds
-from salon_rewards.monitors.window import PooledMonitor
 
 
 class Unreadable(PooledMonitor[bool]):

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from salon_synthetic.artifacts.balance import BALANCES, Balance
     from salon_synthetic.artifacts.difficulty import Difficulty
     from salon_synthetic.artifacts.drawing import draw_examples
+    from salon_synthetic.artifacts.example_folder import write_examples
     from salon_synthetic.artifacts.kinds import ALL_KINDS, KINDS, PHOTOGRAPH_KINDS, SOUND, Kind, Subject
     from salon_synthetic.artifacts.photographs import PHOTOGRAPHS, damaged_photographs
     from salon_synthetic.artifacts.reasons import REASONS, consistent
     from salon_synthetic.artifacts.sheet import example_sheet
-    from salon_synthetic.artifacts.writing import write_examples
 
 __all__ = [
     "ALL_KINDS",
@@ -48,11 +48,11 @@ _BY_MODULE = {
     "balance": ["BALANCES", "Balance"],
     "difficulty": ["Difficulty"],
     "drawing": ["draw_examples"],
+    "example_folder": ["write_examples"],
     "kinds": ["ALL_KINDS", "KINDS", "PHOTOGRAPH_KINDS", "SOUND", "Kind", "Subject"],
     "photographs": ["PHOTOGRAPHS", "damaged_photographs"],
     "reasons": ["REASONS", "consistent"],
     "sheet": ["example_sheet"],
-    "writing": ["write_examples"],
 }
 
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

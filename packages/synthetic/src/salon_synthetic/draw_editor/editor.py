@@ -19,7 +19,7 @@ from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.records import CallStatus
 
 RULES = "draw-1"
-"""Raised when the same instruction comes to make another picture."""
+"""Increment when an instruction starts to produce a different picture."""
 _LARGEST_FILE = 16 << 20
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @stage_options()
 def sft(**given: Any) -> None:
-    """Cold start: teach a model the form of answers, by imitation.
+    """SFT warm-up (cold start): train on annotated answers.
 
     A second call goes on from the last checkpoint, with the same rows and, on the processor, to the same weights as without
     a break. The result is in FOLDER/sft/model.
@@ -72,8 +72,8 @@ def evaluate(
 ) -> None:
     """Evaluate a model on the held-out pictures: F1 by label, macro, micro and artifact or not, with intervals.
 
-    Answers are greedy, about every picture (evaluation.limit is for evaluation during training). Beside F1 stand how often the
-    model says that a picture is normal, how long its answers are, and how many cannot be read (they count as giving no label).
+    Answers are greedy, about every picture (evaluation.limit is for evaluation during training). Also shown: share of 'normal'
+    answers, answer length, and unreadable answers (they count as giving no label).
 
     \b
     salon train evaluate run.toml --of sft

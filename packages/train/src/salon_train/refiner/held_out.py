@@ -2,7 +2,7 @@
 
 What is measured here asks neither the editor nor the policy's own certainty, which the reward is made of: only whether the
 verdict is right and, of a picture that does not match, whether the instruction edits it, and not the prompt. Whether an edit
-mends is what ``salon bench r3`` measures, with judges.
+mends is what ``salon bench r3-bench`` measures, with judges.
 """
 
 from collections import defaultdict

@@ -86,7 +86,7 @@ _STAGES: Final[dict[Arm, dict[str, object]]] = {
     Arm.QUESTIONS: {"judged_by": "questions", "judge": "pixels:"},
     Arm.REASON: {"stage_one": 1.0, "stage_two": 0.0},
     Arm.HRM_UNGATED: {"wrong_verdict": "judged"},
-    Arm.HRM_GUARDED: {"illusory": "nothing", "refusal": "nothing"},
+    Arm.HRM_GUARDED: {"illusory": "zero", "refusal": "zero"},
 }
 PUBLISHED: Final = {Arm.COLD_START: (0.72, 0.38), Arm.REASON: (0.81, 0.29), Arm.QUESTIONS: (0.85, 0.41), Arm.HRM: (0.84, 0.47)}
 """S_ref and S_rect of R³-Bench's Table 4, for Qwen2.5-VL-7B."""

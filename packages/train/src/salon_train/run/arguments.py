@@ -122,7 +122,7 @@ def _shared(
         "gradient_checkpointing": configuration.model.activation_checkpointing,
         "save_strategy": "steps",
         "save_steps": configuration.checkpoints.every,
-        "save_total_limit": None,  # resuming.py removes older ones, once the new one is whole
+        "save_total_limit": None,  # checkpoints.py removes older ones, once the new one is whole
         "logging_strategy": "steps",
         "logging_steps": configuration.log.every,
         "logging_nan_inf_filter": False,

@@ -1,7 +1,7 @@
 """A killed run goes on as if nothing had happened: whole checkpoints, and everything that the next step draws from.
 
 What transformers restores: optimizer, schedule, and the states of Python's, NumPy's and torch's generators. What it does
-not, and is restored here and in ``learning.py``:
+not, and is restored here and in ``trl/mixin.py``:
 
 * weights of architectures that save them under other names than they have in memory (LLaVA): transformers' trainer would go
   on with the weights that the run began with;
@@ -37,7 +37,7 @@ _PREFIX: Final = "checkpoint-"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One that a run can go on from.
+    """A checkpoint that training can resume from.
 
     Attributes:
         folder: where it lies.

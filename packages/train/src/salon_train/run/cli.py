@@ -152,7 +152,7 @@ def show_plan(plan: "DryRun", form: str) -> None:
 
 
 def changes_of(given: tuple[str, ...]) -> Mapping[str, Any]:
-    """``grpo.steps=10`` as a key and a TOML value; a word that is no TOML is a text."""
+    """``grpo.steps=10`` as a key and a TOML value; a value that is not valid TOML is used as text."""
     import tomllib
 
     changes = {}

@@ -106,7 +106,8 @@ async def edit_pictures(
         seed: for editors that take one.
         concurrency: edits in flight.
         keep_failed: the run counts as finished although calls failed; their rows are unscored for good.
-        limits: how far to go; an edit is a call without tokens or cost. Rows that were left are ``abstained`` until then.
+        limits: on cost, tokens, calls and time; an edit is a call without tokens or cost.
+            Rows that were left are ``abstained`` until then.
         watcher: told how it goes.
         fold: who folds the journals.
         on_start: receives the session before it starts, to be able to stop it.

@@ -40,7 +40,7 @@ class StageOptions:
     Attributes:
         settings: of the judge, as JSON values, so that ``salon bench resume`` can open it again.
         re_asks: how often a reply that cannot be read is asked for again.
-        limits: how far to go.
+        limits: on cost, tokens, calls and time.
         pace: how much at once.
         keep_lost: questions without a reply are unscored for good.
         watcher: told how it goes.

@@ -1,4 +1,4 @@
-"""The mock server: speaks as an OpenAI-compatible one does and does what its script says."""
+"""A scripted HTTP server with OpenAI's API, for tests."""
 
 import asyncio
 import base64
@@ -60,7 +60,7 @@ class _Answer:
 class MockServer:
     """Serves ``POST /v1/chat/completions``, ``POST /v1/images/edits``, ``GET /v1/models`` and ``GET /stats``.
 
-    Any prefix of the path will do. Edits meet the script's faults and latencies as completions do.
+    The path may have any prefix. Edits meet the script's faults and latencies as completions do.
 
     Args:
         script: what it does; by default it answers ``ok`` at once.
@@ -244,7 +244,7 @@ def _answer_of(line: Line, prompt_tokens: int) -> _Answer:
 
 
 def _completion(line: Line, prompt_tokens: int) -> _Answer:
-    """A chat completion with the line's text, spoiled as its fault says."""
+    """A chat completion with the line's text, altered by the line's fault."""
     text: str | None = line.reply
     finish, refusal = line.finish, None
     if line.fault == Fault.EMPTY:
@@ -297,7 +297,7 @@ def serving(script: Script | None = None) -> Iterator[MockServer]:
             failed.append(error)
             ready.set()
 
-    thread = threading.Thread(target=run, name="salon mock server", daemon=True)
+    thread = threading.Thread(target=run, name="salon-mock-server", daemon=True)
     thread.start()
     ready.wait()
     if failed:

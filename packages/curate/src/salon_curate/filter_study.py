@@ -1,4 +1,4 @@
-"""The circle: pictures that a teacher labelled, some of them wrongly, are filtered, and a model learns from both sets.
+"""Measure whether filtering a noisily labelled set improves the model trained on it.
 
 drawn pictures ──► a teacher who misses artifacts ──► look ──► duplicates ──► a verifier who errs at times ──► filtered
       │                                                                                       salon train sft ◄──┴── unfiltered
@@ -17,6 +17,7 @@ from salon_bench.media import prepare_bytes
 from salon_curate.asks import agreement
 from salon_curate.dataset import DataSet, refuse_full, seeded_hash
 from salon_curate.demo import StageWorth, damaged, worth_html, worth_of
+from salon_curate.duplicates_and_splits import duplicates
 from salon_curate.files import publish_text
 from salon_curate.importing import import_pictures
 from salon_curate.judging import PICTURES, judge_stage
@@ -24,7 +25,6 @@ from salon_curate.measures import fields, look
 from salon_curate.pages import curve_chart, write_page
 from salon_curate.running import run
 from salon_curate.selection import save_selection, select, sweep, table
-from salon_curate.whole import duplicates
 from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer, render_magicmirror, render_r3
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import IncompleteError

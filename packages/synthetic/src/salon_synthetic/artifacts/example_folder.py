@@ -163,7 +163,7 @@ def row_of(example: TrainingExample, image: str) -> dict[str, Any]:
 
 
 def _join(folder: Path, chunks: list[range]) -> None:
-    """All rows as one file, and nothing unfinished."""
+    """Join the chunk files into ``examples.jsonl``; delete ``unfinished/``."""
     rows = folder / _ROWS
     if chunks or not rows.is_file():
         old = rows.read_text(encoding="utf-8") if rows.is_file() else ""

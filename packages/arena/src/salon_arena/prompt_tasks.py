@@ -29,7 +29,7 @@ MOST_POINTS: Final = 12
 RULES: Final = (
     "Clear, and possible to see: leave out what a picture cannot show.",
     "Neutral: no celebrities, no protected characters, nothing that one region alone knows.",
-    "Different: take other things and words than other prompts of the label.",
+    "Different: choose subjects and words that no other prompt with this label uses.",
     "Like a real wish: several capabilities in one sentence, joined in a natural way.",
 )
 """MEF's rules for constructing prompts (appendix C), in our words."""
@@ -204,7 +204,7 @@ class Accepted:
 
 
 def written(connection: Connection) -> list[tuple[str, Accepted | None]]:
-    """Every slot that was written for, by subject; None where it is not accepted (yet)."""
+    """Return each slot that has a prompt, with the accepted prompt or None."""
     groups: dict[str, str | None] = dict(connection.execute(select(RATERS.c.rater_id, RATERS.c.occupation)).all())
     found: list[tuple[str, Accepted | None]] = []
     for subject, item in prompt_states(connection).items():
@@ -226,7 +226,7 @@ def prompt_states(connection: Connection) -> dict[str, PromptItem]:
 def slots(count: int) -> list[tuple[str, str]]:
     """Return the scenario and the capability of each slot, as MEF's Table 2 shares them.
 
-    Every beginning of the list has the shares as nearly as whole numbers can.
+    Every prefix of the list has the shares as nearly as whole numbers can.
 
     Example:
         >>> found = slots(100)

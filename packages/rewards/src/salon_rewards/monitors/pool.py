@@ -1,4 +1,4 @@
-"""The newest steps that together hold enough completions: a step of eight says little, ten such steps say something."""
+"""Pool the newest steps until they contain enough completions for a reading."""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence

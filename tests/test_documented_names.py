@@ -1,0 +1,97 @@
+"""What docstrings, comments and messages name exists: parameters, attributes, files and commands."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+import pytest
+
+from salon_taxonomy.cli import main
+
+_SECTION = re.compile(r"^(?:Args|Attributes):\n((?:[ \t]+.*\n?|\n)*)", re.MULTILINE)
+_ENTRY = re.compile(r"^    (\*{0,2}\w+(?:(?:, | / )\*{0,2}\w+)*):(?:\s|$)", re.MULTILINE)
+_FILE = re.compile(r"(?<![\w./{}<*~-])((?:\w+/)*[a-z_]\w*\.py)\b")
+_YOURS = "plugin.py"  # the user's own, in the command of another tool
+_COMMAND = re.compile(r"(?<![\w.])salon ((?:[a-z0-9][a-z0-9-]* ?)+)")
+_NAMED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@pytest.fixture(scope="module")
+def trees(packages: Mapping[str, Path]) -> dict[Path, ast.Module]:
+    """Every source file, parsed once."""
+    return {path: ast.parse(path.read_text("utf-8")) for source in packages.values() for path in sorted(source.rglob("*.py"))}
+
+
+def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+    return {each.arg for each in every if each is not None}
+
+
+def names_in(node: ast.ClassDef, classes: Mapping[str, list[ast.ClassDef]], seen: frozenset[str] = frozenset()) -> set[str]:
+    """Names that a class or one of its bases has as a field, an attribute, a method or a parameter of a method."""
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name | ast.Attribute) and isinstance(inner.ctx, ast.Store):
+            found.add(inner.id if isinstance(inner, ast.Name) else inner.attr)
+        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+            found |= {inner.name} | parameters(inner)
+    for base in node.bases:
+        name = ast.unparse(base).split("[")[0].split(".")[-1]
+        if name not in seen:
+            found |= {each for one in classes.get(name, ()) for each in names_in(one, classes, seen | {name})}
+    return found
+
+
+def documented(node: _NAMED) -> Iterator[str]:
+    for section in _SECTION.findall((ast.get_docstring(node) or "") + "\n"):
+        for entry in _ENTRY.findall(section):
+            yield from (name.strip("* ") for name in re.split(r",|/", entry))
+
+
+def test_documented_parameters_exist(trees: dict[Path, ast.Module]) -> None:
+    nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree) if isinstance(node, _NAMED)]
+    classes: dict[str, list[ast.ClassDef]] = {}
+    for _, node in nodes:
+        if isinstance(node, ast.ClassDef):
+            classes.setdefault(node.name, []).append(node)
+    unknown, known = [], 0
+    for path, node in nodes:
+        if names := set(documented(node)):
+            there = names_in(node, classes) if isinstance(node, ast.ClassDef) else parameters(node)
+            known += len(names & there)
+            unknown += [f"{path}:{node.lineno}: {node.name} documents {name}" for name in sorted(names - there)]
+    assert known > 1000  # the patterns above find what is documented
+    assert not unknown, "\n".join(unknown)
+
+
+def test_files_named_in_sources_exist(root: Path, trees: dict[Path, ast.Module]) -> None:
+    folders = [root / name for name in ("packages", "benchmarks", "examples", "tests")]
+    there = {"/" + path.relative_to(root).as_posix() for folder in folders for path in folder.rglob("*.py")}
+    missing = [
+        f"{path}:{number}: {name}"
+        for path in trees
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for name in _FILE.findall(line)
+        if name != _YOURS and not any(each.endswith("/" + name) for each in there)
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_commands_named_in_sources_exist(trees: dict[Path, ast.Module]) -> None:
+    top = click.Context(main)
+    missing = []
+    for path in trees:
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            for words in _COMMAND.findall(line):
+                command, context = main, top
+                for word in words.split():
+                    if not isinstance(command, click.Group):
+                        break
+                    found = command.get_command(context, word)
+                    if found is None:
+                        missing.append(f"{path}:{number}: salon {words}")
+                        break
+                    command, context = found, click.Context(found, parent=context)
+    assert not missing, "\n".join(missing)
