@@ -132,7 +132,7 @@ def test_a_plan_may_be_made_again_and_one_of_stored_replies_has_no_wall(tmp_path
     with (dataset.folder / PIPELINE).open("a") as file:
         file.write('when = "contrast > 0"\n')
     assert json.loads(CliRunner().invoke(curate, words).output)["wall"] is None
-    assert "the wall is not known" in CliRunner().invoke(curate, words[:2]).output
+    assert "the wall-clock time is not known" in CliRunner().invoke(curate, words[:2]).output
 
 
 def plain_wall(seconds, lanes, start, gap):
