@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from salon_bench.suites.assessors import MagicDataRow, magicdata_rows
-from salon_synthetic.artifacts import draw_examples, writing
+from salon_synthetic.artifacts import draw_examples, example_folder
 from salon_synthetic.artifacts.example_folder import write_examples
 from salon_taxonomy.errors import InputError
 from salon_train.data import read_examples
@@ -20,9 +20,9 @@ CHILD = """
 import sys
 from functools import partial
 from pathlib import Path
-from salon_synthetic.artifacts import draw_examples, writing
-writing.CHUNK = 40
-writing.write_examples(Path(sys.argv[1]), partial(draw_examples, seed=5, size=16), 4000, settings={"seed": 5})
+from salon_synthetic.artifacts import draw_examples, example_folder
+example_folder.CHUNK = 40
+example_folder.write_examples(Path(sys.argv[1]), partial(draw_examples, seed=5, size=16), 4000, settings={"seed": 5})
 """
 
 
@@ -31,7 +31,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_files_do_not_depend_on_processes_or_on_how_many_calls_made_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "CHUNK", 30)
+    monkeypatch.setattr(example_folder, "CHUNK", 30)
     assert write_examples(tmp_path / "one", SOURCE, 100, settings={"seed": 5}) == 100
     assert write_examples(tmp_path / "two", SOURCE, 100, settings={"seed": 5}, workers=2) == 100
     for count, drawn in ((0, 0), (45, 45), (45, 0), (100, 55)):
@@ -59,7 +59,7 @@ def test_a_killed_call_is_completed_by_the_next(tmp_path, monkeypatch):
     child.send_signal(signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL
     assert not (folder / "examples.jsonl").exists()
-    monkeypatch.setattr(writing, "CHUNK", 40)
+    monkeypatch.setattr(example_folder, "CHUNK", 40)
     finished = len(list(folder.glob("unfinished/0*.jsonl")))
     count = (finished + 2) * 40
     assert write_examples(folder, SOURCE, count, settings={"seed": 5}) == 80
