@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from salon_ranking import Arena, Battles, online_elo, rank
+from salon_ranking import Battles, GrowingLeague, online_elo, rank
 
 Benchmark = Callable[..., Any]
 WINNERS = np.array(["model_a", "model_b", "tie"])
@@ -65,5 +65,5 @@ def test_covariates_of_a_million_battles(benchmark: Benchmark, million: Battles,
 
 def test_ten_more_battles_in_a_league_of_a_million(benchmark: Benchmark, million: Battles) -> None:
     more = votes(10, 200)
-    arena, _ = Arena().update(million.frame).fitted()
+    arena, _ = GrowingLeague().update(million.frame).fitted()
     benchmark(lambda: arena.update(more).fitted())

@@ -10,7 +10,7 @@ from salon_bench.judges import ChatSettings, OpenAICompatibleJudge
 from salon_bench.judges.settings import Limits as JudgeLimits
 from salon_bench.runs.checkpoint import fold_apart
 from salon_bench.runs.plan import Planned, RunPlan, Subject
-from salon_bench.runs.session import Outcome
+from salon_bench.runs.session import SessionResult
 from salon_bench.runs.suite_runner import Pace, execute
 from salon_bench.suites.contract.generations import Generations
 
@@ -32,7 +32,7 @@ def judge_at(url: str, concurrency: int) -> OpenAICompatibleJudge:
     return OpenAICompatibleJudge(ChatSettings(model="mock", base_url=url, limits=limits))
 
 
-async def start(store: Path, url: str, prompts: int, concurrency: int) -> Outcome:
+async def start(store: Path, url: str, prompts: int, concurrency: int) -> SessionResult:
     """Begin or go on, to the end."""
     pace = Pace(concurrency)
     judge = judge_at(url, concurrency)

@@ -3,7 +3,10 @@
 import asyncio
 import hashlib
 import multiprocessing
+import os
 import sqlite3
+import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -166,7 +169,7 @@ def test_a_process_that_finds_an_old_file_damaged_leaves_the_new_one_alone(tmp_p
     spoil(tmp_path)
     assert second.find("1", "0" * 64) is None
     assert second.keep("1", "0" * 64, Reply("new"))
-    first._give_up(_corrupt())
+    first._close_and_set_aside(_corrupt())
     found = first.find("1", "0" * 64)
     assert found is not None
     assert found.text == "new"
@@ -266,6 +269,69 @@ def test_processes_may_share_a_folder(tmp_path: Path) -> None:
         worker.join(60)
     assert [worker.exitcode for worker in workers] == [0] * 4
     assert ResponseCache(tmp_path).size().entries == 300
+
+
+def _keep_one(folder: str, number: int, gate: "threading.Barrier", results: "multiprocessing.SimpleQueue[object]") -> None:
+    cache = ResponseCache(folder)
+    gate.wait()
+    found, kept = cache.find("1", f"{number:064x}"), cache.keep("1", f"{number:064x}", Reply("reply"))
+    results.put((found, kept, cache.counts.damaged))
+
+
+def test_processes_that_begin_a_folder_together_keep_their_first_replies(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    for place in range(8):
+        gate, results = context.Barrier(6), context.SimpleQueue()
+        workers = [
+            context.Process(target=_keep_one, args=(str(tmp_path / str(place)), each, gate, results)) for each in range(6)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+        assert [results.get() for _ in workers] == [(None, True, [])] * 6
+
+
+def _only_read(folder: str, results: "multiprocessing.SimpleQueue[object]") -> None:
+    if os.getuid() == 0:  # whom no permission stops
+        os.setuid(65534)
+    cache = ResponseCache(folder)
+    found = [cache.find("1", "0" * 64), cache.find("1", "1" * 64)]
+    kept = cache.keep("1", "1" * 64, Reply("new"))
+    results.put(([*found, cache.find("1", "0" * 64)], kept, cache.counts.damaged, cache.counts.not_kept))
+
+
+def test_replies_are_found_in_a_folder_that_may_only_be_read() -> None:
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        cache = ResponseCache(folder)
+        cache.keep("1", "0" * 64, Reply("kept"))
+        cache.close()
+        file_of(Path(folder)).chmod(0o444)
+        Path(folder).chmod(0o555)
+        results = context.SimpleQueue()
+        worker = context.Process(target=_only_read, args=(folder, results))
+        worker.start()
+        worker.join(60)
+        Path(folder).chmod(0o755)
+    (first, missing, again), kept, damaged, not_kept = results.get()
+    assert (first.text, again.text, missing) == ("kept", "kept", None)
+    assert not kept
+    assert "readonly" in not_kept
+    assert damaged == []
+
+
+@pytest.mark.timeout(30)
+def test_a_found_reply_does_not_wait_for_a_process_that_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("salon_bench.judges.cache._BUSY_S", 3600.0)
+    cache = ResponseCache(tmp_path)
+    cache.keep("1", "0" * 64, Reply("kept"))
+    with closing(sqlite3.connect(file_of(tmp_path), isolation_level=None)) as other:
+        other.execute("UPDATE replies SET used_s = 0")
+        other.execute("BEGIN IMMEDIATE")
+        found = cache.find("1", "0" * 64)
+    assert found is not None
+    assert found.text == "kept"
 
 
 def _keep_until_killed(folder: str) -> None:

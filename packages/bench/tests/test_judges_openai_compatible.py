@@ -86,7 +86,7 @@ def test_the_picture_arrives_byte_for_byte() -> None:
     async def use(judge: OpenAICompatibleJudge, server: MockServer) -> Reply:
         picture = Media.from_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9000)  # beyond what one write takes
         sent = Question(("Look:", picture))
-        server.play(Script((Line("seen", image_sha256=picture.sha256),)))
+        server.use(Script((Line("seen", image_sha256=picture.sha256),)))
         return await judge.ask(sent)
 
     assert asked(Script(), use).text == "seen"
@@ -246,7 +246,7 @@ def test_in_a_storm_of_429_fewer_are_sent_at_once_and_every_call_is_answered_and
 
         replies = await asyncio.gather(*(one(number) for number in range(400)))
         stats = server.stats.document()
-        server.play(Script())  # the storm has passed
+        server.use(Script())  # the storm has passed
         for number in range(4000):
             if judge.pacing.places.limit == 64:
                 break

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from salon_bench.judges.pacing import AdaptiveLimit, Outcome, Pacing, Rate
+from salon_bench.judges.pacing import AdaptiveLimit, Congestion, Pacing, Rate
 
 
 class FakeClock:
@@ -36,7 +36,7 @@ def test_never_more_than_the_limit_are_under_way_and_the_first_to_come_is_served
             most = max(most, places.in_flight)
             order.append(number)
             await asyncio.sleep(0)
-            places.release(ticket, Outcome.ANSWERED)
+            places.release(ticket, Congestion.ANSWERED)
 
         await asyncio.gather(*(one(number) for number in range(20)))
         assert places.in_flight == 0
@@ -51,7 +51,7 @@ def test_a_storm_halves_the_limit_once_and_the_next_storm_again() -> None:
         for _ in range(3):
             tickets = [await places.acquire() for _ in range(int(places.limit))]
             for ticket in tickets:
-                places.release(ticket, Outcome.CONGESTED)
+                places.release(ticket, Congestion.CONGESTED)
             seen.append(places.limit)
         return seen
 
@@ -62,7 +62,7 @@ def test_the_limit_never_falls_below_one() -> None:
     async def main() -> float:
         places = AdaptiveLimit(2)
         for _ in range(10):
-            places.release(await places.acquire(), Outcome.CONGESTED)
+            places.release(await places.acquire(), Congestion.CONGESTED)
         return places.limit
 
     assert asyncio.run(main()) == 1
@@ -71,13 +71,13 @@ def test_the_limit_never_falls_below_one() -> None:
 def test_answers_raise_the_limit_by_a_step_for_each_round_up_to_the_ceiling() -> None:
     async def main() -> list[float]:
         places = AdaptiveLimit(64)
-        places.release(await places.acquire(), Outcome.CONGESTED)
+        places.release(await places.acquire(), Congestion.CONGESTED)
         seen = [places.limit]
         for _ in range(32):
-            places.release(await places.acquire(), Outcome.ANSWERED)
+            places.release(await places.acquire(), Congestion.ANSWERED)
         seen.append(places.limit)
         for _ in range(10_000):
-            places.release(await places.acquire(), Outcome.ANSWERED)
+            places.release(await places.acquire(), Congestion.ANSWERED)
         return [*seen, places.limit]
 
     halved, after_a_round, at_last = asyncio.run(main())
@@ -88,7 +88,7 @@ def test_answers_raise_the_limit_by_a_step_for_each_round_up_to_the_ceiling() ->
 def test_neither_cancelled_nor_broken_requests_move_the_limit() -> None:
     async def main() -> float:
         places = AdaptiveLimit(8)
-        places.release(await places.acquire(), Outcome.UNKNOWN)
+        places.release(await places.acquire(), Congestion.UNKNOWN)
         return places.limit
 
     assert asyncio.run(main()) == 8
@@ -103,12 +103,12 @@ def test_whoever_is_cancelled_while_waiting_leaves_the_place_to_the_next(grant_f
         staying = asyncio.create_task(places.acquire())
         await asyncio.sleep(0)
         if grant_first:  # the place is given, and its owner cancelled before it could take it
-            places.release(ticket, Outcome.ANSWERED)
+            places.release(ticket, Congestion.ANSWERED)
             leaving.cancel()
         else:
             leaving.cancel()
             await asyncio.sleep(0)
-            places.release(ticket, Outcome.ANSWERED)
+            places.release(ticket, Congestion.ANSWERED)
         await asyncio.wait_for(staying, 1)
         assert leaving.cancelled()
         return places.in_flight
@@ -173,7 +173,7 @@ def test_requests_per_minute_are_kept_by_waiting_once_each() -> None:
     async def main() -> None:
         pacing = Pacing(1, requests_per_minute=60, clock=clock)
         for _ in range(4):
-            pacing.release(await pacing.acquire(100), Outcome.ANSWERED)
+            pacing.release(await pacing.acquire(100), Congestion.ANSWERED)
 
     asyncio.run(main())
     assert clock.sleeps == [1, 1, 1]
@@ -184,8 +184,8 @@ def test_tokens_are_reserved_as_they_usually_come_and_settled_by_what_was_used()
 
     async def main() -> None:
         pacing = Pacing(1, tokens_per_minute=60_000, clock=clock)
-        pacing.release(await pacing.acquire(1000), Outcome.ANSWERED, tokens=3000)  # 1,000 reserved, 2,000 in debt
-        pacing.release(await pacing.acquire(1000), Outcome.ANSWERED, tokens=3000)  # reserves 3,000
+        pacing.release(await pacing.acquire(1000), Congestion.ANSWERED, tokens=3000)  # 1,000 reserved, 2,000 in debt
+        pacing.release(await pacing.acquire(1000), Congestion.ANSWERED, tokens=3000)  # reserves 3,000
 
     asyncio.run(main())
     assert clock.sleeps == [5]

@@ -26,7 +26,7 @@ from salon_bench.runs.checkpoint import Checkpoint
 from salon_bench.runs.limits import Limits, Spending
 from salon_bench.runs.plan import Planned, RunPlan, Subject
 from salon_bench.runs.progress import Progress
-from salon_bench.runs.session import FinishedError, Outcome, stop_on_signals
+from salon_bench.runs.session import FinishedError, SessionResult, stop_on_signals
 from salon_bench.runs.status import RunState, run_status
 from salon_bench.runs.suite_runner import Pace, execute
 from salon_bench.runs.view import RunView
@@ -79,7 +79,7 @@ def plan(prompts: int = 5, *, re_asks: int = 1, suite: NumberSuite | None = None
     return Planned(made, suite, suite.prompts(None), Generations([]))
 
 
-def go(planned: Planned, judge: Numbers, store: Path, **options: object) -> Outcome:
+def go(planned: Planned, judge: Numbers, store: Path, **options: object) -> SessionResult:
     return asyncio.run(execute(planned, judge, store, **options))  # type: ignore[arg-type]
 
 

@@ -98,10 +98,10 @@ def test_what_a_prompt_says_does_not_change_the_shape_of_the_question(suite: Sui
     assert shapes[0] == shapes[1] == shapes[2]
 
 
-def test_a_rehearsal_says_what_was_sent_and_runs_dry_in_words(suite: Suite, tmp_path: Path) -> None:
+def test_a_dry_run_says_what_was_sent_and_runs_dry_in_words(suite: Suite, tmp_path: Path) -> None:
     run(suite, tmp_path, ["", ""])
     prompts = suite.prompts(tmp_path / "prompts.txt")
     case = next(iter(suite.cases(prompts, read_generations(tmp_path, "m", ["1"]))))
     verdict = Unscored(Reason.TIMEOUT, "late")
     assert dry_run(suite, case, [verdict]).verdicts == (verdict,)
-    assert dry_run(suite, case, []).verdicts == (Unscored(Reason.ABSTAINED, "the rehearsal has no reply left"),)
+    assert dry_run(suite, case, []).verdicts == (Unscored(Reason.ABSTAINED, "the dry run has no reply left"),)

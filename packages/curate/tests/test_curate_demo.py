@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from salon_curate import filter_study as circles
 from salon_curate.cli import curate
+from salon_taxonomy.errors import InputError
 
 
 def test_the_demonstration_ends_with_a_release_that_its_truth_confirms(tmp_path):
@@ -36,6 +37,8 @@ def test_the_circle_s_filter_keeps_right_labels_and_leaves_the_training_files_it
         ("train", "sft", "unfiltered.toml"),
         ("train", "sft", "filtered.toml"),
     ]
+    with pytest.raises(InputError, match="not empty"):
+        circles.circle(tmp_path, seeds=(0,), tell=lambda _: None)
     first, last = found.worth[0], found.worth[-1]
     assert last.precision > max(first.precision, 0.85) and last.recall > 0.85
     rows = [json.loads(line) for line in (tmp_path / "seed0" / "filtered.jsonl").read_text().splitlines()]

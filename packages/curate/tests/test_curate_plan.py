@@ -102,6 +102,39 @@ def test_a_sample_is_refused_when_it_is_none_and_a_stage_without_costs_is_named(
         sample_of(DataSet.create(tmp_path / "empty"), 0.5)
 
 
+def test_costs_that_a_full_disk_cut_off_take_no_other_with_them(tmp_path, few):
+    dataset = made(tmp_path / "d", few, shard_rows=8)
+    plan(dataset, [look], share=0.3, engine=inline)
+    path, whole = dataset.folder / COSTS, (dataset.folder / COSTS).read_bytes()
+    before, parts = recorded_costs(dataset), tree(dataset.folder, "columns")
+    for cut in range(1, len(whole), 37):
+        path.write_bytes(whole[:cut])
+        left = recorded_costs(dataset)
+        for part in set(tree(dataset.folder, "columns")) - set(parts):
+            (dataset.folder / part).unlink()
+        run(dataset, [look], engine=inline)
+        later = [shard.name for shard in dataset.shards if (look.identity, shard.name) not in before]
+        assert set(recorded_costs(dataset)) == {*left, *((look.identity, name) for name in later)}
+
+
+def test_a_plan_may_be_made_again_and_one_of_stored_replies_has_no_wall(tmp_path, few):
+    dataset = made(tmp_path / "d", few, shard_rows=4)
+    stages = stages_of(Priced())
+    plan(dataset, stages, share=0.2, engine=inline)
+    first = simulate(dataset, stages)
+    plan(dataset, stages, share=0.2, engine=inline)
+    again = simulate(dataset, stages)
+    assert again.by_stage["alignment"] == first.by_stage["alignment"] > 0
+    dataset = made(tmp_path / "other", few, shard_rows=4)
+    (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "look"\n[[stage]]\nask = "agreement"\njudge = "pixels:"\n')
+    words = ["plan", str(dataset.folder), "--format", "json"]
+    assert json.loads(CliRunner().invoke(curate, words).output)["wall"]["seconds"] > 0
+    with (dataset.folder / PIPELINE).open("a") as file:
+        file.write('when = "contrast > 0"\n')
+    assert json.loads(CliRunner().invoke(curate, words).output)["wall"] is None
+    assert "the wall-clock time is not known" in CliRunner().invoke(curate, words[:2]).output
+
+
 def plain_wall(seconds, lanes, start, gap):
     """Wall-clock time by a clock that ticks from end to end."""
     waiting, running, now, begun = list(seconds), [], 0.0, 0
@@ -195,3 +228,4 @@ def test_the_commands_print_plan_simulation_and_drift(tmp_path, few):
     assert "agrees" in call("drift", folder, "--stage", "agreement", "--rows", 20)
     moved = call("drift", folder, "--stage", "agreement", "--now", "pixels:blur=8", "--at-most", 0.01)
     assert "values changed, surely more than 0.01" in moved
+    assert "asks no judge" in call("drift", folder, "--stage", "look", "--now", "pixels:blur=8")

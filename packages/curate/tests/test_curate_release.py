@@ -284,6 +284,8 @@ def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked,
     assert of_arena.precision == sheet.precision and of_arena.recall == sheet.recall and of_arena.kappa == sheet.kappa
     assert of_arena.rated == len(material.files) - 1 == sheet.rated
     assert of_arena.careless == (people["ben"],)
+    other = sample_audit(looked, STAGES, "v1", "four", per_stratum=6)
+    assert score_audit(looked, other.folder.name, tmp_path / "store").careless == ()
 
 
 def test_an_audit_of_other_conditions_or_with_wrong_answers_is_refused(looked, tmp_path):

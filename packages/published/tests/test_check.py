@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from salon_published import Agreement, check, tables
+from salon_published import MatchWithPrinted, check, tables
 from salon_published.check import CellCheck
 from salon_published.rules import RULES
 
@@ -17,7 +17,7 @@ def results(table: str, rule: str, column: str = "") -> list[CellCheck]:
     return [r for r in REPORT.results if r.table == table and r.rule == rule and r.column.startswith(column)]
 
 
-def agreements(found: list[CellCheck]) -> Counter[Agreement]:
+def agreements(found: list[CellCheck]) -> Counter[MatchWithPrinted]:
     return Counter(result.agreement for result in found)
 
 
@@ -37,25 +37,25 @@ def test_the_two_judges_of_prism_agree_to_the_printed_digit() -> None:
 
 
 def test_every_total_of_artifact_bench_is_the_share_of_all_questions_answered_right() -> None:
-    assert agreements(results("001:2", "pooled_accuracy")) == {Agreement.EXACT: 20}
+    assert agreements(results("001:2", "pooled_accuracy")) == {MatchWithPrinted.EXACT: 20}
 
 
 def test_the_macro_averages_of_magicmirror_are_means_over_labels() -> None:
-    assert agreements(results("000:1", "mean", "macro.")) == {Agreement.EXACT: 24}
-    assert agreements(results("000:4", "mean", "macro.")) == {Agreement.EXACT: 15}
+    assert agreements(results("000:1", "mean", "macro.")) == {MatchWithPrinted.EXACT: 24}
+    assert agreements(results("000:4", "mean", "macro.")) == {MatchWithPrinted.EXACT: 15}
 
 
 def test_the_micro_averages_of_the_trained_assessor_come_out_of_rates_and_supports() -> None:
     own = [r for rule in ("micro_precision", "micro_recall", "micro_f1") for r in results("000:1", rule)]
-    assert agreements([r for r in own if r.key == "MagicAssessor-7B"]) == {Agreement.EXACT: 3}
+    assert agreements([r for r in own if r.key == "MagicAssessor-7B"]) == {MatchWithPrinted.EXACT: 3}
     ablations = [r for rule in ("micro_precision", "micro_recall", "micro_f1") for r in results("000:4", rule)]
-    assert agreements(ablations) == {Agreement.EXACT: 15}
+    assert agreements(ablations) == {MatchWithPrinted.EXACT: 15}
 
 
 def test_micro_averages_of_other_assessors_are_close_and_listed_where_they_differ() -> None:
     own = [r for rule in ("micro_precision", "micro_recall", "micro_f1") for r in results("000:1", rule)]
     gaps = {(r.key, r.column): abs((r.recomputed.plain or 0) - float(r.printed)) for r in own}
-    assert agreements(own) == {Agreement.EXACT: 8, Agreement.DISAGREES: 16}
+    assert agreements(own) == {MatchWithPrinted.EXACT: 8, MatchWithPrinted.DISAGREES: 16}
     assert sum(gap <= 0.00035 for gap in gaps.values()) == 18
     assert max(gaps, key=lambda place: gaps[place]) == ("Gemini2.5-flash", "micro.precision")
 
@@ -65,12 +65,12 @@ def test_both_elo_boards_correlate_with_the_third_party_board_as_stated() -> Non
     public = found["magic_bench_377_public, artificial_analysis"]
     expert = found["magic_bench_377_expert, artificial_analysis"]
     assert (round(public.recomputed.plain or 0, 3), round(expert.recomputed.plain or 0, 3)) == (0.796, 0.751)
-    assert {public.agreement, expert.agreement} == {Agreement.EXACT}
+    assert {public.agreement, expert.agreement} == {MatchWithPrinted.EXACT}
 
 
 def test_magicbench_scores_are_shares_of_the_images_behind_the_finer_table() -> None:
-    assert agreements(results("000:3", "possible_share")) == {Agreement.CONSISTENT: 28}
-    assert agreements(results("000:3", "pooled_share", "object"))[Agreement.DISAGREES] == 0
+    assert agreements(results("000:3", "possible_share")) == {MatchWithPrinted.CONSISTENT: 28}
+    assert agreements(results("000:3", "pooled_share", "object"))[MatchWithPrinted.DISAGREES] == 0
 
 
 def test_magicbench_human_and_animal_scores_are_never_above_the_finer_table() -> None:
@@ -89,18 +89,18 @@ def test_the_human_row_of_artifact_bench_averages_over_questions() -> None:
 def test_stated_rank_correlations_need_a_tie_to_be_broken() -> None:
     found = [*results("002:6", "spearman_rho"), *results("002:6", "kendall_tau")]
     assert [(r.printed, r.agreement) for r in found] == [
-        ("0.800", Agreement.WITHIN_ROUNDING),
-        ("0.667", Agreement.WITHIN_ROUNDING),
+        ("0.800", MatchWithPrinted.WITHIN_ROUNDING),
+        ("0.667", MatchWithPrinted.WITHIN_ROUNDING),
     ]
 
 
 def test_both_rankings_of_evaluators_are_the_order_of_their_scores() -> None:
-    assert agreements(results("002:8", "rank")) == {Agreement.EXACT: 18}
+    assert agreements(results("002:8", "rank")) == {MatchWithPrinted.EXACT: 18}
 
 
 def test_how_many_cells_agree_is_known() -> None:
     """Pinned so that a change of a cell or a rule cannot pass unseen; docs/published.md says the same."""
-    counts = {str(agreement): REPORT.count(agreement) for agreement in Agreement}
+    counts = {str(agreement): REPORT.count(agreement) for agreement in MatchWithPrinted}
     assert counts == {"exact": 1053, "within rounding": 58, "consistent": 190, "disagrees": 99}
 
 

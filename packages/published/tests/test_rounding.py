@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_published.rounding import Agreement, Quantity, Recomputed, compare, decimals, quantity
+from salon_published.rounding import MatchWithPrinted, Quantity, Recomputed, compare, decimals, quantity
 
 
 @pytest.mark.parametrize(
@@ -23,21 +23,21 @@ def test_a_printed_number_reaches_half_a_unit_of_its_last_digit() -> None:
 @pytest.mark.parametrize(
     ("printed", "recomputed", "expected"),
     [
-        ("47.5", Recomputed(47.45, 47.4, 47.5), Agreement.EXACT),  # a tie, rounded up
-        ("56.9", Recomputed(56.95, 56.9, 57.0), Agreement.EXACT),  # the same tie, rounded down
-        ("47.5", Recomputed(47.44, 47.39, 47.49), Agreement.WITHIN_ROUNDING),
-        ("47.5", Recomputed(47.3, 47.25, 47.35), Agreement.DISAGREES),
-        ("8", Recomputed(None, 7.0, 9.0), Agreement.CONSISTENT),
-        ("8", Recomputed(None, 12.0, 9.0), Agreement.DISAGREES),  # nothing fits
-        ("46.00", Recomputed(46.33, 45.17, 46.33, (46.33, 45.76, 45.17)), Agreement.DISAGREES),  # between two options
-        ("45.76", Recomputed(46.33, 45.17, 46.33, (46.33, 45.76, 45.17)), Agreement.WITHIN_ROUNDING),
+        ("47.5", Recomputed(47.45, 47.4, 47.5), MatchWithPrinted.EXACT),  # a tie, rounded up
+        ("56.9", Recomputed(56.95, 56.9, 57.0), MatchWithPrinted.EXACT),  # the same tie, rounded down
+        ("47.5", Recomputed(47.44, 47.39, 47.49), MatchWithPrinted.WITHIN_ROUNDING),
+        ("47.5", Recomputed(47.3, 47.25, 47.35), MatchWithPrinted.DISAGREES),
+        ("8", Recomputed(None, 7.0, 9.0), MatchWithPrinted.CONSISTENT),
+        ("8", Recomputed(None, 12.0, 9.0), MatchWithPrinted.DISAGREES),  # nothing fits
+        ("46.00", Recomputed(46.33, 45.17, 46.33, (46.33, 45.76, 45.17)), MatchWithPrinted.DISAGREES),  # between two options
+        ("45.76", Recomputed(46.33, 45.17, 46.33, (46.33, 45.76, 45.17)), MatchWithPrinted.WITHIN_ROUNDING),
     ],
 )
-def test_agreement_follows_from_digits_and_reach(printed: str, recomputed: Recomputed, expected: Agreement) -> None:
+def test_agreement_follows_from_digits_and_reach(printed: str, recomputed: Recomputed, expected: MatchWithPrinted) -> None:
     exact = printed == "8"
     assert compare(quantity(printed, exact=exact), recomputed) is expected
 
 
 @given(st.floats(-1e4, 1e4), st.integers(0, 4))
 def test_a_number_always_agrees_with_its_own_rounding(value: float, digits: int) -> None:
-    assert compare(quantity(f"{value:.{digits}f}"), Recomputed(value, value, value)) is Agreement.EXACT
+    assert compare(quantity(f"{value:.{digits}f}"), Recomputed(value, value, value)) is MatchWithPrinted.EXACT

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from salon_published import rules
 from salon_published.counts import labelled_counts, share_counts
-from salon_published.rounding import Agreement, Quantity, compare, quantity
+from salon_published.rounding import MatchWithPrinted, Quantity, compare, quantity
 from salon_published.tie_breaks import tie_breaks
 
 
@@ -72,10 +72,10 @@ def test_a_pooled_share_knows_every_size_that_is_possible() -> None:
 def test_a_possible_share_is_consistent_and_an_impossible_one_is_not() -> None:
     parts = printed("50.00", "33.00")  # 100 items each, or 98, 96, … for the first
     assert compare(quantity("41.50"), rules.possible_share([*printed("41.50"), *parts], exact(100, 100))) is (
-        Agreement.CONSISTENT
+        MatchWithPrinted.CONSISTENT
     )
     assert compare(quantity("41.23"), rules.possible_share([*printed("41.23"), *parts], exact(100, 100))) is (
-        Agreement.DISAGREES
+        MatchWithPrinted.DISAGREES
     )
 
 
@@ -135,7 +135,7 @@ def test_a_mean_of_unrounded_numbers_never_disagrees_with_what_is_printed(
 ) -> None:
     mean = sum(values) / len(values)
     result = rules.mean(printed(*(f"{value:.{digits_in}f}" for value in values)), [])
-    assert compare(quantity(f"{mean:.{digits_out}f}"), result) in {Agreement.EXACT, Agreement.WITHIN_ROUNDING}
+    assert compare(quantity(f"{mean:.{digits_out}f}"), result) in {MatchWithPrinted.EXACT, MatchWithPrinted.WITHIN_ROUNDING}
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=4))
@@ -145,7 +145,7 @@ def test_micro_averages_of_real_counts_never_disagree_with_what_is_printed(count
         of += printed(f"{hits / (hits + extra):.4f}", f"{hits / (hits + missed):.4f}")
     supports = exact(*(hits + missed for hits, _, missed in counts))
     pooled = sum(hits for hits, _, _ in counts) / sum(hits + extra for hits, extra, _ in counts)
-    assert compare(quantity(f"{pooled:.4f}"), rules.micro_precision(of, supports)) is not Agreement.DISAGREES
+    assert compare(quantity(f"{pooled:.4f}"), rules.micro_precision(of, supports)) is not MatchWithPrinted.DISAGREES
 
 
 def test_every_rule_says_in_one_line_what_it_computes() -> None:

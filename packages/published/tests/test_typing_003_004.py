@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from salon_published import check, registry, tables
-from salon_published.rounding import Agreement
+from salon_published.rounding import MatchWithPrinted
 
 DATA = Path(registry.__file__).parent / "data"
 
@@ -120,7 +120,7 @@ def test_digits_stand_as_printed_even_where_they_look_odd(table: str, row: str, 
 
 
 def test_the_agreement_of_the_two_prism_judges_comes_out_exactly() -> None:
-    assert [result.agreement for result in check("003:3").results] == [Agreement.EXACT] * 14
+    assert [result.agreement for result in check("003:3").results] == [MatchWithPrinted.EXACT] * 14
 
 
 def test_every_average_of_prism_follows_from_its_parts() -> None:

@@ -122,8 +122,14 @@ def test_each_group_predicts_its_own_held_out_votes_and_a_group_without_any_none
     assert "held_out" not in film
 
 
+def test_the_ranked_votes_themselves_are_not_held_out(votes: Path):
+    refused = salon(votes, "--held-out", votes)
+    assert refused.exit_code == 2
+    assert "not held out" in refused.output
+
+
 def test_only_a_fitted_model_predicts(votes: Path):
     for refused in (["--method", "elo"], ["--against", votes]):
-        done = salon(votes, "--held-out", votes, *refused)
+        done = salon(votes, "--held-out", votes.with_name("other.csv"), *refused)
         assert done.exit_code == 2
         assert "--held-out" in done.stderr

@@ -12,9 +12,9 @@ from ranked import contextual, tied
 
 from for_each import for_each
 from salon_ranking import (
-    Arena,
     BattleError,
     Battles,
+    GrowingLeague,
     RankingError,
     UnratableError,
     alternative_scores,
@@ -30,7 +30,7 @@ MODELS: dict[str, Callable[[pl.DataFrame], Any]] = {
     "rao-kupper": lambda frame: tied(Battles.from_frame(frame), "rao-kupper"),
     "contextual": lambda frame: contextual(Battles.from_frame(frame), ["side_a_shown"]),
     "online": online_elo,
-    "arena": lambda frame: Arena().update(frame).fitted(),
+    "arena": lambda frame: GrowingLeague().update(frame).fitted(),
     "newman": lambda frame: alternative_scores(Battles.from_frame(frame), "newman"),
     "pagerank": lambda frame: alternative_scores(Battles.from_frame(frame), "pagerank"),
     "centrality": lambda frame: alternative_scores(Battles.from_frame(frame), "rank-centrality"),
@@ -84,7 +84,7 @@ def test_a_single_battle_is_enough_for_what_needs_no_likelihood(model: str):
 def test_impossible_weights_are_named(weight: float):
     frame = pl.DataFrame(GOOD).with_columns(w=pl.Series([1.0, weight, 1.0]))
     with pytest.raises(BattleError, match="row 2, column 'w'"):
-        Arena(weight="w").update(frame)
+        GrowingLeague(weight="w").update(frame)
     with pytest.raises(BattleError, match="row 2, column 'w'"):
         tied(Battles.from_frame(frame, weight="w"))
 

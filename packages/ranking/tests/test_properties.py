@@ -29,8 +29,8 @@ from twins import numpy_core
 import salon_ranking
 from for_each import for_each
 from salon_ranking import (
-    Arena,
     Battles,
+    GrowingLeague,
     acceptability,
     agreement,
     alternative_scores,
@@ -57,7 +57,7 @@ from salon_ranking import (
 from salon_ranking.diagnostics.convergence import convergence
 from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.leaderboard.further import further_of
+from salon_ranking.leaderboard.analyses import analyses_of
 from salon_ranking.opinion import dimension_weights
 from salon_ranking.raters import Votes, check_raters, exclude_flagged
 from salon_ranking.scheduling import ScheduleState, next_pairs
@@ -148,7 +148,7 @@ def _weights(battles: Battles, **options: object) -> Answer:
 def _arena(battles: Battles) -> Answer:
     frame = battles.frame.collect()
     half = len(frame) // 2
-    arena = Arena(weight=battles.weight).update(frame.head(half)).update(frame.slice(half))
+    arena = GrowingLeague(weight=battles.weight).update(frame.head(half)).update(frame.slice(half))
     return [arena.count, len(arena.seen), *_fitted(arena.fitted(baseline=BASE, prior_ties=1)[1])]
 
 
@@ -173,7 +173,7 @@ def _fitted_by_the_twin(battles: Battles) -> Answer:
 
 
 def _further(battles: Battles) -> Answer:
-    (found,) = further_of([rank(battles, replicates=0)], battles, every=battles, acceptable=True, diagnose=True)
+    (found,) = analyses_of([rank(battles, replicates=0)], battles, every=battles, acceptable=True, diagnose=True)
     assert found.diagnosis is not None
     return [found.acceptability, found.diagnosis.note, *found.diagnosis.tables.values()]
 
@@ -211,7 +211,7 @@ ANALYTIC: dict[str, Callable[[Battles], Answer]] = {
     "settle_both_bad, own": partial(_settled, handling="own"),
     "dimension_weights": _weights,
     "dimension_weights by clusters": partial(_weights, cluster="prompt_id", ties="drop"),
-    "Arena": _arena,
+    "GrowingLeague": _arena,
 }
 """Functions that draw nothing: names of models do not matter at all."""
 
@@ -230,7 +230,7 @@ DRAWING: dict[str, Callable[[Battles], Answer]] = {
     "fit_ties, BCa": partial(_tied, interval="bca"),
     "fit_contextual, percentile by clusters": partial(_contextual, interval="percentile", cluster=True),
     "ScheduleState, next_pairs": _planned,
-    "rank at equal covariates, further_of": lambda b: [
+    "rank at equal covariates, analyses_of": lambda b: [
         rank(b, covariates=["length"], baseline=BASE, **DRAWN).table,
         *_further(b),
     ],

@@ -23,7 +23,7 @@ from salon_ranking.opinion import Checks, MosRatings
 from salon_ranking.opinion.design import Terms
 from salon_ranking.options import RANGES
 from salon_ranking.raters import Votes, check_raters
-from salon_ranking.scheduling import ScheduleState, Shelf
+from salon_ranking.scheduling import Inventory, ScheduleState
 from salon_taxonomy.errors import SalonError
 
 MODULES = ["salon_ranking", *(f"salon_ranking.{part}" for part in ("agreement", "opinion", "raters", "scheduling"))]
@@ -84,7 +84,7 @@ def calls() -> dict[str, dict[str, Any]]:
     y = (x[:, 0] + np.random.default_rng(2).normal(size=40) > 0).astype(float)
     votes = Votes.from_frame(VOTES)
     state = ScheduleState.of(battles)
-    shelf = Shelf.full(["x", "y"], ["p", "q"])
+    inventory = Inventory.full(["x", "y"], ["p", "q"])
     report = check_raters(VOTES)
     path = Path(tempfile.mkdtemp()) / "table.csv"
     VOTES.write_csv(path)
@@ -113,9 +113,9 @@ def calls() -> dict[str, dict[str, Any]]:
         "wilson_interval": {"successes": [8, 0], "trials": [10, 5]},
     }
     of_classes = {
-        "Arena.battles": {"self": salon_ranking.Arena().update(VOTES)},
-        "Arena.fitted": {"self": salon_ranking.Arena().update(VOTES)},
-        "Arena.update": {"self": salon_ranking.Arena(), "new_battles": VOTES},
+        "GrowingLeague.battles": {"self": salon_ranking.GrowingLeague().update(VOTES)},
+        "GrowingLeague.fitted": {"self": salon_ranking.GrowingLeague().update(VOTES)},
+        "GrowingLeague.update": {"self": salon_ranking.GrowingLeague(), "new_battles": VOTES},
         "Battles.from_frame": {"frame": VOTES},
         "Battles.from_wins": {"wins": [[0, 3], [1, 0]], "models": ["x", "y"]},
         "Battles.with_equal_pairs": {"self": battles},
@@ -131,9 +131,9 @@ def calls() -> dict[str, dict[str, Any]]:
         "Ratings.chances": {"self": salon_ranking.fit(battles), "model": "x", "opponent": "y"},
         "Ratings.win_probability": {"self": salon_ranking.fit(battles), "model": "x", "opponent": "y"},
         "ScheduleState.of": {"battles": battles},
-        "Shelf.among": {"self": shelf, "models": ["x"]},
-        "Shelf.from_frame": {"frame": GENERATIONS},
-        "Shelf.full": {"models": ["x", "y"], "prompts": ["p", "q"]},
+        "Inventory.among": {"self": inventory, "models": ["x"]},
+        "Inventory.from_frame": {"frame": GENERATIONS},
+        "Inventory.full": {"models": ["x", "y"], "prompts": ["p", "q"]},
         "Terms.columns": {"self": Terms(("a", "b"), True), "level": x, "change": x},
         "Votes.from_frame": {"frame": VOTES},
         "Votes.lacks": {"self": votes},
@@ -317,17 +317,17 @@ def tables(frame: pl.DataFrame) -> dict[str, object]:
         (VOTES, lambda table: salon_ranking.online_elo(table).table.rows()),
         (VOTES, lambda table: Votes.from_frame(table).frame.rows()),
         (VOTES, lambda table: check_raters(table).table.rows()),
-        (VOTES, lambda table: salon_ranking.Arena().update(table).count),
+        (VOTES, lambda table: salon_ranking.GrowingLeague().update(table).count),
         (VOTES, lambda table: FUNCTIONS["audit_sample"](table).height),
         (MARKS, lambda table: MosRatings.from_frame(table).frame.rows()),
         (CHECKS, lambda table: Checks.from_frame(table).shares().rows()),
         (
             GENERATIONS,
-            lambda table: Shelf.from_frame(table).models,
+            lambda table: Inventory.from_frame(table).models,
         ),
         (CODES, lambda table: FUNCTIONS["correlations"](table, "score", "other").rows()),
     ],
-    ids=["battles", "rank", "elo", "votes", "raters", "arena", "audit", "ratings", "checks", "shelf", "agreement"],
+    ids=["battles", "rank", "elo", "votes", "raters", "arena", "audit", "ratings", "checks", "inventory", "agreement"],
 )
 def test_every_kind_of_table_says_the_same(frame: pl.DataFrame, read: Callable[[object], object]) -> None:
     expected = read(frame)

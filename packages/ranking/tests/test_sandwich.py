@@ -11,9 +11,9 @@ from ranked import plain
 from twins import numpy_core, reference_uncertainty
 
 from salon_ranking import (
-    Arena,
     BattleError,
     Battles,
+    GrowingLeague,
     OptionError,
     UnratableError,
     _core,
@@ -211,7 +211,7 @@ def test_weights_more_than_a_million_times_apart_are_refused_by_name():
         Battles.from_frame(frame, weight="weight")
     heavy, faint = frame.filter(weight=1.0), frame.filter(weight=1e-7)
     with pytest.raises(BattleError, match="with the battles before, a weight more than 1,000,000 times"):
-        Arena(weight="weight").update(heavy).update(faint)
+        GrowingLeague(weight="weight").update(heavy).update(faint)
 
 
 @pytest.mark.parametrize("interval", ["percentile", "sandwich", "bca"])

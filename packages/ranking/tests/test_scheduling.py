@@ -1,4 +1,4 @@
-"""Which models should meet next: the rules, the shelf, determinism, and what cannot be planned."""
+"""Which models should meet next: the rules, the inventory, determinism, and what cannot be planned."""
 
 from collections import Counter
 from itertools import combinations
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twins import numpy_core
 
 from salon_ranking import BattleError, Battles, OptionError
-from salon_ranking.scheduling import RULES, Rule, ScheduleState, Shelf, next_pairs
+from salon_ranking.scheduling import RULES, Inventory, Rule, ScheduleState, next_pairs
 
 NAMES = ["ada", "bob", "cyd", "dan", "eve"]
 
@@ -35,7 +35,7 @@ def met(plan: pl.DataFrame) -> Counter[tuple[str, str]]:
 
 
 @st.composite
-def shelves(draw: st.DrawFn, models: int) -> Shelf | None:
+def inventories(draw: st.DrawFn, models: int) -> Inventory | None:
     if draw(st.booleans()):
         return None
     rows = [
@@ -45,15 +45,15 @@ def shelves(draw: st.DrawFn, models: int) -> Shelf | None:
         for sample in range(draw(st.integers(0, 2)))
     ]
     rows += [("m0", "common", "x"), ("m1", "common", "y")]
-    return Shelf.from_frame(pl.DataFrame(rows, schema=["model", "prompt_id", "generation_id"], orient="row"))
+    return Inventory.from_frame(pl.DataFrame(rows, schema=["model", "prompt_id", "generation_id"], orient="row"))
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.data(), st.sampled_from(RULES), st.integers(2, 6), st.integers(0, 40), st.integers(0, 2**63 - 1))
 def test_the_core_plans_what_its_readable_twin_plans(data: st.DataObject, rule: Rule, models: int, battles: int, seed: int):
-    shelf = data.draw(shelves(models))
+    inventory = data.draw(inventories(models))
     everyone = [f"m{model}" for model in range(models)]
-    state = ScheduleState.of(some_votes(models, battles, seed % 99), models=everyone, shelf=shelf)
+    state = ScheduleState.of(some_votes(models, battles, seed % 99), models=everyone, inventory=inventory)
     plan = next_pairs(state, 30, rule=rule, seed=seed)
     with numpy_core():
         assert plan.equals(next_pairs(state, 30, rule=rule, seed=seed))
@@ -134,7 +134,7 @@ def test_a_stream_that_is_none_is_named():
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_same_seed_gives_the_same_plan_and_another_seed_another(rule: Rule):
-    state = ScheduleState.of(some_votes(8, 100, 0), shelf=Shelf.full([f"m{i}" for i in range(8)], ["p", "q"], 4))
+    state = ScheduleState.of(some_votes(8, 100, 0), inventory=Inventory.full([f"m{i}" for i in range(8)], ["p", "q"], 4))
     assert next_pairs(state, 50, rule=rule, seed=3).equals(next_pairs(state, 50, rule=rule, seed=3))
     assert not next_pairs(state, 50, rule=rule, seed=3).equals(next_pairs(state, 50, rule=rule, seed=4))
 
@@ -191,8 +191,8 @@ def test_information_is_the_largest_growth_of_the_determinant():
 
 
 def test_prompts_samples_and_sides_are_even():
-    shelf = Shelf.full(NAMES, ["p", "q", "r"], samples=4)
-    plan = next_pairs(ScheduleState.of(shelf=shelf), 12_000, rule="uniform", seed=2)
+    inventory = Inventory.full(NAMES, ["p", "q", "r"], samples=4)
+    plan = next_pairs(ScheduleState.of(inventory=inventory), 12_000, rule="uniform", seed=2)
     for column, share in (("prompt_id", 1 / 3), ("sample_a", 1 / 4), ("sample_b", 1 / 4), ("side_a_shown", 1 / 2)):
         counts = plan[column].value_counts()["count"]
         assert counts.len() == round(1 / share)
@@ -212,7 +212,7 @@ def test_only_what_was_made_is_planned_and_ids_belong_to_their_model_and_prompt(
     frame = pl.DataFrame(made, schema=["model", "prompt_id", "generation_id"], orient="row")
     owner = {key: (model, prompt) for model, prompt, key in made}
     for rule in RULES:
-        plan = next_pairs(ScheduleState.of(shelf=Shelf.from_frame(frame)), 200, rule=rule)
+        plan = next_pairs(ScheduleState.of(inventory=Inventory.from_frame(frame)), 200, rule=rule)
         assert set(met(plan)) == {("ada", "bob"), ("bob", "cyd")}
         for row in plan.iter_rows(named=True):
             assert owner[row["generation_a"]] == (row["model_a"], row["prompt_id"])
@@ -227,7 +227,7 @@ def test_retired_models_count_in_the_fit_but_are_not_planned():
 
 
 def test_a_model_without_generations_is_never_planned():
-    state = ScheduleState.of(models=["x", "y", "z"], shelf=Shelf.full(["x", "y"], ["p"]))
+    state = ScheduleState.of(models=["x", "y", "z"], inventory=Inventory.full(["x", "y"], ["p"]))
     assert set(met(next_pairs(state, 9))) == {("x", "y")}
 
 
@@ -235,7 +235,7 @@ def test_no_prompt_in_common_is_an_error_with_advice():
     frame = pl.DataFrame({"model": ["x", "y"], "prompt_id": ["p", "q"]})
     for rule in RULES:
         with pytest.raises(OptionError, match="no two models have a prompt in common"):
-            next_pairs(ScheduleState.of(shelf=Shelf.from_frame(frame)), 1, rule=rule)
+            next_pairs(ScheduleState.of(inventory=Inventory.from_frame(frame)), 1, rule=rule)
 
 
 @pytest.mark.parametrize(
@@ -275,14 +275,14 @@ def test_states_that_cannot_be_planned_are_refused():
 )
 def test_a_wrong_table_of_generations_is_named(frame: dict[str, list[str | None]], said: str):
     with pytest.raises(BattleError, match=said):
-        Shelf.from_frame(pl.DataFrame(frame))
+        Inventory.from_frame(pl.DataFrame(frame))
 
 
-def test_a_shelf_needs_prompts_and_samples():
+def test_an_inventory_needs_prompts_and_samples():
     with pytest.raises(OptionError, match="no prompts"):
-        Shelf.full(["x"], [])
+        Inventory.full(["x"], [])
     with pytest.raises(OptionError, match="samples must lie between 1 and"):
-        Shelf.full(["x"], ["p"], samples=0)
+        Inventory.full(["x"], ["p"], samples=0)
 
 
 def test_a_plan_of_nothing_has_its_columns():

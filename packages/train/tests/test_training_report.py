@@ -21,7 +21,7 @@ from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.report.curve_table import curve_groups
 from salon_train.report.folders import read_runs
 from salon_train.report.history import State, read_history
-from salon_train.report.line_chart import HEIGHT, WIDTH, Level, Line, LineChart, Upright, drawn, ticks
+from salon_train.report.line_chart import HEIGHT, WIDTH, Line, LineChart, Threshold, Upright, drawn, ticks
 from salon_train.report.page import training_page
 from salon_train.report.samples import read_samples
 from salon_train.report.settings import settings_of
@@ -207,7 +207,7 @@ def test_whatever_the_numbers_are_the_drawing_stays_in_its_box(points: dict[int,
     chart = LineChart(
         "t",
         [Line("a", points, alarms=dict.fromkeys(list(points)[:2], "warn"))],
-        levels=[Level(value, kind) for value, kind in zip(levels, ("warn", "stop", "warn"), strict=False)],
+        levels=[Threshold(value, kind) for value, kind in zip(levels, ("warn", "stop", "warn"), strict=False)],
         uprights=[Upright(3, "resumed", "r")],
         steps=(0, max(points, default=0)),
     )

@@ -19,7 +19,7 @@ from salon_ranking.errors import RankingError
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.listing import with_listing
 from salon_ranking.leaderboard.ranking import rank
-from salon_ranking.models.arena import Arena
+from salon_ranking.models.growing_league import GrowingLeague
 
 STREAMS: Final = (1, 2)
 PERSONAL_VOTES: Final = 30
@@ -67,7 +67,7 @@ class LiveBoard:
 
     def _start(self, excluded: frozenset[str]) -> None:
         self._excluded = excluded
-        self._arenas = {stream: Arena() for stream in (None, *STREAMS)}
+        self._arenas = {stream: GrowingLeague() for stream in (None, *STREAMS)}
         self._last = self._left_out = 0
         self._boards: dict[str | None, Board] = {}
 

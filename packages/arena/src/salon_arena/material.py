@@ -10,7 +10,7 @@ import polars as pl
 
 from salon_bench.suites.contract.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
 from salon_bench.suites.contract.table_rows import TableRow, table_rows, unique_rows
-from salon_ranking.scheduling import Shelf
+from salon_ranking.scheduling import Inventory
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Winner
 
@@ -45,7 +45,7 @@ class Material:
         return tuple(sorted({file.model for file in self.files}))
 
     @cached_property
-    def shelf(self) -> Shelf:
+    def inventory(self) -> Inventory:
         """The pictures as the scheduler takes them; a sample's id is its place in ``files``."""
         frame = pl.DataFrame(
             {
@@ -54,7 +54,7 @@ class Material:
                 "generation_id": [str(place) for place in range(len(self.files))],
             }
         )
-        return Shelf.from_frame(frame)
+        return Inventory.from_frame(frame)
 
 
 def read_material(folder: Path, prompts: Path) -> Material:

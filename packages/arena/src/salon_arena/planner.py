@@ -98,7 +98,7 @@ class Planner:
         waiting = _open_leases(connection)
         plans = []
         for stream, other in zip(STREAMS, reversed(STREAMS), strict=True):
-            state = ScheduleState.of(counts[other], models=self._material.models, shelf=self._material.shelf)
+            state = ScheduleState.of(counts[other], models=self._material.models, inventory=self._material.inventory)
             state = replace(state, matches=state.matches + self._matrix(waiting.get(other, {})))
             plan = next_pairs(state, _PLANNED // 2, rule=RULE, streams=1, seed=self._seed % _MOST_SEED)
             self._seed += 1

@@ -210,7 +210,7 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
     shares = {stratum: (good, number) for stratum, (good, number) in counts.items()}
     found = estimates(sizes, shares, seed=seed, draws=draws)
     missing = len(plan["stratum"]) - len(rated)
-    careless = _careless(answers) if answers.is_dir() else ()
+    careless = _careless(answers, plan["pictures"]) if answers.is_dir() else ()
     result = AuditResult(plan["selection"], plan["predicates"], len(rated), missing, *found, _kappa(rated), careless)
     publish_text(folder / "result.json", json.dumps(asdict(result), indent=1, ensure_ascii=False) + "\n")
     return result
@@ -330,13 +330,14 @@ def _of_arena(path: Path, pictures: Mapping[str, str]) -> Iterator[_Answer]:
             yield row, pictures[picture], rater, f"{value:g}"
 
 
-def _careless(path: Path) -> tuple[str, ...]:
-    """The raters who accepted a blank picture."""
+def _careless(path: Path, pictures: Mapping[str, str]) -> tuple[str, ...]:
+    """The raters who accepted a blank picture of this audit."""
     import polars as pl
 
     from salon_store import ResultStore
 
     accepted = (pl.col("dimension") == POINT) & (pl.col("subject_model") == Path(BLANK).name) & (pl.col("value") == 1)
+    accepted &= pl.col("prompt_id").is_in(list(pictures))
     return tuple(
         ResultStore.open(path).read("scores").filter(accepted).select("judge").unique().sort("judge").collect()["judge"]
     )

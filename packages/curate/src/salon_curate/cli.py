@@ -257,11 +257,14 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
 
     opened, stages = _opened(dataset), _pipeline(dataset, judge, asks=True).stages
     found = planning(opened, stages, share=share, seed=seed, workers=workers)
-    wall = simulating(opened, stages, workers=workers, seed=seed)
+    try:
+        wall, why = simulating(opened, stages, workers=workers, seed=seed), ""
+    except InputError as error:  # the plan is made and paid
+        wall, why = None, str(error)
     if form == "json":
         from dataclasses import asdict
 
-        print_json({"stages": [asdict(each) for each in found], "wall": asdict(wall)})
+        print_json({"stages": [asdict(each) for each in found], "wall": None if wall is None else asdict(wall)})
         return
     header = ["stage", "shards run", "calls", "tokens in", "tokens out", "US dollars", "MB read", "MB written", "hours"]
     sizes = {"bytes_read": 1e6, "bytes_written": 1e6, "seconds": 3600.0}
@@ -269,6 +272,9 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
              *(_total_of(each.totals[name], sizes.get(name, 1.0)) for name in each.totals)] for each in found]  # fmt: skip
     print_table(header, rows)
     click.echo("± is half of Student's 95 % interval over the shards that were run")
+    if wall is None:
+        click.echo(f"the wall-clock time is not known: {why}")
+        return
     click.echo(f"wall-clock time with {workers} workers and 1 judge: {_duration(wall.seconds)} ({_duration(wall.low)} to "
                f"{_duration(wall.high)} in 95 % of {SIMULATIONS} simulations)")  # fmt: skip
 
@@ -345,6 +351,8 @@ def drift(
     again = None if now is None else next(
         (each for each in _pipeline(dataset, judge, asks=True, now=(stage, now)).stages if each.name == stage), None
     )  # fmt: skip
+    if again is not None and not again.judged:
+        raise InputError("the stage asks no judge that could be another:", source="--now", value=stage, hint="Leave --now out.")
     found = drifting(opened, stages, stage, now=again, rows=rows, seed=seed)
     if form == "json":
         print_json([asdict(each) for each in found])

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final
 
-from salon_curate.engine import Engine, Outcome, answer_to, embedded, inline, outcome_of
+from salon_curate.engine import Engine, TaskResult, answer_to, embedded, inline, outcome_of
 from salon_curate.stages import Task
 from salon_taxonomy.errors import InputError
 
@@ -37,7 +37,7 @@ def engine_named(name: str) -> Engine:
     return ENGINES[name]
 
 
-def ray(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
+def ray(tasks: Sequence[Task], workers: int) -> Iterator[TaskResult]:
     """Run tasks on the Ray cluster that this process is connected to, or on a local one with ``workers`` processes.
 
     Ray tries a task again, up to three times, when its worker dies.
@@ -58,10 +58,10 @@ def ray(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
         try:
             yield outcome_of(task, json.loads(library.get(ready[0])))
         except library.exceptions.WorkerCrashedError as error:
-            yield Outcome(task, error=f"shard {task.shard}: its worker died ({error}); set aside")
+            yield TaskResult(task, error=f"shard {task.shard}: its worker died ({error}); set aside")
 
 
-def daft(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
+def daft(tasks: Sequence[Task], workers: int) -> Iterator[TaskResult]:
     """Run tasks as one Daft query, ``workers`` rows at a time in processes of their own.
 
     Raises:

@@ -2,11 +2,11 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from salon_curate.dataset import DataSet
-from salon_curate.engine import Outcome, Spent
+from salon_curate.engine import Spent, TaskResult
 from salon_curate.errors import StorageError
 from salon_curate.stages import Stage
 
@@ -33,7 +33,7 @@ class PartCost:
         return value
 
 
-def record_cost(dataset: DataSet, stage: Stage, outcome: Outcome) -> None:
+def record_cost(dataset: DataSet, stage: Stage, outcome: TaskResult) -> None:
     """Append what a stage's part took to ``costs.jsonl``.
 
     Raises:
@@ -52,8 +52,11 @@ def record_cost(dataset: DataSet, stage: Stage, outcome: Outcome) -> None:
             "spent": asdict(outcome.spent),
         }
         data = (json.dumps(line) + "\n").encode()
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":  # a line that a full disk cut off
+                data = b"\n" + data
             if os.write(descriptor, data) != len(data):
                 raise OSError(28, os.strerror(28))
         finally:
@@ -65,7 +68,7 @@ def record_cost(dataset: DataSet, stage: Stage, outcome: Outcome) -> None:
 def recorded_costs(dataset: DataSet) -> dict[tuple[str, str], PartCost]:
     """Return the last recorded cost by a stage's identity and a shard's name.
 
-    A line that a kill cut off is left out.
+    A line that was cut off is left out. Where the journal had a part's replies, its seconds are those of the time before.
     """
     found: dict[tuple[str, str], PartCost] = {}
     path = dataset.folder / COSTS
@@ -73,6 +76,10 @@ def recorded_costs(dataset: DataSet) -> dict[tuple[str, str], PartCost]:
         try:
             line: dict[str, Any] = json.loads(raw)
             cost = PartCost(line["rows"], line["bytes_read"], line["bytes_written"], Spent(**line["spent"]))
+            before = found.get((line["stage"], line["shard"]))
+            if cost.spent.replayed and before is not None:
+                timed = {name: getattr(before.spent, name) for name in ("seconds", "overhead", "started", "replayed")}
+                cost = replace(cost, spent=replace(cost.spent, **timed))
             found[line["stage"], line["shard"]] = cost
         except (ValueError, KeyError, TypeError):
             continue

@@ -73,6 +73,16 @@ class Picture:
     row: int = 0
 
 
+def refuse_full(folder: Path) -> None:
+    """Check that a folder is new or empty.
+
+    Raises:
+        InputError: it contains something, or is a file.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("the folder is not empty", source=folder, hint="Name a new folder.")
+
+
 @dataclass(slots=True)
 class DataSet:
     """A data set that is open; the manifest is in memory, everything else is read when needed."""
@@ -90,8 +100,7 @@ class DataSet:
             InputError: the folder contains something.
             StorageError: it cannot be written.
         """
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError("the folder is not empty", source=folder, hint="Name a new folder.")
+        refuse_full(folder)
         dataset = cls(folder, name or folder.resolve().name, [], [])
         dataset.save()
         return dataset

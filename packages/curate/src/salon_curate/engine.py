@@ -52,7 +52,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskResult:
     """How a task ended: the receipt's counts, or an error; and what it took."""
 
     task: Task
@@ -62,13 +62,13 @@ class Outcome:
 
 
 class Engine(Protocol):
-    """Runs tasks in any order and yields each task's outcome once."""
+    """Runs tasks in any order and yields each task's result once."""
 
-    def __call__(self, tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
+    def __call__(self, tasks: Sequence[Task], workers: int) -> Iterator[TaskResult]:
         """Run tasks with so many workers."""
 
 
-def inline(tasks: Sequence[Task], workers: int = 1) -> Iterator[Outcome]:
+def inline(tasks: Sequence[Task], workers: int = 1) -> Iterator[TaskResult]:
     """Run tasks in this process, one after another."""
     for task in tasks:
         yield outcome_of(task, answer_to(task))
@@ -84,7 +84,7 @@ def answer_to(task: Task) -> dict[str, Any]:
     return {"counts": counts, "seconds": time.monotonic() - began}
 
 
-def outcome_of(task: Task, answer: Mapping[str, Any]) -> Outcome:
+def outcome_of(task: Task, answer: Mapping[str, Any]) -> TaskResult:
     """Return the outcome that an answer describes.
 
     Raises:
@@ -92,10 +92,10 @@ def outcome_of(task: Task, answer: Mapping[str, Any]) -> Outcome:
     """
     if answer.get("kind") == StorageError.__name__:
         raise StorageError(answer["error"])
-    return Outcome(task, answer.get("counts", {}), answer.get("error"), Spent(answer.get("seconds", 0.0)))
+    return TaskResult(task, answer.get("counts", {}), answer.get("error"), Spent(answer.get("seconds", 0.0)))
 
 
-def embedded(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
+def embedded(tasks: Sequence[Task], workers: int) -> Iterator[TaskResult]:
     """Run tasks in worker processes of this machine.
 
     Raises:
@@ -124,7 +124,9 @@ def embedded(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
                         if attempt < ATTEMPTS:
                             waiting.append((task, attempt + 1))
                         else:
-                            yield Outcome(task, error=f"shard {task.shard}: its worker died {attempt} times ({why}); set aside")
+                            yield TaskResult(
+                                task, error=f"shard {task.shard}: its worker died {attempt} times ({why}); set aside"
+                            )
                         continue
                     idle.append(worker)
                     outcome = outcome_of(task, found)

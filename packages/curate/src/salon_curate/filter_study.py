@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from salon_bench.media import prepare_bytes
 from salon_curate.asks import agreement
-from salon_curate.dataset import DataSet, seeded_hash
+from salon_curate.dataset import DataSet, refuse_full, seeded_hash
 from salon_curate.demo import StageWorth, damaged, worth_html, worth_of
 from salon_curate.duplicates_and_splits import duplicates
 from salon_curate.files import publish_text
@@ -133,6 +133,7 @@ def circle(
         IncompleteError: a command of ``salon train`` failed; its message is included.
         StorageError: a file cannot be written.
     """
+    refuse_full(folder)
     sizes = size or CircleSize()
     found = []
     charts: list[Any] = []

@@ -22,7 +22,7 @@ from salon_bench.media import PicturePolicy, prepare_bytes
 from salon_bench.runs.limits import Limits, Spending
 from salon_bench.suites import Inquiry
 from salon_curate.dataset import BATCH_ROWS, DataSet, seeded_hash
-from salon_curate.engine import Outcome, Spent
+from salon_curate.engine import Spent, TaskResult
 from salon_curate.errors import StageError, StorageError
 from salon_curate.selection import predicate
 from salon_curate.stages import Stage, Task, checked_output, write_part
@@ -106,7 +106,7 @@ class JudgedStage(Stage):
         """Return the limit that was reached."""
         return self.spending.stopped
 
-    def in_this_process(self, dataset: DataSet, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def in_this_process(self, dataset: DataSet, tasks: Sequence[Task]) -> Iterator[TaskResult]:
         """Judge the shards of the tasks (:func:`judge_shards`)."""
         return judge_shards(dataset, self, tasks)
 
@@ -148,7 +148,7 @@ def judge_stage(
     )  # fmt: skip
 
 
-def judge_shards(dataset: DataSet, stage: JudgedStage, tasks: Sequence[Task]) -> Iterator[Outcome]:
+def judge_shards(dataset: DataSet, stage: JudgedStage, tasks: Sequence[Task]) -> Iterator[TaskResult]:
     """Judge shards one after another, many questions at once; stop when a limit of the stage is reached.
 
     Raises:
@@ -163,7 +163,7 @@ def judge_shards(dataset: DataSet, stage: JudgedStage, tasks: Sequence[Task]) ->
                 return
 
 
-async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: Task) -> Outcome:
+async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: Task) -> TaskResult:
     import polars as pl
 
     rows: list[dict[str, Any] | None] = [None] * task.rows
@@ -191,13 +191,15 @@ async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: Task) -> Outc
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from errors
     if stage.spending.stopped:
-        return Outcome(task, error=f"shard {task.shard}: {stage.spending.stopped}; its replies are kept")
+        return TaskResult(task, error=f"shard {task.shard}: {stage.spending.stopped}; its replies are kept")
     if lost:
-        return Outcome(task, error=f"shard {task.shard}: {len(lost)} questions got no reply (the first: {lost[0]}); run again")
+        return TaskResult(
+            task, error=f"shard {task.shard}: {len(lost)} questions got no reply (the first: {lost[0]}); run again"
+        )
     schema = {"key": pl.String, **stage.writes, "problem": pl.String}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
     frame = checked_output(stage, frame["key"], frame, task.shard)
-    return Outcome(task, write_part(dataset.folder / task.output, stage, frame, task.shard), spent=examiner.spent())
+    return TaskResult(task, write_part(dataset.folder / task.output, stage, frame, task.shard), spent=examiner.spent())
 
 
 async def _rows(dataset: DataSet, stage: JudgedStage, task: Task) -> AsyncIterator[tuple[int, dict[str, Any]]]:

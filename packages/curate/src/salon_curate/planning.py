@@ -237,7 +237,11 @@ class _Measured:
 
 
 def _measured(dataset: DataSet, stage: Stage, costs: Mapping[tuple[str, str], PartCost]) -> _Measured:
-    usable = {shard: each for (of, shard), each in costs.items() if of == stage.identity and not each.spent.replayed}
+    known = {shard: each for (of, shard), each in costs.items() if of == stage.identity}
+    usable = {shard: each for shard, each in known.items() if not each.spent.replayed}
+    if not usable and known:
+        problem = "the journals had its replies, so no judge was timed; the stage"
+        raise InputError(problem, source=dataset.folder, value=stage.name)
     if not usable:
         hint = f"Measure it: salon curate plan {dataset.folder}"
         raise InputError("no cost is recorded of the stage", source=dataset.folder, value=stage.name, hint=hint)

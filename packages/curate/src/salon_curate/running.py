@@ -7,7 +7,7 @@ from pathlib import Path
 
 from salon_curate.costs import record_cost
 from salon_curate.dataset import DataSet, file_digest
-from salon_curate.engine import Engine, Outcome, Spent, embedded
+from salon_curate.engine import Engine, Spent, TaskResult, embedded
 from salon_curate.selection import table
 from salon_curate.stages import Stage, Task, checked_output, expected_parts, read_receipt, write_part
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -131,13 +131,13 @@ def run(
     return RunResult(made, kept, problems, tuple(aside), stopped)
 
 
-def _whole(dataset: DataSet, stages: Sequence[Stage], stage: Stage, tasks: Sequence[Task]) -> Iterator[Outcome]:
+def _whole(dataset: DataSet, stages: Sequence[Stage], stage: Stage, tasks: Sequence[Task]) -> Iterator[TaskResult]:
     """Run a stage that sees all shards at once, and write its missing parts."""
     began = time.monotonic()
     try:
         rows = table(dataset, stages, stage.reads).collect()
     except IncompleteError as error:
-        yield from (Outcome(task, error=f"shard {task.shard}: {error}") for task in tasks)
+        yield from (TaskResult(task, error=f"shard {task.shard}: {error}") for task in tasks)
         return
     found = checked_output(stage, rows["key"], stage.function(rows, **stage.parameters), "all")
     wanted = {task.shard: task for task in tasks}
@@ -147,7 +147,7 @@ def _whole(dataset: DataSet, stages: Sequence[Stage], stage: Stage, tasks: Seque
         if shard.name in wanted:
             task = wanted[shard.name]
             counts = write_part(dataset.folder / task.output, stage, found.slice(start, shard.rows), shard.name)
-            yield Outcome(task, counts, spent=Spent(share))
+            yield TaskResult(task, counts, spent=Spent(share))
         start += shard.rows
 
 

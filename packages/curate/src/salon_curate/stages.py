@@ -24,7 +24,7 @@ from salon_taxonomy.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_curate.engine import Outcome
+    from salon_curate.engine import TaskResult
 
 Function: TypeAlias = "Callable[..., pl.DataFrame]"
 RECEIPT: Final = "salon.receipt"
@@ -80,7 +80,7 @@ class Stage:
         """Return why the stage does no more in this run; None for a stage that asks no judge."""
         return None
 
-    def in_this_process(self, dataset: DataSet, tasks: "Sequence[Task]") -> "Iterator[Outcome] | None":
+    def in_this_process(self, dataset: DataSet, tasks: "Sequence[Task]") -> "Iterator[TaskResult] | None":
         """Return the outcomes of a stage that holds a judge; None for one that an engine runs."""
         return None
 

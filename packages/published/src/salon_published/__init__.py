@@ -9,13 +9,13 @@ means and which cells follow from which.
 """
 
 from salon_published.check import CellCheck, CheckReport, RuleSummary, check
-from salon_published.rounding import Agreement, Quantity, Recomputed
+from salon_published.rounding import MatchWithPrinted, Quantity, Recomputed
 from salon_published.tables import PublishedTable, cells, load, table, tables
 
 __all__ = [
-    "Agreement",
     "CellCheck",
     "CheckReport",
+    "MatchWithPrinted",
     "PublishedTable",
     "Quantity",
     "Recomputed",

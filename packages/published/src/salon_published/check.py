@@ -15,7 +15,7 @@ import polars as pl
 from salon_published.inputs import InputFinder
 from salon_published.manifest import Check, Derivation, Statement
 from salon_published.patterns import Pattern
-from salon_published.rounding import Agreement, Recomputed, compare, decimals, quantity
+from salon_published.rounding import MatchWithPrinted, Recomputed, compare, decimals, quantity
 from salon_published.tables import PublishedTable, table, tables
 from salon_taxonomy.errors import InputError
 
@@ -34,7 +34,7 @@ class CellCheck:
     inputs: str
     printed: str
     recomputed: Recomputed
-    agreement: Agreement
+    agreement: MatchWithPrinted
     reason: str | None = None
 
     def recomputed_text(self) -> str:
@@ -79,9 +79,9 @@ class CheckReport:
     @property
     def findings(self) -> tuple[CellCheck, ...]:
         """The cells that disagree with their own paper."""
-        return tuple(result for result in self.results if result.agreement is Agreement.DISAGREES)
+        return tuple(result for result in self.results if result.agreement is MatchWithPrinted.DISAGREES)
 
-    def count(self, agreement: Agreement) -> int:
+    def count(self, agreement: MatchWithPrinted) -> int:
         """Return how many cells agree in this way."""
         return sum(result.agreement is agreement for result in self.results)
 
@@ -89,7 +89,7 @@ class CheckReport:
         """One line per table and rule, in the order of the tables."""
         tally = Counter((result.table, result.rule, result.agreement) for result in self.results)
         pairs = dict.fromkeys((result.table, result.rule) for result in self.results)
-        counted = [(pair, [tally[*pair, agreement] for agreement in Agreement]) for pair in pairs]
+        counted = [(pair, [tally[*pair, agreement] for agreement in MatchWithPrinted]) for pair in pairs]
         return tuple(RuleSummary(*pair, sum(numbers), *numbers) for pair, numbers in counted)
 
     def frame(self) -> pl.DataFrame:
@@ -110,7 +110,7 @@ def check(table_id: str | None = None) -> CheckReport:
         InputError: there is no such table, or a manifest points at something that does not exist.
 
     Example:
-        >>> check("003:3").count(Agreement.EXACT)
+        >>> check("003:3").count(MatchWithPrinted.EXACT)
         14
     """
     chosen = tables() if table_id is None else (table(table_id),)
@@ -161,5 +161,5 @@ def _statement_of(entry: Statement, here: PublishedTable, known: dict[str, Publi
     return CellCheck(here.id, place, entry.name, entry.rule, finder.names(), entry.printed, recomputed, agreement, reason)
 
 
-def _general_reason(entry: Derivation, agreement: Agreement) -> str | None:
-    return entry.reason if agreement is Agreement.DISAGREES else None
+def _general_reason(entry: Derivation, agreement: MatchWithPrinted) -> str | None:
+    return entry.reason if agreement is MatchWithPrinted.DISAGREES else None

@@ -140,9 +140,9 @@ def _about(each: "PublishedTable") -> dict[str, object]:
 
 
 def _counts(report: "CheckReport") -> dict[str, int]:
-    from salon_published import Agreement
+    from salon_published import MatchWithPrinted
 
-    return {str(agreement): report.count(agreement) for agreement in Agreement}
+    return {str(agreement): report.count(agreement) for agreement in MatchWithPrinted}
 
 
 def _summary(report: "CheckReport") -> list[dict[str, object]]:

@@ -12,7 +12,7 @@ _SLACK = 1e-9
 """Relative slack for binary floating point: 47.45 is not exactly representable, and a tie may round either way."""
 
 
-class Agreement(StrEnum):
+class MatchWithPrinted(StrEnum):
     """How a recomputed value agrees with the printed one. The value is what reports show."""
 
     EXACT = "exact"
@@ -88,7 +88,7 @@ def quantity(printed: str, *, exact: bool = False) -> Quantity:
     return Quantity(float(printed), 0.0 if exact else 0.5 * 10 ** -decimals(printed))
 
 
-def compare(printed: Quantity, recomputed: Recomputed) -> Agreement:
+def compare(printed: Quantity, recomputed: Recomputed) -> MatchWithPrinted:
     """How the recomputed value agrees with the printed one; a tie may be rounded either way.
 
     Example:
@@ -97,8 +97,8 @@ def compare(printed: Quantity, recomputed: Recomputed) -> Agreement:
     """
     slack = _SLACK * max(1.0, abs(printed.value))
     if recomputed.plain is not None and abs(recomputed.plain - printed.value) <= printed.half + slack:
-        return Agreement.EXACT
+        return MatchWithPrinted.EXACT
     reach = [(option, option) for option in recomputed.options] or [(recomputed.low, recomputed.high)]
     if any(low - slack <= printed.high and printed.low <= high + slack for low, high in reach):
-        return Agreement.CONSISTENT if recomputed.plain is None else Agreement.WITHIN_ROUNDING
-    return Agreement.DISAGREES
+        return MatchWithPrinted.CONSISTENT if recomputed.plain is None else MatchWithPrinted.WITHIN_ROUNDING
+    return MatchWithPrinted.DISAGREES

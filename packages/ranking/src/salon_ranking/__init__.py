@@ -9,7 +9,7 @@
 ``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario, label or rater, ``compare`` sets boards
 side by side. ``differences``, ``listing`` and ``explain`` take any board; ``goodness_of_fit``, ``cycle_report`` and
 ``win_rates`` compare a fit with its battles. ``settle_both_bad`` defines how both_bad counts; ``online_elo`` and
-``alternative_scores`` are other methods; ``Arena`` is a league that grows. The numeric core is written in Rust (``_core``).
+``alternative_scores`` are other methods; ``GrowingLeague`` adds battles later. The numeric core is written in Rust (``_core``).
 Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``,
 ``docs/contextual.md``, ``docs/diagnostics.md``, ``docs/online-elo.md``.
 
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from salon_ranking.leaderboard.groups import groups_of, rank_by
     from salon_ranking.leaderboard.listing import listing, match_effects
     from salon_ranking.leaderboard.ranking import rank
-    from salon_ranking.models.arena import Arena
     from salon_ranking.models.covariates import Covariate
+    from salon_ranking.models.growing_league import GrowingLeague
     from salon_ranking.models.online_elo import OnlineElo, online_elo
     from salon_ranking.models.ratings import Ratings, fit
     from salon_ranking.models.spectral import Scores, alternative_scores
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOT_GIVEN",
-    "Arena",
     "BattleError",
     "Battles",
     "Chances",
@@ -69,6 +68,7 @@ __all__ = [
     "CycleReport",
     "Differences",
     "GoodnessOfFit",
+    "GrowingLeague",
     "Leaderboard",
     "LogLoss",
     "MissingExtraError",
@@ -125,7 +125,7 @@ _BY_MODULE = {
     "leaderboard.groups": "groups_of rank_by",
     "leaderboard.listing": "listing match_effects",
     "leaderboard.ranking": "rank",
-    "models.arena": "Arena",
+    "models.growing_league": "GrowingLeague",
     "models.covariates": "Covariate",
     "models.online_elo": "OnlineElo online_elo",
     "models.ratings": "Ratings fit",

@@ -117,14 +117,14 @@ class Answers(Generic[A]):
 
     async def ask(self, questions: Sequence[Question | None]) -> list[Verdict[A]]:
         """Return a verdict for every question, in order; ``ABSTAINED`` where the question is None."""
-        door = asyncio.Semaphore(self._concurrency)
+        slots = asyncio.Semaphore(self._concurrency)
         open_: dict[tuple[str, str], asyncio.Task[Verdict[A]]] = {}
         keys: list[tuple[str, str] | None] = []
         for question in questions:
             key = None if question is None else (self._judge.version, question.request_sha256())
             keys.append(key)
             if question is not None and key is not None and key not in self._kept and key not in open_:
-                open_[key] = asyncio.ensure_future(self._one(question, door))
+                open_[key] = asyncio.ensure_future(self._one(question, slots))
         try:
             await asyncio.gather(*open_.values())
         finally:  # an error or a cancellation ends here with no question open
@@ -137,8 +137,8 @@ class Answers(Generic[A]):
         self._keep({key: verdict for key, verdict in zip(keys, verdicts, strict=True) if key is not None})
         return verdicts
 
-    async def _one(self, question: Question, door: asyncio.Semaphore) -> Verdict[A]:
-        async with door:
+    async def _one(self, question: Question, slots: asyncio.Semaphore) -> Verdict[A]:
+        async with slots:
             reply = await in_time(self._judge.ask(question), self._timeout_s, "answer")
         if isinstance(reply, Unscored):
             return reply

@@ -15,7 +15,7 @@ from salon_store.locks import locked
 from salon_store.places import Layout
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import Table
-from salon_store.views import create_complaint, create_view, literal
+from salon_store.views import create_error_view, create_view, literal
 from salon_taxonomy.whole_files import replacing
 
 _FORMAT = "2"
@@ -50,9 +50,9 @@ def _refreshed(layout: Layout, tables: Mapping[str, Table]) -> bool:
     stale = [name for name, version in versions.items() if version != shown.get(name)]
     if stale:
         try:
-            versions |= _build(layout, tables, stale if shown else SCHEMAS, anew=not shown)
+            versions |= _build(layout, tables, stale if shown else SCHEMAS, from_scratch=not shown)
         except duckdb.Error:  # the old file was spoiled
-            versions |= _build(layout, tables, SCHEMAS, anew=True)
+            versions |= _build(layout, tables, SCHEMAS, from_scratch=True)
         with replacing(_stamp(layout)) as unfinished:
             unfinished.write_text(json.dumps(head | {"versions": versions}), encoding="utf-8")
     return bool(stale)
@@ -82,14 +82,14 @@ def _noted(layout: Layout) -> dict[str, Any]:
         return {}
 
 
-def _build(layout: Layout, tables: Mapping[str, Table], names: Iterable[str], *, anew: bool) -> dict[str, int]:
+def _build(layout: Layout, tables: Mapping[str, Table], names: Iterable[str], *, from_scratch: bool) -> dict[str, int]:
     """Make a new file with new views of some tables; returns the versions that they show."""
     import duckdb
 
     shown = {}
     with replacing(layout.catalog) as unfinished:  # not flushed: it can be made again
         try:
-            if not anew:
+            if not from_scratch:
                 shutil.copyfile(layout.catalog, unfinished)
             with duckdb.connect(":memory:") as connection:
                 connection.execute("SET enable_progress_bar = false")
@@ -102,11 +102,11 @@ def _build(layout: Layout, tables: Mapping[str, Table], names: Iterable[str], *,
                         create_view(connection, schema, ())
                         continue
                     try:
-                        snapshot, paths = tables[name].whole()
+                        snapshot, paths = tables[name].files_at()
                         create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
                         shown[name] = snapshot.version
                     except (DamagedTableError, duckdb.Error) as error:
-                        create_complaint(connection, schema, str(error).splitlines()[0])
+                        create_error_view(connection, schema, str(error).splitlines()[0])
         finally:
             unfinished.with_name(f"{unfinished.name}.wal").unlink(missing_ok=True)
     return shown

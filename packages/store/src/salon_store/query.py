@@ -22,7 +22,7 @@ from salon_store.delta import At, Snapshot
 from salon_store.errors import DamagedTableError, QueryError
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import Table, altered
-from salon_store.views import create_complaint, create_view, file_pattern, identifier, literal
+from salon_store.views import create_error_view, create_view, file_pattern, identifier, literal
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _answered(
         damaged: dict[str, DamagedTableError] = {}
         for name in names:
             try:
-                used[name] = tables[name].whole(at)
+                used[name] = tables[name].files_at(at)
             except DamagedTableError as error:
                 if name not in given:
                     raise
@@ -165,7 +165,7 @@ def _create_views(
             create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
             files |= {name for path in paths for name in (str(path), file_pattern(path))}
         else:  # has columns, for DESCRIBE, and must never answer with rows
-            create_complaint(connection, schema, str(damaged.get(schema.name, "the query does not name it")))
+            create_error_view(connection, schema, str(damaged.get(schema.name, "the query does not name it")))
     connection.execute(f"SET allowed_paths = [{', '.join(map(literal, sorted(files)))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

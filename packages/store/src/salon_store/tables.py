@@ -72,15 +72,15 @@ class Table:
         self._unconfirmed: tuple[int, pl.DataFrame, Appended] | None = None  # repeating this append confirms it
         self._keys = KeyIndex(schema, place.layout.cache)
 
-    def whole(self, at: At = None) -> tuple[Snapshot, list[Path]]:
+    def files_at(self, at: At = None) -> tuple[Snapshot, list[Path]]:
         """Return a version and where its files can be read, each checked against the log.
 
         Raises:
             DamagedTableError: when the log cannot be read, or a file is missing, foreign, or not as it was written.
         """
-        return self._sound(self._place.local, at)
+        return self._retry_after_merge(self._place.local, at)
 
-    def _sound(self, look: Callable[[str, Sequence[DataFile]], T], at: At = None) -> tuple[Snapshot, T]:
+    def _retry_after_merge(self, look: Callable[[str, Sequence[DataFile]], T], at: At = None) -> tuple[Snapshot, T]:
         """Return a version and what ``look`` finds of its files."""
         snapshot = self.log.snapshot(at)
         while True:
@@ -94,7 +94,7 @@ class Table:
 
     def scan(self, at: At = None) -> pl.LazyFrame:
         """Return the rows of a version as a lazy frame; columns that older files lack are null."""
-        _, paths = self.whole(at)
+        _, paths = self.files_at(at)
         return scanned(paths, self.schema)
 
     def path_of(self, name: str) -> Path | str:
@@ -104,7 +104,7 @@ class Table:
 
     def info(self) -> TableInfo:
         """Return how large the newest version is."""
-        files = self._sound(self._place.check)[0].files
+        files = self._retry_after_merge(self._place.check)[0].files
         return TableInfo(self.name, sum(file.rows for file in files), len(files), sum(file.bytes for file in files))
 
     def append(
@@ -138,7 +138,7 @@ class Table:
         try:
             with locked(self._place.layout.lock(self.name)):
                 while True:
-                    snapshot, _ = self._sound(self._place.check)
+                    snapshot, _ = self._retry_after_merge(self._place.check)
                     if written is not None and any(file.name == written[0].name for file in snapshot.files):
                         break  # the commit had succeeded, only its answer was lost
                     if transaction is not None and snapshot.has_transaction(transaction):
@@ -171,7 +171,7 @@ class Table:
     def merge(self, target_bytes: int = TARGET_BYTES) -> Compacted:
         """Merge small files up to about ``target_bytes``; rows of one run come to lie together. Appends may go on meanwhile."""
         merged = written = 0
-        snapshot, _ = self.whole()
+        snapshot, _ = self.files_at()
         for group in _groups(snapshot.files, target_bytes, by_run="run_id" in self.schema.columns):
             if self._merged(group, snapshot):
                 merged, written = merged + len(group), written + 1

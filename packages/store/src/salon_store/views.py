@@ -79,7 +79,7 @@ def create_view(
     connection.execute(f"CREATE OR REPLACE VIEW {identifier(schema.name)} AS {body}")
 
 
-def create_complaint(connection: "duckdb.DuckDBPyConnection", schema: TableSchema, message: str) -> None:
+def create_error_view(connection: "duckdb.DuckDBPyConnection", schema: TableSchema, message: str) -> None:
     """Make a view that answers every query of the table with an error."""
     text = literal(f"table {schema.name}: {message}")
     columns = ", ".join(f"CAST(error({text}) AS {kind}) AS {identifier(name)}" for name, kind in _kinds(schema).items())

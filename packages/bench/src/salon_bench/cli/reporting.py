@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import rich_click as click
 
 from salon_bench.runs.case_runner import CaseResult
-from salon_bench.runs.session import Outcome
+from salon_bench.runs.session import SessionResult
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.contract.table_rows import Rows
@@ -18,7 +18,7 @@ MOST_NAMED = 5
 """So many pictures that could not be used are named after a run."""
 
 
-def report_of(suite: Suite, store: StoreAddress, run_id: str, outcome: Outcome | None) -> dict[str, Any]:
+def report_of(suite: Suite, store: StoreAddress, run_id: str, outcome: SessionResult | None) -> dict[str, Any]:
     """Everything that is printed about a run; ``outcome`` is None for one that was finished before."""
     return {
         "run_id": run_id,

@@ -116,12 +116,11 @@ class ResponseCache:
                 return None
             now = int(time.time())
             if not 0 <= now - row[2] < _USE_NOTED_S:  # pruning takes those that were used longest ago
-                with suppress(sqlite3.OperationalError):
-                    database.execute("UPDATE replies SET used_s = ? WHERE key = ?", (now, key))
+                self._note_use(database, key, now)
             found = _reply(row[0], row[1])
         except (sqlite3.Error, TypeError) as error:
             found = f"cannot be read ({error})"
-            self._give_up(error)
+            self._close_and_set_aside(error)
         if isinstance(found, Reply):
             return found
         if len(self.counts.damaged) < _MOST_DAMAGE_TOLD:
@@ -140,7 +139,7 @@ class ResponseCache:
             self._database().execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
         except sqlite3.Error as error:
             self.counts.not_kept = f"{self._path}: {error}"
-            self._give_up(error)
+            self._close_and_set_aside(error)
             return False
         self.counts.kept += 1
         return True
@@ -178,17 +177,26 @@ class ResponseCache:
             self._opened.close()
             self._opened = None
 
+    def _note_use(self, database: sqlite3.Connection, key: bytes, now_s: int) -> None:
+        """Note when an entry was used, unless another process is writing: a reply does not wait for that."""
+        database.execute("PRAGMA busy_timeout = 0")
+        with suppress(sqlite3.OperationalError):
+            database.execute("UPDATE replies SET used_s = ? WHERE key = ?", (now_s, key))
+        database.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY_S)}")
+
     def _database(self) -> sqlite3.Connection:
         if self._opened is None:
-            database = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             try:
-                self._use_write_ahead_log(database)
-                database.execute("PRAGMA synchronous = NORMAL")
-                database.execute(_TABLE)
-            except sqlite3.Error:
-                database.close()
-                raise
-            self._opened = database
+                self._opened = _connected(str(self._path))
+                self._use_write_ahead_log(self._opened)
+                self._opened.execute("PRAGMA synchronous = NORMAL")
+                self._opened.execute(_TABLE)
+            except sqlite3.Error as error:
+                self.close()
+                if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or not self._path.is_file():
+                    raise
+                # WAL needs a file beside the database, which a read-only folder refuses; reading goes on without one
+                self._opened = _connected(f"{self._path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         return self._opened
 
     def _use_write_ahead_log(self, database: sqlite3.Connection) -> None:
@@ -207,14 +215,13 @@ class ResponseCache:
         try:
             return self._database().execute(command, values)
         except sqlite3.Error as error:
-            self._give_up(error)
+            self._close_and_set_aside(error)
             raise InputError(f"the cache cannot be read ({error})", source=self._path) from error
 
-    def _give_up(self, error: Exception) -> None:
+    def _close_and_set_aside(self, error: Exception) -> None:
         """Close the file, and rename it if it is damaged; the next use begins a new one."""
         self.close()
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) and not self._sound():
+        if _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) and not self._sound():
             with suppress(OSError):
                 self._path.rename(self._path.with_name(f"damaged-{secrets.token_hex(4)}-{_FILE}"))
                 for end in ("-wal", "-shm"):
@@ -228,6 +235,15 @@ class ResponseCache:
             return False
         finally:
             self.close()
+
+
+def _connected(place: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=uri)
+
+
+def _code(error: Exception) -> int:
+    """SQLite's primary result code; 0 for another error."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _key(version: str, request_sha256: str) -> bytes:

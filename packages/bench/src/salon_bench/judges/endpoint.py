@@ -7,7 +7,7 @@ from time import perf_counter
 import aiohttp
 
 from salon_bench.judges.chat_reply import Completion, NoCompletion, one_line, read_completion, read_error
-from salon_bench.judges.pacing import Clock, Outcome
+from salon_bench.judges.pacing import Clock, Congestion
 from salon_bench.judges.retry import CONGESTED_STATUSES, RETRIED_STATUSES, Attempt, retry_after_s
 from salon_bench.judges.secrets import Secrets
 from salon_bench.judges.settings import ChatSettings
@@ -153,7 +153,7 @@ class Endpoint:
             tokens=found.tokens if text == found.text and not self._leaking(found) else (),
             http_status=200,
         )
-        return Attempt(reply, outcome=Outcome.ANSWERED)
+        return Attempt(reply, outcome=Congestion.ANSWERED)
 
     def _leaking(self, found: Completion) -> bool:
         """Whether tokens, one after the other or among the alternatives, contain a secret that the text does not."""
@@ -174,7 +174,7 @@ class Endpoint:
     ) -> Attempt:
         shown = one_line(self._secrets.hide(problem))
         reply = Reply("", status, self._version, latency_ms=latency_ms, http_status=_recordable(http_status), error=shown)
-        return Attempt(reply, retry, Outcome.CONGESTED if congested else Outcome.UNKNOWN, retry_after)
+        return Attempt(reply, retry, Congestion.CONGESTED if congested else Congestion.UNKNOWN, retry_after)
 
     def _failed(self, status: CallStatus, problem: str, began: float) -> Attempt:
         """Nothing that could be read came back."""

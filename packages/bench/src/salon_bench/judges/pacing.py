@@ -52,7 +52,7 @@ _MINUTE_S = 60.0
 _MEMORY = 0.1
 
 
-class Outcome(Enum):
+class Congestion(Enum):
     """What a request says about how busy its server is."""
 
     ANSWERED = "answered"
@@ -75,8 +75,8 @@ class AdaptiveLimit:
         >>> async def main() -> float:
         ...     places = AdaptiveLimit(64)
         ...     first, second = await places.acquire(), await places.acquire()
-        ...     places.release(first, Outcome.CONGESTED)
-        ...     places.release(second, Outcome.CONGESTED)  # was under way already: counts as the same storm
+        ...     places.release(first, Congestion.CONGESTED)
+        ...     places.release(second, Congestion.CONGESTED)  # was under way already: counts as the same storm
         ...     return places.limit
         >>> asyncio.run(main())
         32.0
@@ -106,12 +106,12 @@ class AdaptiveLimit:
             raise
         return self._storm
 
-    def release(self, ticket: int, outcome: Outcome) -> None:
+    def release(self, ticket: int, outcome: Congestion) -> None:
         """Give the place back and say what the server made of it."""
         self.in_flight -= 1
-        if outcome is Outcome.ANSWERED:
+        if outcome is Congestion.ANSWERED:
             self.limit = min(self._most, self.limit + self._step / self.limit)
-        elif outcome is Outcome.CONGESTED and ticket == self._storm:
+        elif outcome is Congestion.CONGESTED and ticket == self._storm:
             self.limit = max(1.0, self.limit / 2)
             self._storm += 1
         self._admit()
@@ -221,11 +221,11 @@ class Pacing:
             if self._tokens is not None:
                 await self._tokens.take(tokens)
         except asyncio.CancelledError:
-            self.places.release(ticket, Outcome.UNKNOWN)
+            self.places.release(ticket, Congestion.UNKNOWN)
             raise
         return Permit(ticket, tokens)
 
-    def release(self, permit: Permit, outcome: Outcome, tokens: int | None = None) -> None:
+    def release(self, permit: Permit, outcome: Congestion, tokens: int | None = None) -> None:
         """The request is over; ``tokens`` is what it took, where the server said so."""
         self.places.release(permit.ticket, outcome)
         if self._tokens is None or tokens is None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Protocol
 
-from salon_bench.judges.pacing import Clock, Outcome, Pacing, Permit
+from salon_bench.judges.pacing import Clock, Congestion, Pacing, Permit
 from salon_bench.judges.settings import Limits
 from salon_taxonomy.protocols import Reply, Usage
 
@@ -37,7 +37,7 @@ class Attempt:
 
     reply: Reply
     retry: bool = False
-    outcome: Outcome = Outcome.UNKNOWN
+    outcome: Congestion = Congestion.UNKNOWN
     retry_after_s: float | None = None
 
 
@@ -95,7 +95,7 @@ class Calls:
 
     async def _attempt(self, pieces: Sequence[bytes], permit: Permit, gives_up_at: float) -> Attempt:
         limits = self._limits
-        outcome, tokens = Outcome.UNKNOWN, None
+        outcome, tokens = Congestion.UNKNOWN, None
         try:
             # The first attempt begins when the deadline does, so it has its whole time.
             timeout_s = min(limits.timeout_s, max(0.001, gives_up_at - self._clock.now()))

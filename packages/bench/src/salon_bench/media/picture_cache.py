@@ -89,9 +89,9 @@ class PictureCache:
         >>> from PIL import Image
         >>> folder = Path(tempfile.mkdtemp())
         >>> Image.new("RGB", (8, 8)).save(folder / "1.png")
-        >>> shelf = PictureCache()
-        >>> ready = [shelf.prepare(folder / "1.png", PicturePolicy(), folder) for _ in range(3)]
-        >>> ready[0] is ready[2], shelf.decoded
+        >>> cache = PictureCache()
+        >>> ready = [cache.prepare(folder / "1.png", PicturePolicy(), folder) for _ in range(3)]
+        >>> ready[0] is ready[2], cache.decoded
         (True, 1)
     """
 

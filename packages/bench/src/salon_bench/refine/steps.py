@@ -22,7 +22,7 @@ from salon_taxonomy.records import Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _PIXELS: Final = 1088 * 1088
-_SHELF_BYTES: Final = 32 << 20
+_CACHE_BYTES: Final = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ModelSteps:
         self._judge = self._case_runner(models.judge)
         self._scorer = self._case_runner(models.scorer)
         self._questions: dict[str, Verdict[tuple[tuple[str, ...], tuple[bool, ...]]]] = {}
-        self._cache = PictureCache(_SHELF_BYTES)
+        self._cache = PictureCache(_CACHE_BYTES)
         self.failed: set[str] = set()
 
     async def reflect(self, item: RefineItem, picture: Path, number: int) -> Verdict[R3Answer]:

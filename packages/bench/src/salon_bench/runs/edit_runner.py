@@ -30,7 +30,7 @@ from salon_taxonomy.whole_files import write_whole
 
 CALL_FAILED: Final = (Reason.TIMEOUT, Reason.UNREACHABLE)
 """Why an edit is still open. An editor that refuses (``REJECTED``) has answered, and is not told again."""
-_SHELF_BYTES: Final = 8 << 20
+_CACHE_BYTES: Final = 8 << 20
 _LONGEST_DETAIL: Final = 400
 
 
@@ -84,7 +84,7 @@ class EditRunner:
         self._context = context
         self._session = session
         self._gate = asyncio.Semaphore(concurrency)
-        self._cache = PictureCache(_SHELF_BYTES)
+        self._cache = PictureCache(_CACHE_BYTES)
 
     async def make(self, task: Task) -> Verdict[Made]:
         """Make one picture, unless an earlier start of the run has.

@@ -12,7 +12,7 @@ from salon_bench.runs.case_runner import AskPolicy
 from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.plan import Planned, version_of
 from salon_bench.runs.progress import Watcher
-from salon_bench.runs.session import Outcome, run_session
+from salon_bench.runs.session import SessionResult, run_session
 from salon_bench.runs.suite_runner import run_cases
 from salon_bench.runs.view import RESCORED, RunView
 from salon_bench.suites.contract.suite import RunContext
@@ -72,7 +72,7 @@ class Rescored:
     """The run of a rescoring, its outcome, and how the scores changed."""
 
     run_id: str
-    outcome: Outcome
+    outcome: SessionResult
     changes: Changes
 
 

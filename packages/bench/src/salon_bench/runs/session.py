@@ -42,7 +42,7 @@ class FinishedError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SessionResult:
     """The result of one start of a run.
 
     Attributes:
@@ -130,10 +130,10 @@ class RunSession:
             seconds=spent.seconds,
         )
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> SessionResult:
         """Return the result so far."""
         all_done = self.total is not None and self.done >= self.total
-        return Outcome(self.progress(), self.stopped, complete=all_done or (self.stopped is None and self.open == 0))
+        return SessionResult(self.progress(), self.stopped, complete=all_done or (self.stopped is None and self.open == 0))
 
     @asynccontextmanager
     async def ticking(self) -> AsyncIterator[None]:

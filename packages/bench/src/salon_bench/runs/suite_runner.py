@@ -21,7 +21,7 @@ from salon_bench.runs.limits import Limits
 from salon_bench.runs.pictures import narrowed, with_pictures
 from salon_bench.runs.plan import Planned
 from salon_bench.runs.progress import Watcher
-from salon_bench.runs.session import Outcome, RunSession, opened_models, run_session
+from salon_bench.runs.session import RunSession, SessionResult, opened_models, run_session
 from salon_bench.suites.contract.suite import Case
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
@@ -69,7 +69,7 @@ async def execute(
     fold: Fold = fold_here,
     on_start: Callable[[RunSession], None] | None = None,
     on_result: Callable[[CaseResult], None] | None = None,
-) -> Outcome:
+) -> SessionResult:
     """Run a plan to its end or first limit; every reply is in the store afterwards.
 
     Args:
@@ -122,7 +122,7 @@ async def run_cases(
     pace: Pace | None = None,
     keep_lost: bool = False,
     on_result: Callable[[CaseResult], None] | None = None,
-) -> Outcome:
+) -> SessionResult:
     """Judge every case of a plan within a session; arguments as for :func:`execute`.
 
     Raises:

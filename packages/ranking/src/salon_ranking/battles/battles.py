@@ -216,7 +216,7 @@ class Battles:
 
         Raises:
             OptionError: ``min_pair_count`` is not a whole number of 1 or more.
-            BattleError: the battles are counts alone, as those of an :class:`Arena`.
+            BattleError: the battles are counts alone, as those of a :class:`GrowingLeague`.
 
         Example:
             >>> rows = [("x", "y")] * 3 + [("y", "z")]

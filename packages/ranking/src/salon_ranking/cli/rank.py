@@ -135,7 +135,7 @@ def rank(choice: Mapping[str, Any], **options: Any) -> None:
       salon rank votes.csv --records rows.parquet && salon store import salon-results leaderboards rows.parquet
     """
     from salon_ranking.cli.output import progress
-    from salon_ranking.cli.rank_answer import compared, rank_boards, read_ballot, score_table
+    from salon_ranking.cli.rank_answer import compared, rank_boards, read_input, score_table
     from salon_ranking.cli.rank_output import show_answer, show_scores, store_answer, write_answer
     from salon_ranking.cli.rank_request import Choice, Request, check_request
     from salon_ranking.cli.sinks import open_sink
@@ -143,20 +143,20 @@ def rank(choice: Mapping[str, Any], **options: Any) -> None:
     request = Request(choice=Choice(**choice), **options)
     check_request(request)
     sink = None if request.store is None else open_sink(request.store)
-    ballot = read_ballot(request)
+    rank_input = read_input(request)
     if request.against is not None:
-        show_scores(compared(request, ballot.battles), request)
+        show_scores(compared(request, rank_input.battles), request)
         return
     if not request.choice.is_fit:
         with progress() as stage:
-            scores = score_table(request, ballot, stage)
+            scores = score_table(request, rank_input, stage)
         show_scores(scores, request)
         return
     with progress() as stage:
-        answer = rank_boards(request, ballot, stage)
+        answer = rank_boards(request, rank_input, stage)
     show_answer(request, answer)
-    write_answer(request, ballot, answer)
+    write_answer(request, rank_input, answer)
     if not all(board.converged for board in answer.boards):
         raise IncompleteError("the ratings did not converge; they are not the estimate")
     if sink is not None:
-        store_answer(request, ballot, answer, sink)
+        store_answer(request, rank_input, answer, sink)

@@ -15,8 +15,8 @@ from salon_ranking.cli.rank_request import Request
 from salon_ranking.diagnostics.both_bad import settle_both_bad
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import json_text
+from salon_ranking.leaderboard.analyses import Analyses, analyses_of, rows_of
 from salon_ranking.leaderboard.board import Leaderboard, made_of
-from salon_ranking.leaderboard.further import Further, further_of, rows_of
 from salon_ranking.leaderboard.ranking import rank
 from salon_ranking.uncertainty.resampling import Progress
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # what only some options need is imported there: all of it co
 
 
 @dataclass(frozen=True, eq=False)
-class Ballot:
+class RankInput:
     """The battles to rank, and the checks of their raters.
 
     Attributes:
@@ -49,7 +49,7 @@ class Answer:
 
     boards: tuple[Leaderboard, ...]
     rated: Battles
-    further: tuple[Further, ...]
+    analyses: tuple[Analyses, ...]
     differences: "Differences | None"
     contributions: "Contributions | None"
 
@@ -81,7 +81,7 @@ class ScoreTable:
         return json_text({**self.made, "header": self.header, "rows": rows_of(self.table), **tables})
 
 
-def read_ballot(request: Request) -> Ballot:
+def read_input(request: Request) -> RankInput:
     """Read the votes; leave out flagged raters where that is asked for.
 
     Raters are checked by the default policy, or taken from the table ``--raters``. A page checks them in any case, where
@@ -97,23 +97,23 @@ def read_ballot(request: Request) -> Ballot:
     if request.exclude_flagged:
         return _without_flagged(whole, request.raters)
     if request.raters is not None or not request.wants_page or "rater_id" not in whole.frame.collect_schema().names():
-        return Ballot(whole, None, request.raters)
+        return RankInput(whole, None, request.raters)
     try:
-        return Ballot(whole, None, _report(whole))
+        return RankInput(whole, None, _report(whole))
     except BattleError:  # ratings need none of the columns that the checks of raters stumble over
-        return Ballot(whole)
+        return RankInput(whole)
 
 
-def _without_flagged(whole: Battles, table: Path | None) -> Ballot:
+def _without_flagged(whole: Battles, table: Path | None) -> RankInput:
     from salon_ranking.raters.exclusion import exclude_flagged
     from salon_ranking.raters.flags import read_flags
 
     if table is None:
         report = _report(whole)
         exclusion = exclude_flagged(whole.rows.drop("__row"), report, source=whole.source)
-        return Ballot(exclusion.battles(whole), exclusion, report)
+        return RankInput(exclusion.battles(whole), exclusion, report)
     exclusion = exclude_flagged(whole.rows.drop("__row"), read_flags(table), source=whole.source)
-    return Ballot(exclusion.battles(whole), exclusion, table)
+    return RankInput(exclusion.battles(whole), exclusion, table)
 
 
 def _report(battles: Battles) -> "RaterReport":
@@ -132,13 +132,13 @@ def compared(request: Request, battles: Battles) -> ScoreTable:
     """
     from salon_ranking.leaderboard.comparison import compare_votes
 
-    other = read_ballot(replace(request, battles=request.against)).battles  # type: ignore[arg-type]
+    other = read_input(replace(request, battles=request.against)).battles  # type: ignore[arg-type]
     how = {**request.choice.model, "confidence": request.confidence, "prior_ties": request.prior_ties}
     found = compare_votes(battles, other, **how)  # type: ignore[arg-type]
     return ScoreTable(found.header, found.table, is_comparison=True)
 
 
-def score_table(request: Request, ballot: Ballot, stage: Stage) -> ScoreTable:
+def score_table(request: Request, rank_input: RankInput, stage: Stage) -> ScoreTable:
     """Score the models by a method that is not a fitted model; the header reports flagged raters left out.
 
     Raises:
@@ -148,7 +148,7 @@ def score_table(request: Request, ballot: Ballot, stage: Stage) -> ScoreTable:
     choice = request.choice
     if request.prior_ties:
         raise OptionError(f"{choice.method} has no prior", value=request.prior_ties)
-    battles, acceptable = settle_both_bad(ballot.battles, choice.both_bad, confidence=request.confidence)
+    battles, acceptable = settle_both_bad(rank_input.battles, choice.both_bad, confidence=request.confidence)
     found: OnlineElo | Scores
     if choice.method == "elo":
         from salon_ranking.models.online_elo import online_elo
@@ -178,33 +178,33 @@ def score_table(request: Request, ballot: Ballot, stage: Stage) -> ScoreTable:
         baselines=() if baseline is None else (baseline,),
         left_out=0,
         warnings=battles.unrated_note,
-        excluded=None if ballot.exclusion is None else ballot.exclusion.counts,
+        excluded=None if rank_input.exclusion is None else rank_input.exclusion.counts,
     )
-    header = found.header if ballot.exclusion is None else f"{found.header} {ballot.exclusion.header}"
+    header = found.header if rank_input.exclusion is None else f"{found.header} {rank_input.exclusion.header}"
     return ScoreTable(header, found.table, made, {} if acceptable is None else {"acceptability": acceptable})
 
 
-def rank_boards(request: Request, ballot: Ballot, stage: Stage) -> Answer:
+def rank_boards(request: Request, rank_input: RankInput, stage: Stage) -> Answer:
     """Make one board, or one per group, with the analyses that were asked for.
 
     Raises:
         RankingError: as :func:`salon_ranking.rank` and the analyses that were asked for.
     """
-    rated, acceptable = settle_both_bad(ballot.battles, request.choice.both_bad, confidence=request.confidence)
+    rated, acceptable = settle_both_bad(rank_input.battles, request.choice.both_bad, confidence=request.confidence)
     boards = _boards(request, rated, stage("bootstrap"))
-    if ballot.exclusion is not None:
-        boards = tuple(replace(board, excluded=ballot.exclusion.counts) for board in boards)
+    if rank_input.exclusion is not None:
+        boards = tuple(replace(board, excluded=rank_input.exclusion.counts) for board in boards)
     if request.listing:
         from salon_ranking.leaderboard.listing import with_listing
 
         boards = (with_listing(boards[0], rated),)
-    unseen = None if request.held_out is None else read_ballot(replace(request, battles=request.held_out)).battles
+    unseen = None if request.held_out is None else read_input(replace(request, battles=request.held_out)).battles
     if unseen is not None:
         unseen, _ = settle_both_bad(unseen, request.choice.both_bad, confidence=request.confidence)
-    further = further_of(
+    analyses = analyses_of(
         boards,
         rated,
-        every=ballot.battles,
+        every=rank_input.battles,
         by=request.by,
         acceptable=acceptable is not None,
         diagnose=request.choice.diagnose,
@@ -213,7 +213,7 @@ def rank_boards(request: Request, ballot: Ballot, stage: Stage) -> Answer:
     return Answer(
         boards=boards,
         rated=rated,
-        further=further,
+        analyses=analyses,
         differences=None if request.differences is None else _differences(request, boards[0], rated, stage("differences")),
         contributions=None if request.contributions is None else _contributions(request, boards[0], rated, stage("prompts")),
     )

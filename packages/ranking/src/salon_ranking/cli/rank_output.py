@@ -9,11 +9,11 @@ import polars as pl
 import rich_click as click
 
 from salon_ranking.cli.output import console, deliver, plain
-from salon_ranking.cli.rank_answer import Answer, Ballot, ScoreTable
+from salon_ranking.cli.rank_answer import Answer, RankInput, ScoreTable
 from salon_ranking.cli.rank_request import RECORD_ENDINGS, Request
 from salon_ranking.files import PAGE_ENDINGS, write_table
+from salon_ranking.leaderboard.analyses import Analyses
 from salon_ranking.leaderboard.board import Leaderboard
-from salon_ranking.leaderboard.further import Further
 from salon_ranking.leaderboard.output import combined, to_json
 from salon_taxonomy.visible_text import visible
 
@@ -38,7 +38,7 @@ def show_answer(request: Request, answer: Answer) -> None:
     elif request.side_by_side:
         _show_side_by_side(boards, request.format_)
     elif request.format_ == "json":
-        click.echo(to_json(boards, answer.further))
+        click.echo(to_json(boards, answer.analyses))
     elif request.format_ == "csv":
         _write_exactly(combined(boards).write_csv())
     else:
@@ -47,8 +47,8 @@ def show_answer(request: Request, answer: Answer) -> None:
     if boards and boards[0].excluded is not None:
         click.echo(visible(boards[0].excluded.sentence), err=True)
     beside = console(stderr=request.format_ != "table", width=_WIDTH)
-    for board, further in zip(boards, answer.further, strict=True):
-        _show_further(board, further, beside)
+    for board, analyses in zip(boards, answer.analyses, strict=True):
+        _show_analyses(board, analyses, beside)
 
 
 def show_scores(scores: ScoreTable, request: Request) -> None:
@@ -84,7 +84,7 @@ def _show_boards(answer: Answer, *, quiet: bool) -> None:
     from salon_ranking.cli.terminal import board_table, more_rows
 
     terminal = console(width=_WIDTH)
-    for board, further in zip(answer.boards, answer.further, strict=True):
+    for board, analyses in zip(answer.boards, answer.analyses, strict=True):
         terminal.print(plain(board.header), style="dim")
         if not quiet:
             terminal.print(board_table(board))
@@ -94,20 +94,20 @@ def _show_boards(answer: Answer, *, quiet: bool) -> None:
         for said in board.warnings:
             terminal.print(f"Warning: {plain(said)}")
         _show_tables({}, {"parameters": board.parameters, "position_bias": board.position_bias}, terminal)
-        _show_further(board, further, terminal)
+        _show_analyses(board, analyses, terminal)
 
 
-def _show_further(board: Leaderboard, further: Further, terminal: "Console") -> None:
+def _show_analyses(board: Leaderboard, analyses: Analyses, terminal: "Console") -> None:
     """Print the analyses beside a board: acceptability, goodness of fit, held-out log-loss."""
-    if board.group is not None and further.document():
+    if board.group is not None and analyses.document():
         terminal.print(f"\n{plain(board.group)}")
-    if further.acceptability is not None:
-        _show_tables({}, {"acceptability": further.acceptability}, terminal)
-    if further.diagnosis is not None:
-        _show_tables(further.diagnosis.numbers, further.diagnosis.tables, terminal)
-        terminal.print(plain(further.diagnosis.note))
-    if further.held_out is not None:
-        terminal.print(plain(further.held_out.sentence))
+    if analyses.acceptability is not None:
+        _show_tables({}, {"acceptability": analyses.acceptability}, terminal)
+    if analyses.diagnosis is not None:
+        _show_tables(analyses.diagnosis.numbers, analyses.diagnosis.tables, terminal)
+        terminal.print(plain(analyses.diagnosis.note))
+    if analyses.held_out is not None:
+        terminal.print(plain(analyses.held_out.sentence))
 
 
 def _show_tables(numbers: Mapping[str, float | None], tables: Mapping[str, pl.DataFrame], terminal: "Console") -> None:
@@ -143,7 +143,7 @@ def _write_exactly(text: str) -> None:
     click.echo(text, nl=False, color=True)  # color: click takes nothing out of the text
 
 
-def write_answer(request: Request, ballot: Ballot, answer: Answer) -> None:
+def write_answer(request: Request, rank_input: RankInput, answer: Answer) -> None:
     """Write every file that the options name."""
     for path, found in ((request.differences, answer.differences), (request.contributions, answer.contributions)):
         if path is not None and found is not None:
@@ -152,7 +152,7 @@ def write_answer(request: Request, ballot: Ballot, answer: Answer) -> None:
     if request.output is not None:
         title = f"Leaderboard: {request.battles.name}"
         write_boards(
-            answer.boards, request.output, title=title, battles=answer.rated, further=answer.further, raters=ballot.raters
+            answer.boards, request.output, title=title, battles=answer.rated, analyses=answer.analyses, raters=rank_input.raters
         )
         click.echo(f"Wrote {request.output}", err=True)
     if request.records is not None:
@@ -167,14 +167,14 @@ def write_boards(
     *,
     title: str,
     battles: "Battles | None" = None,
-    further: Sequence[Further] = (),
+    analyses: Sequence[Analyses] = (),
     raters: "RaterReport | Path | None" = None,
 ) -> None:
     """Write boards to a file; its ending says the kind, and an existing file is replaced whole.
 
     Args:
         battles: all battles behind the boards; a page shows win rates and convergence with them.
-        further: analyses, one for each board, for a page (.html) or a document (.json).
+        analyses: one for each board, for a page (.html) or a document (.json).
         raters: a report about the raters, or a table with one row per rater, for a page.
 
     Raises:
@@ -187,9 +187,9 @@ def write_boards(
 
         with drawing():
             from salon_ranking.report.leaderboard import leaderboard_page
-        return leaderboard_page(boards, title=title, battles=battles, raters=raters, further=further)
+        return leaderboard_page(boards, title=title, battles=battles, raters=raters, analyses=analyses)
 
-    texts = {".json": lambda: to_json(boards, further), ".html": page}
+    texts = {".json": lambda: to_json(boards, analyses), ".html": page}
     write_table(combined(boards), path, endings=PAGE_ENDINGS, texts=texts)
 
 
@@ -198,11 +198,11 @@ def _records(request: Request, answer: Answer) -> pl.DataFrame:
     return pl.concat([board.records(request.board_name) for board in answer.boards])
 
 
-def store_answer(request: Request, ballot: Ballot, answer: Answer, sink: "Sink") -> None:
+def store_answer(request: Request, rank_input: RankInput, answer: Answer, sink: "Sink") -> None:
     """Add rows to a result store: the reasons of flags first, so that no board is stored without them."""
     from salon_ranking.numbers import counted
 
-    flags = 0 if ballot.exclusion is None else sink("rater_flags", ballot.exclusion.records, "rank")
+    flags = 0 if rank_input.exclusion is None else sink("rater_flags", rank_input.exclusion.records, "rank")
     added = sink("leaderboards", _records(request, answer), "rank")
     said = f"Added {counted(added, 'row')} to leaderboards and {counted(flags, 'row')} to rater_flags in {request.store}"
     click.echo(said, err=True)

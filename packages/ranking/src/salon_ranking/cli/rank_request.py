@@ -151,6 +151,9 @@ def check_request(request: Request) -> None:
     check_path(request.differences)
     check_path(request.contributions)
     _check_groups(request)
+    if request.held_out is not None and request.held_out == request.battles:
+        hint = "Give votes that were not ranked."
+        raise OptionError("the ratings are fitted to these votes, so they are not held out:", value=request.held_out, hint=hint)
     if request.against is not None:
         given = {**_board_options(request), "--baseline": request.baseline, "--interval": request.interval}
         given["--method"] = not request.choice.is_fit

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from salon_ranking.scheduling.inventory import Shelf
+    from salon_ranking.scheduling.inventory import Inventory
     from salon_ranking.scheduling.planning import Plan
 
 _RULES = ["proportional", "mef", "information", "uniform"]
@@ -92,8 +92,8 @@ def next_pairs(
     check_path(output, _ENDINGS)
     names = _names(models)
     found = Battles.read(battles, **votes)
-    shelf = _shelf(battles, generations, prompts, samples, names or found.models)
-    state = ScheduleState.of(found, models=names or None, shelf=shelf)
+    inventory = _inventory(battles, generations, prompts, samples, names or found.models)
+    state = ScheduleState.of(found, models=names or None, inventory=inventory)
     plan = plan_pairs(state, count, rule=rule, streams=streams, seed=seed)  # type: ignore[arg-type]
     deliver(plan, format_=format_, output=output, show=lambda: _show_pairs(plan), endings=_ENDINGS)
 
@@ -207,13 +207,13 @@ def _names(given: Sequence[str]) -> list[str]:
     return [name.strip() for part in given for name in part.split(",") if name.strip()]
 
 
-def _shelf(
+def _inventory(
     battles: Path, generations: Path | None, prompts: Path | None, samples: int, models: Sequence[str]
-) -> "Shelf | None":
+) -> "Inventory | None":
     """Return the generations to show, from the table that was named, or from the store of the battles."""
     from salon_ranking.errors import BattleError, OptionError
     from salon_ranking.files import read_table
-    from salon_ranking.scheduling.inventory import Shelf
+    from salon_ranking.scheduling.inventory import Inventory
     from salon_ranking.table_checks import CheckedTable
 
     if generations is not None and prompts is not None:
@@ -221,12 +221,12 @@ def _shelf(
     if prompts is not None:
         table = CheckedTable(read_table(prompts, "prompts", BattleError), str(prompts), BattleError).with_names(["prompt_id"])
         table.refuse_wrong()
-        return Shelf.full(models, table.frame["prompt_id"].to_list(), samples)
+        return Inventory.full(models, table.frame["prompt_id"].to_list(), samples)
     if generations is not None:
-        return Shelf.from_frame(read_table(generations, "generations", BattleError), str(generations))
+        return Inventory.from_frame(read_table(generations, "generations", BattleError), str(generations))
     if is_url(battles) or Path(battles).is_dir():
         made = read_table(battles, "generations", BattleError)
-        return Shelf.from_frame(made, str(battles)) if made.height else None
+        return Inventory.from_frame(made, str(battles)) if made.height else None
     return None
 
 

@@ -9,7 +9,7 @@ from salon_ranking.files import json_text
 from salon_ranking.leaderboard.board import Leaderboard
 
 if TYPE_CHECKING:
-    from salon_ranking.leaderboard.further import Further
+    from salon_ranking.leaderboard.analyses import Analyses
 
 
 def combined(boards: Sequence[Leaderboard]) -> pl.DataFrame:
@@ -32,7 +32,7 @@ def _with_excluded(board: Leaderboard) -> pl.DataFrame:
     )
 
 
-def to_json(boards: Sequence[Leaderboard], further: "Sequence[Further]" = ()) -> str:
+def to_json(boards: Sequence[Leaderboard], analyses: "Sequence[Analyses]" = ()) -> str:
     """Return a JSON array with one object per board: how it was made, rows, parameters, analyses. Null is what is not known."""
     documents = [
         {
@@ -42,6 +42,6 @@ def to_json(boards: Sequence[Leaderboard], further: "Sequence[Further]" = ()) ->
             "position_bias": board.position_bias.to_dicts(),
             **({} if beside is None else beside.document()),
         }
-        for board, beside in zip(boards, further or (None,) * len(boards), strict=True)
+        for board, beside in zip(boards, analyses or (None,) * len(boards), strict=True)
     ]
     return json_text(documents)

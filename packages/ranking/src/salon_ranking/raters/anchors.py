@@ -6,7 +6,7 @@ even the upper end of the Wilson interval of the share lies below ``anchor_share
 
 import polars as pl
 
-from salon_ranking.raters.check import Outcome, RaterCheck, Row
+from salon_ranking.raters.check import CheckResult, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes
 from salon_ranking.uncertainty.proportions import wilson_interval
@@ -20,19 +20,19 @@ def answered_anchors(votes: Votes) -> pl.DataFrame:
     return votes.frame.filter(expected & pl.col("is_anchor") if "is_anchor" in votes.given else expected)
 
 
-def missed_anchors(votes: Votes, policy: RaterPolicy) -> Outcome:
+def missed_anchors(votes: Votes, policy: RaterPolicy) -> CheckResult:
     """Return the share of anchors that each rater answered as expected."""
     why_not = votes.lacks("expected_winner")
     anchors = answered_anchors(votes)
     if why_not or not len(anchors):
-        return Outcome(None, why_not or "no anchor with an expected answer")
+        return CheckResult(None, why_not or "no anchor with an expected answer")
     met = (pl.col("winner") == pl.col("expected_winner")) | (
         (pl.col("expected_winner") == "tie") & pl.col("winner").is_in(TIES)
     )
     counted = anchors.group_by("rater_id").agg(anchors=pl.len(), anchors_met=met.sum())
     low, high = wilson_interval(counted["anchors_met"], counted["anchors"], policy.confidence)
     share, enough = pl.col("anchors_met") / pl.col("anchors"), pl.col("anchors") >= policy.anchor_minimum
-    return Outcome(
+    return CheckResult(
         counted.with_columns(
             pl.when(enough).then(pl.Series(high) < policy.anchor_share).alias(NAME),
             share.alias(f"{NAME}_value"),

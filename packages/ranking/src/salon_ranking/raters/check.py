@@ -14,7 +14,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class CheckResult:
     """What a check found.
 
     Attributes:
@@ -32,7 +32,7 @@ class RaterCheck:
     """One kind of check: its reason, the function, what it adds to the table, and its words."""
 
     reason: RaterReason
-    run: Callable[[Votes, RaterPolicy], Outcome]
+    run: Callable[[Votes, RaterPolicy], CheckResult]
     details: Mapping[str, pl.DataType]
     explain: Callable[[Row, RaterPolicy], str]
 

@@ -12,7 +12,7 @@ Anchors are left out. Flagged: even the upper end of the Wilson interval of the 
 import polars as pl
 
 from salon_ranking.models.ratings import fit
-from salon_ranking.raters.check import Outcome, RaterCheck, Row
+from salon_ranking.raters.check import CheckResult, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes, oriented, pair_columns
 from salon_ranking.uncertainty.proportions import wilson_interval
@@ -26,16 +26,16 @@ _ANSWERS = ("first", "second", "tie")
 _THING = ["prompt_id", "first", "second", "first_made", "second_made"]
 
 
-def against_consensus(votes: Votes, policy: RaterPolicy) -> Outcome:
+def against_consensus(votes: Votes, policy: RaterPolicy) -> CheckResult:
     """Return how often each rater answered as the consensus does."""
     rows = votes.frame.filter(~pl.col("is_anchor")).with_columns(*pair_columns(), answer=oriented("winner"))
     if policy.consensus == "model":
         return _against_model(votes, rows, policy)
     why_not = votes.lacks("prompt_id")
-    return Outcome(None, why_not) if why_not else _against_majority(rows, policy)
+    return CheckResult(None, why_not) if why_not else _against_majority(rows, policy)
 
 
-def _against_majority(rows: pl.DataFrame, policy: RaterPolicy) -> Outcome:
+def _against_majority(rows: pl.DataFrame, policy: RaterPolicy) -> CheckResult:
     answer = pl.when(pl.col("answer").is_in(TIES)).then(pl.lit("tie")).otherwise(pl.col("answer")).alias("answer")
     asked = rows.drop_nulls("prompt_id").select("rater_id", *_THING, answer)
     # Things by number: joins on one integer are many times faster than on five texts.
@@ -55,7 +55,7 @@ def _against_majority(rows: pl.DataFrame, policy: RaterPolicy) -> Outcome:
     agreed = pl.sum_horizontal(pl.when(pl.col(f"all_{name}") == most).then(pl.col(name)).otherwise(0) for name in _ANSWERS)
     decided = others.filter(alone & enough)
     if not len(decided):
-        return Outcome(None, f"no pair of pictures with a majority of {policy.consensus_others} other answers")
+        return CheckResult(None, f"no pair of pictures with a majority of {policy.consensus_others} other answers")
     answers = pl.sum_horizontal(_ANSWERS)
     majority = {f"majority_{name}": (answers * (pl.col(f"all_{name}") == most)).sum() for name in _ANSWERS}
     own_sums = [pl.col(name).sum() for name in _ANSWERS]
@@ -73,7 +73,7 @@ def _relative_threshold(policy: RaterPolicy) -> pl.Expr:
     return (chance + policy.consensus_skill * usual * (1.0 - chance)).round(_DIGITS).alias("threshold")
 
 
-def _against_model(votes: Votes, rows: pl.DataFrame, policy: RaterPolicy) -> Outcome:
+def _against_model(votes: Votes, rows: pl.DataFrame, policy: RaterPolicy) -> CheckResult:
     ratings = fit(votes.battles, prior_ties=PRIOR_TIES)
     strengths = pl.DataFrame({"model": ratings.models, "strength": ratings.log_strengths})
     decisive = rows.filter(pl.col("answer").is_in(["first", "second"]))
@@ -87,14 +87,14 @@ def _against_model(votes: Votes, rows: pl.DataFrame, policy: RaterPolicy) -> Out
     threshold = (0.5 + policy.consensus_skill * (promised.mean() - 0.5)).round(_DIGITS)
     per_rater = placed.group_by("rater_id").agg(shared=pl.len(), agreed=agreed.sum(), threshold=threshold)
     if not len(per_rater):
-        return Outcome(None, "no decisive answer between models of different ratings")
+        return CheckResult(None, "no decisive answer between models of different ratings")
     return _judged(per_rater, policy)
 
 
-def _judged(per_rater: pl.DataFrame, policy: RaterPolicy) -> Outcome:
+def _judged(per_rater: pl.DataFrame, policy: RaterPolicy) -> CheckResult:
     low, high = wilson_interval(per_rater["agreed"], per_rater["shared"], policy.confidence)
     enough = pl.col("shared") >= policy.consensus_minimum
-    return Outcome(
+    return CheckResult(
         per_rater.with_columns(consensus_low=pl.Series(low), consensus_high=pl.Series(high)).with_columns(
             pl.when(enough).then(pl.col("consensus_high") < pl.col("threshold")).alias(NAME),
             (pl.col("agreed") / pl.col("shared")).alias(f"{NAME}_value"),

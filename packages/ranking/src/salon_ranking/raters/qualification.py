@@ -10,7 +10,7 @@ import polars as pl
 from salon_ranking.agreement import UndefinedError, cohen_kappa
 from salon_ranking.errors import BattleError
 from salon_ranking.files import Frame, as_lazy, reading
-from salon_ranking.raters.check import Outcome, RaterCheck, Row
+from salon_ranking.raters.check import CheckResult, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import Votes, oriented, pair_columns
 
@@ -62,12 +62,12 @@ def qualify(votes: Votes, reference: Frame, policy: RaterPolicy | None = None) -
 def qualification_check(reference: Frame) -> RaterCheck:
     """Return the check that experts know the reference answers; without a column ``mode``, all raters are experts."""
 
-    def unqualified(votes: Votes, policy: RaterPolicy) -> Outcome:
+    def unqualified(votes: Votes, policy: RaterPolicy) -> CheckResult:
         experts = votes.frame.filter(pl.col("mode") == "expert" if "mode" in votes.given else pl.lit(True))
         found = qualify(votes, reference, policy).filter(pl.col("rater_id").is_in(experts["rater_id"].unique().to_list()))
         if not len(found):
-            return Outcome(None, "no expert answered anything of the reference")
-        return Outcome(
+            return CheckResult(None, "no expert answered anything of the reference")
+        return CheckResult(
             found.with_columns(
                 (~pl.col("qualified")).alias(NAME),
                 pl.col("agreement").alias(f"{NAME}_value"),

@@ -8,19 +8,19 @@ import math
 
 import polars as pl
 
-from salon_ranking.raters.check import Outcome, RaterCheck, Row
+from salon_ranking.raters.check import CheckResult, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import Votes, option
 
 NAME = RaterReason.REPEATED_OPTION
 
 
-def repeated_option(votes: Votes, policy: RaterPolicy) -> Outcome:
+def repeated_option(votes: Votes, policy: RaterPolicy) -> CheckResult:
     """Each rater's longest run of one option; of several options, the run that is longest for its threshold."""
     shown = votes.frame.sort("rater_id", "answered_at", "row", nulls_last=True).select("rater_id", option().alias("run_option"))
     known = shown.with_columns(run=pl.struct("rater_id", "run_option").rle_id()).drop_nulls("run_option")
     if not len(known):
-        return Outcome(None, votes.lacks("side_a_shown") or "no answer whose side of the screen is known")
+        return CheckResult(None, votes.lacks("side_a_shown") or "no answer whose side of the screen is known")
     runs = known.group_by("run", maintain_order=True).agg(pl.first("rater_id", "run_option"), length=pl.len())
     longest = runs.sort("length", descending=True, maintain_order=True)
     longest = longest.unique(["rater_id", "run_option"], keep="first", maintain_order=True)
@@ -28,7 +28,7 @@ def repeated_option(votes: Votes, policy: RaterPolicy) -> Outcome:
     lines = lines.with_columns(_threshold(policy))
     worst = (pl.col("length") / pl.col(f"{NAME}_threshold")).alias("worst")
     lines = lines.sort(worst, descending=True, maintain_order=True).unique("rater_id", keep="first", maintain_order=True)
-    return Outcome(
+    return CheckResult(
         lines.with_columns(
             (pl.col("length") >= pl.col(f"{NAME}_threshold")).alias(NAME),
             pl.col("length").cast(pl.Float64).alias(f"{NAME}_value"),

@@ -7,7 +7,7 @@ from one half (with thousands of answers a harmless leaning is significant too).
 
 import polars as pl
 
-from salon_ranking.raters.check import Outcome, RaterCheck, Row
+from salon_ranking.raters.check import CheckResult, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import TIES, Votes, option
 from salon_ranking.uncertainty.multiple_testing import holm
@@ -17,18 +17,18 @@ from salon_taxonomy.enums import Side
 NAME = RaterReason.ONE_SIDED
 
 
-def one_sided(votes: Votes, policy: RaterPolicy) -> Outcome:
+def one_sided(votes: Votes, policy: RaterPolicy) -> CheckResult:
     """Each rater's share of left among decisive answers."""
     why_not = votes.lacks("side_a_shown")
     decisive = votes.frame.filter(~pl.col("winner").is_in(TIES) & pl.col("side_a_shown").is_not_null())
     if why_not or not len(decisive):
-        return Outcome(None, why_not or "no decisive answer whose side is known")
+        return CheckResult(None, why_not or "no decisive answer whose side is known")
     left = option() == Side.LEFT.value
     counted = decisive.group_by("rater_id").agg(decisive=pl.len(), left=left.sum()).sort("rater_id")
     corrected = holm(sign_test(counted["left"], counted["decisive"]))
     share = pl.col("left") / pl.col("decisive")
     excess = (share - 0.5).abs()
-    return Outcome(
+    return CheckResult(
         counted.with_columns(
             ((pl.Series(corrected) < policy.side_alpha) & (excess >= policy.side_excess)).alias(NAME),
             excess.alias(f"{NAME}_value"),

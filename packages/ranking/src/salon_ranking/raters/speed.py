@@ -9,7 +9,7 @@ stand out most.
 
 import polars as pl
 
-from salon_ranking.raters.check import Outcome, RaterCheck, Row
+from salon_ranking.raters.check import CheckResult, RaterCheck, Row
 from salon_ranking.raters.policy import RaterPolicy, RaterReason
 from salon_ranking.raters.votes import Votes
 
@@ -23,18 +23,18 @@ _SMALLEST_SIGMA = 0.05
 """A cohort's deviation counts as at least 5 %, so that equal times divide by something."""
 
 
-def too_fast(votes: Votes, policy: RaterPolicy) -> Outcome:
+def too_fast(votes: Votes, policy: RaterPolicy) -> CheckResult:
     """Each rater's typical time against the cohort's."""
     why_not = votes.lacks("started_at", "answered_at")
     if why_not:
-        return Outcome(None, why_not)
+        return CheckResult(None, why_not)
     seconds = (pl.col("answered_at") - pl.col("started_at")).dt.total_microseconds() / 1e6
     timed = votes.frame.select("rater_id", pl.col("mode").alias("cohort"), seconds.alias("seconds")).drop_nulls("seconds")
     log = pl.col("seconds").clip(lower_bound=SHORTEST_SECONDS).log()
     raters = timed.group_by("rater_id", "cohort").agg(speed=log.mean().round(_DIGITS), timed_answers=pl.len())
     raters = raters.filter(pl.col("timed_answers") >= policy.speed_minimum)
     if not len(raters):
-        return Outcome(None, f"no rater with {policy.speed_minimum} timed answers")
+        return CheckResult(None, f"no rater with {policy.speed_minimum} timed answers")
     cohorts = raters.group_by("cohort").agg(_centre(policy), _sigma(policy), cohort_raters=pl.len())
     placed = raters.join(cohorts, on="cohort", nulls_equal=True)
     below = (pl.col("centre") - pl.col("speed")) / pl.col("sigma").clip(lower_bound=_SMALLEST_SIGMA)
@@ -50,7 +50,7 @@ def too_fast(votes: Votes, policy: RaterPolicy) -> Outcome:
         speed_cohort=pl.col("cohort"),
     )
     worst = lines.sort(NAME, value, "cohort", descending=[True, True, False], nulls_last=True)
-    return Outcome(worst.unique("rater_id", keep="first", maintain_order=True))
+    return CheckResult(worst.unique("rater_id", keep="first", maintain_order=True))
 
 
 def _centre(policy: RaterPolicy) -> pl.Expr:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from salon_ranking import numbers
 from salon_ranking.battles import Battles
+from salon_ranking.leaderboard.analyses import Analyses
 from salon_ranking.leaderboard.board import Leaderboard
-from salon_ranking.leaderboard.further import Further
 from salon_ranking.leaderboard.ranking import ranked_like
 from salon_ranking.numbers import counted
 from salon_ranking.raters.rater_report import RaterReport
@@ -71,7 +71,7 @@ def leaderboard_page(
     title: str,
     battles: Battles | None = None,
     raters: RaterReport | Path | None = None,
-    further: Sequence[Further] = (),
+    analyses: Sequence[Analyses] = (),
 ) -> str:
     """Return one self-contained HTML page.
 
@@ -80,7 +80,7 @@ def leaderboard_page(
         title: the page's heading.
         battles: all battles behind the boards; with them, the page shows win rates and convergence too.
         raters: a report about raters, or a table with one row per rater, to be shown at the end.
-        further: acceptability and goodness of fit, one for each board; or nothing.
+        analyses: acceptability and goodness of fit, one for each board; or nothing.
 
     Raises:
         BattleError: the table of raters cannot be read.
@@ -95,7 +95,7 @@ def leaderboard_page(
     sections = [Section(board.group or "Leaderboard", _board(board, alone=len(boards) == 1)) for board in boards]
     sections += parameters(boards)
     sections += _beneath(boards, battles)
-    sections += beside(boards, further) if further else []
+    sections += beside(boards, analyses) if analyses else []
     sections += rater_quality(raters, boards[0].excluded)
     return render_page(title, lead=_LEAD, facts=how_it_was_made(boards[0]) if len(boards) == 1 else [], sections=sections)
 

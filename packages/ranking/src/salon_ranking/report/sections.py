@@ -11,9 +11,9 @@ from salon_ranking.diagnostics.convergence import MOST_MODELS, convergence
 from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import read_table
+from salon_ranking.leaderboard.analyses import Analyses, Diagnosis
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.excluded import ExcludedRaters
-from salon_ranking.leaderboard.further import Diagnosis, Further
 from salon_ranking.leaderboard.listing import MOST_EFFECT, MOST_WIDTH, listing_cells
 from salon_ranking.leaderboard.ranking import ranked_like
 from salon_ranking.raters.rater_report import RaterReport
@@ -190,10 +190,10 @@ def listing_status(board: Leaderboard) -> list[Section]:
     return [Section("Listing", (said, table))]
 
 
-def beside(boards: Sequence[Leaderboard], further: Sequence[Further]) -> list[Section]:
+def beside(boards: Sequence[Leaderboard], analyses: Sequence[Analyses]) -> list[Section]:
     """Return acceptability, goodness of fit and prediction under headings of their own, by group where there are several."""
     sections = []
-    for board, found in zip(boards, further, strict=True):
+    for board, found in zip(boards, analyses, strict=True):
         of = "" if board.group is None else f": {board.group}"
         if found.acceptability is not None:
             sections.append(Section(f"Acceptability{of}", _acceptability(found.acceptability, board.confidence)))

@@ -16,7 +16,7 @@ _ROW = "__row"
 
 
 @dataclass(frozen=True, eq=False)
-class Shelf:
+class Inventory:
     """Samples by model and prompt. Build with :meth:`from_frame` or :meth:`full`.
 
     Attributes:
@@ -37,14 +37,14 @@ class Shelf:
 
     @classmethod
     @checked
-    def full(cls, models: Sequence[str], prompts: Sequence[str], samples: int = 1) -> "Shelf":
+    def full(cls, models: Sequence[str], prompts: Sequence[str], samples: int = 1) -> "Inventory":
         """Return the inventory in which every model has ``samples`` samples for every prompt.
 
         Raises:
             OptionError: no prompts, or fewer than one sample.
 
         Example:
-            >>> Shelf.full(["x", "y"], ["a cat", "a dog"], samples=4).samples.tolist()
+            >>> Inventory.full(["x", "y"], ["a cat", "a dog"], samples=4).samples.tolist()
             [4, 4, 4, 4]
         """
         names, known = tuple(sorted(set(models))), sorted(set(prompts))
@@ -63,7 +63,7 @@ class Shelf:
         )
 
     @classmethod
-    def from_frame(cls, frame: Frame, source: str = "generations") -> "Shelf":
+    def from_frame(cls, frame: Frame, source: str = "generations") -> "Inventory":
         """Return the rows of a table of generations: ``model``, ``prompt_id`` and, if there is one, ``generation_id``.
 
         The samples of a model for a prompt keep their order in the frame; ``sample`` of a planned battle counts from 0.
@@ -73,7 +73,7 @@ class Shelf:
 
         Example:
             >>> made = pl.DataFrame({"model": ["x", "y", "x"], "prompt_id": ["p", "p", "p"]})
-            >>> Shelf.from_frame(made).samples.tolist()
+            >>> Inventory.from_frame(made).samples.tolist()
             [2, 1]
         """
         lazy = as_lazy(frame, source)
@@ -106,7 +106,7 @@ class Shelf:
         )
 
     @checked
-    def among(self, models: Sequence[str]) -> "Shelf":
+    def among(self, models: Sequence[str]) -> "Inventory":
         """Return the same for ``models`` (ascending) alone; a model without samples has no entries."""
         number = {name: index for index, name in enumerate(self.models)}
         parts = [self._span(number.get(name)) for name in models]
@@ -117,7 +117,7 @@ class Shelf:
             starts = np.concatenate([[0], np.cumsum(self.samples, dtype=np.int64)])
             rows = [np.arange(starts[start], starts[stop]) for start, stop in parts]
             generations = generations.gather(np.concatenate(rows)) if rows else generations.clear()
-        return Shelf(
+        return Inventory(
             tuple(models),
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64),
             self.prompt[kept],

@@ -62,7 +62,7 @@ def next_pairs(
             of the battles.
 
     Returns:
-        One row per battle, in the order planned: ``prompt_id`` (null without a shelf), ``model_a``, ``model_b``,
+        One row per battle, in the order planned: ``prompt_id`` (null without an inventory), ``model_a``, ``model_b``,
         ``sample_a``, ``sample_b`` (from 0), ``generation_a``, ``generation_b`` (null when samples have no ids),
         ``side_a_shown`` (left or right), ``plan_rule`` and ``plan_stream`` (1 or 2; null with one stream).
 
@@ -70,8 +70,8 @@ def next_pairs(
         OptionError: an argument is outside its range, or no two models share a prompt.
 
     Example:
-        >>> from salon_ranking.scheduling import Shelf
-        >>> state = ScheduleState.of(shelf=Shelf.full(["x", "y", "z"], ["a cat", "a dog"], samples=4))
+        >>> from salon_ranking.scheduling import Inventory
+        >>> state = ScheduleState.of(inventory=Inventory.full(["x", "y", "z"], ["a cat", "a dog"], samples=4))
         >>> plan = next_pairs(state, 3, rule="uniform", seed=1)
         >>> sorted(sorted(pair) for pair in plan.select("model_a", "model_b").rows())
         [['x', 'y'], ['x', 'z'], ['y', 'z']]
@@ -106,14 +106,14 @@ def _streamed(state: ScheduleState, n: int, rule: Rule, seed: int, streams: int)
 def _named(state: ScheduleState, chosen: Sequence[Codes]) -> pl.DataFrame:
     """Return planned battles with the names of models, prompts and generations."""
     a, b, entry_a, entry_b, sample_a, sample_b, left = chosen
-    names, shelf = pl.Series(state.models, dtype=pl.String), state.shelf
+    names, inventory = pl.Series(state.models, dtype=pl.String), state.inventory
     prompt = generation_a = generation_b = pl.Series([None], dtype=pl.String).new_from_index(0, len(a))
-    if shelf is not None:
-        prompt = shelf.prompts.gather(shelf.prompt[entry_a])
-        if shelf.generations is not None:
-            first = np.concatenate([[0], np.cumsum(shelf.samples, dtype=np.int64)])
-            generation_a = shelf.generations.gather(first[entry_a] + sample_a)
-            generation_b = shelf.generations.gather(first[entry_b] + sample_b)
+    if inventory is not None:
+        prompt = inventory.prompts.gather(inventory.prompt[entry_a])
+        if inventory.generations is not None:
+            first = np.concatenate([[0], np.cumsum(inventory.samples, dtype=np.int64)])
+            generation_a = inventory.generations.gather(first[entry_a] + sample_a)
+            generation_b = inventory.generations.gather(first[entry_b] + sample_b)
     return pl.DataFrame(
         {
             "prompt_id": prompt,
@@ -129,7 +129,7 @@ def _named(state: ScheduleState, chosen: Sequence[Codes]) -> pl.DataFrame:
 
 
 def _scheduled(state: ScheduleState, n: int, rule: Rule, seed: int) -> Sequence[Codes]:
-    shelf = state.shelf
+    inventory = state.inventory
     return _core.schedule(
         state.log_strengths,
         state.matches,
@@ -137,9 +137,9 @@ def _scheduled(state: ScheduleState, n: int, rule: Rule, seed: int) -> Sequence[
         n,
         seed,
         state.covariance if rule in ("information", "proportional") else None,
-        None if shelf is None else shelf.start,
-        None if shelf is None else shelf.prompt,
-        None if shelf is None else shelf.samples,
+        None if inventory is None else inventory.start,
+        None if inventory is None else inventory.prompt,
+        None if inventory is None else inventory.samples,
     )
 
 

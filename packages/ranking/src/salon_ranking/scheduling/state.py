@@ -15,7 +15,7 @@ from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.models.options import check_numbers
 from salon_ranking.models.ratings import fit
 from salon_ranking.options import checked
-from salon_ranking.scheduling.inventory import Shelf
+from salon_ranking.scheduling.inventory import Inventory
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class ScheduleState:
         log_strengths: θ of the Bradley-Terry fit with the prior, shape (models,); 0, the prior's opponent, for a model
             without battles.
         matches: battles between each two models, whatever their weight; symmetric, shape (models, models).
-        shelf: the samples that can be shown; None: plans name no prompts.
+        inventory: the samples that can be shown; None: plans name no prompts.
         prior_ties: drawn battles against one mean opponent that every model had in the fit; positive, so that a plan
             can begin before any battle.
         votes: the battles behind the state; None: a new arena.
@@ -44,7 +44,7 @@ class ScheduleState:
     models: tuple[str, ...]
     log_strengths: Floats
     matches: Floats
-    shelf: Shelf | None
+    inventory: Inventory | None
     prior_ties: float
     votes: Battles | None = None
 
@@ -55,15 +55,15 @@ class ScheduleState:
         battles: Battles | None = None,
         *,
         models: Sequence[str] | None = None,
-        shelf: Shelf | None = None,
+        inventory: Inventory | None = None,
         prior_ties: float = 1.0,
     ) -> "ScheduleState":
         """Return the state after ``battles`` (None, or without rows: a new arena).
 
         Args:
-            models: who may be planned; by default everyone on the shelf or, without one, everyone who has a battle. Battles
+            models: who may be planned; by default everyone in the inventory or, without one, everyone who has a battle. Battles
                 of others still count in the fit.
-            shelf: what each model made.
+            inventory: what each model made.
 
         Raises:
             OptionError: fewer than two models or too many, an empty name, or a prior that is not positive.
@@ -77,7 +77,7 @@ class ScheduleState:
         if prior_ties == 0.0:
             raise OptionError("a plan needs a prior: prior_ties must be positive, not", value=prior_ties)
         known = battles.models if battles is not None else ()
-        names = tuple(sorted(set(models if models is not None else shelf.models if shelf is not None else known)))
+        names = tuple(sorted(set(models if models is not None else inventory.models if inventory is not None else known)))
         if any(not name.strip() for name in names):
             raise OptionError("a model needs a name, not", value="")
         if not 2 <= len(names) <= MOST_MODELS:
@@ -93,7 +93,7 @@ class ScheduleState:
             both = planned[first] & planned[second]
             np.add.at(matches, (place[first[both]], place[second[both]]), count[both])
             matches += matches.T
-        return cls(names, log_strengths, matches, None if shelf is None else shelf.among(names), prior_ties, battles)
+        return cls(names, log_strengths, matches, None if inventory is None else inventory.among(names), prior_ties, battles)
 
     @property
     def battles(self) -> int:
@@ -114,7 +114,7 @@ class ScheduleState:
             ScheduleState.of(
                 None if self.votes is None else _of_stream(self.votes, stream),
                 models=self.models,
-                shelf=self.shelf,
+                inventory=self.inventory,
                 prior_ties=self.prior_ties,
             )
             for stream in (1, 2)

@@ -140,7 +140,7 @@ class JsonReward(RuleReward):
         return [1.0 if isinstance(said, Parsed) else 0.0 for said in batch.said(self.grammar)]
 
 
-Sure: TypeAlias = Sequence[float | Unscored]
+Probabilities: TypeAlias = Sequence[float | Unscored]
 Refusal: TypeAlias = Literal["abstain", "zero", "unchanged"]
 """What an instruction earns that the editor refuses."""
 Illusory: TypeAlias = Literal["executed", "zero"]
@@ -150,7 +150,7 @@ Illusory: TypeAlias = Literal["executed", "zero"]
 class Certainty(Protocol):
     """How sure a policy is that pictures show what was asked for."""
 
-    def __call__(self, prompts: Sequence[str], pictures: Sequence[Media]) -> Sure | Awaitable[Sure]:
+    def __call__(self, prompts: Sequence[str], pictures: Sequence[Media]) -> Probabilities | Awaitable[Probabilities]:
         """Return P(verdict = true | prompt, picture) of each pair, 0 to 1, or why it is missing. May be a coroutine."""
 
 
@@ -244,9 +244,9 @@ class RectificationReward(AskingReward):
             for at, (said, true) in enumerate(zip(batch.said("r3"), truths, strict=True))
             if isinstance(said, Parsed) and self._judged(said.answer, true)
         }
-        door = asyncio.Semaphore(self.concurrency)
+        slots = asyncio.Semaphore(self.concurrency)
         before = {at: picture(images[at], row=at + 1, column=self.image) for at in answers}
-        after = await asyncio.gather(*(self._after(answer, before[at], door) for at, answer in answers.items()))
+        after = await asyncio.gather(*(self._after(answer, before[at], slots) for at, answer in answers.items()))
         paid: list[Paid] = [0.0] * len(batch)
         shown: list[tuple[int, Media]] = []
         for at, image in zip(answers, after, strict=True):
@@ -257,8 +257,8 @@ class RectificationReward(AskingReward):
                 paid[at] = 0.0 if refused and self.refusal == "zero" else image
             else:
                 shown.append((at, image))
-        sure = await self._sure([str(prompts[at]) for at, _ in shown], [image for _, image in shown])
-        for (at, _), each in zip(shown, sure, strict=True):
+        probabilities = await self._probabilities([str(prompts[at]) for at, _ in shown], [image for _, image in shown])
+        for (at, _), each in zip(shown, probabilities, strict=True):
             paid[at] = each
         return paid
 
@@ -270,22 +270,22 @@ class RectificationReward(AskingReward):
             return True
         return bool(answer.edit_prompt.strip()) and (self.illusory == "executed" or illusory(answer.edit_prompt) is None)
 
-    async def _after(self, answer: R3Answer, image: Media, door: asyncio.Semaphore) -> Media | Unscored:
+    async def _after(self, answer: R3Answer, image: Media, slots: asyncio.Semaphore) -> Media | Unscored:
         """The picture that is left when the answer's instruction has been carried out."""
         if answer.matches:
             return image
-        async with door:
+        async with slots:
             edit = await in_time(self.editor.edit(image, answer.edit_prompt, seed=self.seed), self.timeout_s, "picture")
         return edit if isinstance(edit, Unscored) else edit.image or edit.problem() or _NO_PICTURE
 
-    async def _sure(self, prompts: list[str], pictures: list[Media]) -> list[Paid]:
+    async def _probabilities(self, prompts: list[str], pictures: list[Media]) -> list[Paid]:
         if not pictures:
             return []
         given = self.certainty(prompts, pictures)
-        sure = await given if inspect.isawaitable(given) else given
-        if len(sure) != len(pictures):
-            raise InputError(f"needs {len(pictures)} probabilities, not", column="certainty", value=len(sure))
-        return [each if isinstance(each, Unscored) else _probability(float(each)) for each in sure]
+        probabilities = await given if inspect.isawaitable(given) else given
+        if len(probabilities) != len(pictures):
+            raise InputError(f"needs {len(pictures)} probabilities, not", column="certainty", value=len(probabilities))
+        return [each if isinstance(each, Unscored) else _probability(float(each)) for each in probabilities]
 
 
 _NO_PICTURE: Final = Unscored(Reason.BAD_MEDIA, "the editor gave no picture")

@@ -41,7 +41,7 @@ LONGEST_REASONING: Final = 2_000
 """Characters; of longer reasonings the last so many are read, as conclusions stand at the end."""
 MOST_REASONINGS: Final = 128
 """Of more in one reading, every second, third, … is looked at."""
-MISTAKEN: Final = 0.1
+FALSE_POSITIVE_RATE: Final = 0.1
 """How often the reader may be mistaken about a reasoning that agrees with its answer: the upper end for the labelled set."""
 _REACH: Final = 5
 """Words that a negation reaches over."""
@@ -159,7 +159,7 @@ class ReasoningContradiction(PooledMonitor[Contradiction | None]):
             batch,
             [((batch.step, group), contradiction(text, answer)) for group, text, answer in looked_at],
             what="completions with reasoning and answer",
-            mistaken=MISTAKEN,
+            false_positive_rate=FALSE_POSITIVE_RATE,
             unreadable=len(batch.completions) - len(whole),
             detail=_counted,
         )

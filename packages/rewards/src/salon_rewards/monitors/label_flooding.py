@@ -52,7 +52,7 @@ class LabelFlooding(PooledMonitor[float]):
         true = self._true.add([((batch.step, group), _labels(truth)) for group, truth in truths if not truth.normal])
         unreadable = len(batch.completions) - len(labels)
         if not self._pool.enough(given):
-            why = self._pool.wanting(given, "answers with artifacts")
+            why = self._pool.shortfall(given, "answers with artifacts")
             return self._none(batch, why, samples=len(given), unreadable=unreadable)
         baseline = max(fmean(count for _, count in true), 1.0) if true else TYPICAL_LABELS
         mean = fmean(count for _, count in given)

@@ -53,9 +53,9 @@ class _OneVerdict(PooledMonitor[_Said]):
         ]
         pooled = self._pool.add(said)
         unreadable = len(batch.completions) - len(said)
-        wanting = self._wanting(pooled)
-        if wanting is not None:
-            return self._none(batch, wanting, samples=len(pooled), unreadable=unreadable)
+        shortfall = self._shortfall(pooled)
+        if shortfall is not None:
+            return self._none(batch, shortfall, samples=len(pooled), unreadable=unreadable)
         true = [item.true for _, item in pooled if item.true is not None]
         counted = [(group, item) for group, item in pooled if item.true is not None] if true else pooled
         baseline = fmean(true) if true else self.expected or 0.0
@@ -74,13 +74,13 @@ class _OneVerdict(PooledMonitor[_Said]):
     def _true(self, truth: Answer | None) -> bool | None:
         return None if truth is None else _sound(truth) is self._normal
 
-    def _wanting(self, pooled: list[Grouped[_Said]]) -> str | None:
+    def _shortfall(self, pooled: list[Grouped[_Said]]) -> str | None:
         """Return why there is no reading; empty if there is one."""
         if not self._pool.enough(pooled):
-            return self._pool.wanting(pooled, "readable completions")
+            return self._pool.shortfall(pooled, "readable completions")
         true = [item.true for _, item in pooled if item.true is not None]
         if true and len(true) < self._pool.minimum:
-            return self._pool.wanting(true, "readable completions with a truth")
+            return self._pool.shortfall(true, "readable completions with a truth")
         if true and all(true):
             return "every truth says so, too"
         if not true and self.expected is None:

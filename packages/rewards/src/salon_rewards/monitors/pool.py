@@ -62,7 +62,7 @@ class Pool(Generic[T]):
         """Whether so many items carry a reading. Fewer pictures than wanted do; a share of them is then less sure."""
         return len(items) >= self.minimum
 
-    def wanting(self, items: Sequence[object], what: str) -> str:
+    def shortfall(self, items: Sequence[object], what: str) -> str:
         """Why there is no reading."""
         return f"{len(items)} {what}, {self.minimum} are needed"
 
@@ -102,26 +102,26 @@ class PooledMonitor(Generic[T]):
         looked_at: Sequence[Grouped[T]],
         *,
         what: str,
-        mistaken: float,
+        false_positive_rate: float,
         unreadable: int,
         detail: Callable[[float, Sequence[T]], str],
     ) -> Reading:
         """Return the reading of a step: the share, 0 to 1, of completions in which a fallible detector fires.
 
-        An alarm also needs the lower end of Wilson's interval, over pictures, to be above the detector's own mistakes.
+        An alarm also needs the lower end of Wilson's interval, over pictures, to be above its false positive rate.
 
         Args:
             batch: the step.
             looked_at: what the detector says of each completion, with its picture; what is false counts as nothing found.
             what: is looked at, for a reading that has too little of it.
-            mistaken: how often the detector may be mistaken, 0 to 1.
+            false_positive_rate: how often the detector fires where nothing is wrong, 0 to 1.
             unreadable: completions of the step that say nothing to this monitor.
             detail: the reading's words, from the share and what the detector says of all that are pooled.
         """
         pooled = self._pool.add(looked_at)
         if not self._pool.enough(pooled):
-            return self._none(batch, self._pool.wanting(pooled, what), samples=len(pooled), unreadable=unreadable)
+            return self._none(batch, self._pool.shortfall(pooled, what), samples=len(pooled), unreadable=unreadable)
         found = [each for _, each in pooled]
         share = fmean(bool(each) for each in found)
-        sure = wilson_lower(share, len({picture for picture, _ in pooled})) > mistaken
+        sure = wilson_lower(share, len({picture for picture, _ in pooled})) > false_positive_rate
         return self._reading(batch, share, samples=len(pooled), unreadable=unreadable, sure=sure, detail=detail(share, found))

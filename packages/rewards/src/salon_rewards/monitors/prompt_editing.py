@@ -11,7 +11,7 @@ from salon_rewards.monitors.pool import PooledMonitor
 from salon_rewards.monitors.reading import Reading, Thresholds
 from salon_taxonomy.answers import R3Answer
 
-MISTAKEN: Final = 0.036
+FALSE_POSITIVE_RATE: Final = 0.036
 """How often :func:`~salon_rewards.illusory` may be mistaken: 0 of 84 honest instructions of the labelled set, at 95 %."""
 
 
@@ -49,7 +49,7 @@ class PromptEditing(PooledMonitor[bool]):
             batch,
             found,
             what="edit instructions",
-            mistaken=MISTAKEN,
+            false_positive_rate=FALSE_POSITIVE_RATE,
             unreadable=len(batch.completions) - len(answers),
             detail=lambda share, _: f"{share:.0%} of the edit instructions rewrite the prompt",
         )

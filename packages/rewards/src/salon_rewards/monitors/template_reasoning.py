@@ -87,7 +87,9 @@ class TemplateReasoning(PooledMonitor[tuple[Hashable, str]]):
         value = shared_words(looked_at) if self._pool.enough(pooled) else None
         if value is None:
             enough = self._pool.enough(pooled)
-            why = "all are about one kind of picture" if enough else self._pool.wanting(pooled, "completions with a reasoning")
+            why = (
+                "all are about one kind of picture" if enough else self._pool.shortfall(pooled, "completions with a reasoning")
+            )
             return self._none(batch, why, samples=len(looked_at), unreadable=unreadable)
         return self._reading(
             batch,

@@ -25,7 +25,7 @@ class Unreadable(PooledMonitor[bool]):
         """The reading of one step."""
         pooled = self._pool.add([((batch.step, item.group), item.answer is None) for item in batch.completions])
         if not self._pool.enough(pooled):
-            why = self._pool.wanting(pooled, "completions")
+            why = self._pool.shortfall(pooled, "completions")
             return self._none(batch, why, samples=len(pooled), unreadable=batch.unreadable)
         lost = sum(is_lost for _, is_lost in pooled)
         return self._reading(

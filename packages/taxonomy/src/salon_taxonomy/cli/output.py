@@ -28,8 +28,14 @@ def print_json(content: object) -> None:
 
 
 def as_json(content: object) -> str:
-    """Return a value as JSON text; dates and paths as text."""
-    return json.dumps(content, indent=2, ensure_ascii=False, default=str)
+    """Return a value as JSON text that every stream can take; dates and paths as text.
+
+    Example:
+        >>> as_json("a\\ud800")
+        '"a\\\\ud800"'
+    """
+    text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
+    return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate: \ud800, as JSON writes it
 
 
 def print_table(

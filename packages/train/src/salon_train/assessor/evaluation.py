@@ -74,7 +74,7 @@ def asked_about(data: DataSection) -> Callable[[TrainingExample], tuple[str, Any
     return lambda example: (question(example, data), picture_of(example))
 
 
-def result_of(configuration: Configuration, which: str) -> Path | None:
+def model_folder(configuration: Configuration, which: str) -> Path | None:
     """The folder that a word means: ``sft`` and ``grpo`` of the run, ``model`` (None: untrained), or a folder.
 
     Raises:
@@ -99,7 +99,7 @@ def measure(
 
     Args:
         configuration: of the run; its ``[evaluation]`` says how. Its ``limit`` is for evaluation during training alone.
-        which: as :func:`result_of` takes it.
+        which: as :func:`model_folder` takes it.
         limit: so many pictures, the first ones; None: all.
         progressed: told how many pictures were answered, batch by batch.
 
@@ -113,7 +113,7 @@ def measure(
     if configuration.run.threads is not None:
         torch.set_num_threads(configuration.run.threads)
     with quiet():
-        loaded = load_model(configuration.model, start=result_of(configuration, which), learning=False)
+        loaded = load_model(configuration.model, start=model_folder(configuration, which), learning=False)
         return ask_about(Assessed, examples, asked_about(data), settings, loaded.model, loaded.processor, progressed=progressed)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from salon_taxonomy.errors import InputError
-from salon_train.assessor.evaluation import result_of
+from salon_train.assessor.evaluation import model_folder
 from salon_train.configuration.schema import Configuration
 from salon_train.data.conversion import folder_beside
 from salon_train.models.loading import load_model
@@ -47,7 +47,7 @@ def export(configuration: Configuration, which: str, folder: Path) -> Exported:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", source=folder, hint="Choose a folder that is not there yet.")
-    start = result_of(configuration, which)
+    start = model_folder(configuration, which)
     with quiet():
         loaded = load_model(configuration.model, start=start, learning=False)
         merged = hasattr(loaded.model, "merge_and_unload")

@@ -46,7 +46,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Threshold:
     """A threshold.
 
     Attributes:
@@ -99,7 +99,7 @@ class LineChart:
     title: str
     lines: Sequence[Line]
     keys: Sequence[Key] = ()
-    levels: Sequence[Level] = ()
+    levels: Sequence[Threshold] = ()
     uprights: Sequence[Upright] = ()
     steps: tuple[int, int] = (0, 1)
     note: str = ""
@@ -222,7 +222,7 @@ def _between(start: float, end: float, part: float) -> float:
     return round(start + (end - start) * part, 1)
 
 
-def _near(level: Level, values: Sequence[float]) -> bool:
+def _near(level: Threshold, values: Sequence[float]) -> bool:
     """Whether a threshold can be drawn without pressing the curves flat."""
     room = 2 * max((abs(value) for value in values), default=math.inf)
     return min(values, default=0.0) - room <= level.value <= max(values, default=0.0) + room
@@ -318,7 +318,7 @@ def _said(line: Line) -> str:
     return f"{shown(line.label)}: {ends}{loud}."
 
 
-def _level_keys(levels: Sequence[Level], shown: Sequence[Level]) -> list[dict[str, str]]:
+def _level_keys(levels: Sequence[Threshold], shown: Sequence[Threshold]) -> list[dict[str, str]]:
     """The legend of thresholds: one entry for each kind, with all its numbers."""
     keys = []
     for kind, words in (("warn", "warns at"), ("stop", "stops at")):

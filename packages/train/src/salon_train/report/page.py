@@ -12,7 +12,7 @@ from salon_train.report import line_chart
 from salon_train.report.curve_table import CurveGroup, colours, curve_groups
 from salon_train.report.folders import STAGES, Run, StageRun
 from salon_train.report.history import HELD_OUT, MONITOR, History, last_value
-from salon_train.report.line_chart import Key, Level, Line, LineChart, Upright, shown, value_text
+from salon_train.report.line_chart import Key, Line, LineChart, Threshold, Upright, shown, value_text
 from salon_train.report.samples import Sample, read_samples
 from salon_train.report.settings import is_usual, says, setting_text, settings_of
 from salon_train.report.thresholds import drawn_levels, thresholds_of
@@ -221,11 +221,11 @@ def _chart(
     )
     if several:
         keys += [Key(run.name, place, 0) if one else Key(run.name, None, place) for place, run, _ in present]
-    levels: list[Level] = []
+    levels: list[Threshold] = []
     if group.heading == "Monitors":
         (monitor,) = group.names.values()
         held = [thresholds_of(of).get(monitor) for _, _, of in present]
-        found = (Level(value, kind) for each in held if each for kind, value in drawn_levels(monitor, each))
+        found = (Threshold(value, kind) for each in held if each for kind, value in drawn_levels(monitor, each))
         levels = list(dict.fromkeys(found))
     left_out = f"{group.left_out} more stand under the last numbers." if group.left_out else ""
     return LineChart(group.title, lines, keys, levels, uprights, (0, max(1, reach)), left_out)

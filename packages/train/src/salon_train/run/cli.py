@@ -73,7 +73,7 @@ def train_and_show(
     console = Console(stderr=True, quiet=not processes.first)
     with said(console, "loading PyTorch and transformers"):
         training = train()
-    with one_voice(), ConsoleWatcher(console) as watcher:
+    with report_once(), ConsoleWatcher(console) as watcher:
         trained = training(environment=os.environ, watcher=watcher, again=again)
     if not processes.first:
         return
@@ -99,7 +99,7 @@ def train_and_show(
 
 
 @contextmanager
-def one_voice() -> Iterator[None]:
+def report_once() -> Iterator[None]:
     """Of several processes that raise the same error the first one prints it; all of them exit with its code."""
     try:
         yield

@@ -41,13 +41,13 @@ def dry_run(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> DryR
     Args:
         suite: the suite.
         case: the case; its pictures are not looked at. One with a ``problem`` is answered with that, as the runner does. Rows
-            of a case that belongs to no run are written under the judge and run ``rehearsal``.
+            of a case that belongs to no run are written under the judge and run ``dry-run``.
         replies: raw texts as a judge would write them, or an ``Unscored``. They are parsed by the suite once:
             a reply that it cannot read is not asked for again, as the runner would.
     """
     waiting = iter(replies)
     if case.context == RunContext("", "", ""):
-        case = replace(case, context=RunContext("rehearsal", "rehearsal", suite.version))
+        case = replace(case, context=RunContext("dry-run", "dry-run", suite.version))
     inquiries: list[Inquiry[Any]] = []
     verdicts: list[Verdict[Any]] = []
 
@@ -78,7 +78,7 @@ def shape(question: Question) -> Shape:
 
 def _verdict(inquiry: Inquiry[Any], reply: str | Unscored | None) -> Verdict[Any]:
     if reply is None:
-        return Unscored(Reason.ABSTAINED, "the rehearsal has no reply left")
+        return Unscored(Reason.ABSTAINED, "the dry run has no reply left")
     if isinstance(reply, Unscored):
         return reply
     outcome = inquiry.parse(reply)

@@ -115,7 +115,7 @@ class SuiteReward(AskingReward):
                 self._case(str(ids[row]), picture(images[row], row=row + 1, column=self.image), row)
                 for row in range(len(batch))
             ]
-        door = asyncio.Semaphore(self.concurrency)
+        slots = asyncio.Semaphore(self.concurrency)
 
         async def examined(case: Case, text: str) -> Paid:
             if reward.answers:
@@ -123,7 +123,7 @@ class SuiteReward(AskingReward):
             taken = case if reward.take is None else reward.take(case, text)
             if taken is None:
                 return 0.0
-            async with door:
+            async with slots:
                 return self._value(await self._examine(taken))
 
         return list(await asyncio.gather(*(examined(case, text) for case, text in zip(cases, batch.texts, strict=True))))

@@ -147,13 +147,13 @@ def draft(
     """
     import polars as pl
 
-    from salon_ranking.scheduling import ScheduleState, Shelf, next_pairs
+    from salon_ranking.scheduling import Inventory, ScheduleState, next_pairs
 
     made = [(file.model, file.prompt_id, file.sample) for file in _files(prompts, generations)]
     if not made:
         raise InputError("no picture belongs to any of the prompts", value=list(generations.models))
-    shelf = Shelf.from_frame(pl.DataFrame(made, schema=["model", "prompt_id", "sample"], orient="row"))
-    state = ScheduleState.of(before, models=generations.models, shelf=shelf)
+    inventory = Inventory.from_frame(pl.DataFrame(made, schema=["model", "prompt_id", "sample"], orient="row"))
+    state = ScheduleState.of(before, models=generations.models, inventory=inventory)
     plan = next_pairs(state, n, rule=rule, seed=seed)
     drawn: dict[str, dict[Pair, None]] = {}
     columns = ("prompt_id", "model_a", "sample_a", "model_b", "sample_b")

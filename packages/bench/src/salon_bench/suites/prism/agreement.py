@@ -51,7 +51,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class OrderAgreement:
     """How far two orders agree.
 
     Attributes:
@@ -67,7 +67,7 @@ class Agreement:
 
 def judge_beside_people(
     scores: pl.DataFrame, ratings: pl.DataFrame, *, replicates: int = REPLICATES, seed: int = SEED
-) -> Agreement:
+) -> OrderAgreement:
     """Agreement of a judge with the mean of people's marks, picture by picture.
 
     A picture is found by ``generation_id`` where the ratings have one, else by ``prompt_id`` and ``model``. Pictures of the
@@ -94,7 +94,7 @@ def judge_beside_people(
     notes = [f"{people.height} rated pictures, {int(people['raters'].sum())} marks; {few} have fewer than {RATERS} raters."]
     if orphans:
         notes.append(f"{orphans} rated pictures have no row of the judge and so no track.")
-    return Agreement(agree(pairs, replicates=replicates, seed=seed), (*notes, *_how("prompts", replicates, seed)))
+    return OrderAgreement(agree(pairs, replicates=replicates, seed=seed), (*notes, *_how("prompts", replicates, seed)))
 
 
 def judge_beside_judge(
@@ -104,7 +104,7 @@ def judge_beside_judge(
     *,
     replicates: int = REPLICATES,
     seed: int = SEED,
-) -> Agreement:
+) -> OrderAgreement:
     """Agreement of two judges about the same models (the paper's way) or the same pictures.
 
     Args:
@@ -123,12 +123,12 @@ def judge_beside_judge(
         one, other = model_scores(scores), model_scores(others)
         both = one.join(other, on=["track", "model"], how="full", coalesce=True, suffix="_other")
         pairs = both.select("track", first="value", second="value_other", cluster="model")
-        return Agreement(agree(pairs, replicates=replicates, seed=seed), _how("models", replicates, seed))
+        return OrderAgreement(agree(pairs, replicates=replicates, seed=seed), _how("models", replicates, seed))
     one, other = picture_scores(scores), picture_scores(others)
     key = ["track", "prompt_id", "generation_id", "subject_model"]
     both = one.join(other, on=key, how="full", coalesce=True, nulls_equal=True, suffix="_other")
     pairs = both.select("track", first="value", second="value_other", cluster="prompt_id")
-    return Agreement(agree(pairs, replicates=replicates, seed=seed), _how("prompts", replicates, seed))
+    return OrderAgreement(agree(pairs, replicates=replicates, seed=seed), _how("prompts", replicates, seed))
 
 
 def picture_scores(scores: pl.DataFrame) -> pl.DataFrame:
@@ -179,7 +179,7 @@ def agree(pairs: pl.DataFrame, *, replicates: int = REPLICATES, seed: int = SEED
         seed: of its draws; each track has a stream of its own.
 
     Returns:
-        The table of :class:`Agreement`.
+        The table of :class:`OrderAgreement`.
     """
     if replicates < 0 or seed < 0:
         raise InputError("replicates and seed must be 0 or more, not", value=min(replicates, seed))

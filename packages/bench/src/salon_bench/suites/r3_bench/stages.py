@@ -12,7 +12,7 @@ from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.limits import Limits
 from salon_bench.runs.plan import Subject, planned
 from salon_bench.runs.progress import Watcher
-from salon_bench.runs.session import FinishedError, Outcome, RunSession
+from salon_bench.runs.session import FinishedError, RunSession, SessionResult
 from salon_bench.runs.suite_runner import Pace, execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.suite import Suite, Summary
@@ -62,7 +62,7 @@ class StageOptions:
 
 async def run_stage(
     space: Workspace, stage: str, judge: Judge, store: StoreAddress, options: StageOptions | None = None
-) -> Outcome | None:
+) -> SessionResult | None:
     """Run ``reflect``, ``explanations`` or ``images``, or resume it; a finished one makes no call.
 
     After ``reflect`` the rows for the later stages are left, as far as there are replies.

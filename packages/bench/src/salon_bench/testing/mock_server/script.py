@@ -86,8 +86,8 @@ class Script:
     prompt_tokens: int = 100
 
 
-class Performance:
-    """A script while it is played: which lines are used up, and the random numbers drawn so far."""
+class ScriptState:
+    """Which lines of a script are used up, and its random generator."""
 
     def __init__(self, script: Script) -> None:
         self.script = script

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from salon_bench.testing.mock_server.faults import Fault
 from salon_bench.testing.mock_server.rules import Asked
-from salon_bench.testing.mock_server.script import Line, Performance, Script
+from salon_bench.testing.mock_server.script import Line, Script, ScriptState
 from salon_bench.testing.mock_server.stats import Stats
 from salon_taxonomy.errors import InputError
 
@@ -92,7 +92,7 @@ class MockServer:
     ) -> None:
         self.stats = Stats()
         self.seen: deque[Request] = deque(maxlen=remember)
-        self._performance = Performance(script or Script())
+        self._state = ScriptState(script or Script())
         self._host = host
         self._port = port
         self._model = model
@@ -130,9 +130,9 @@ class MockServer:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    def play(self, script: Script) -> None:
+    def use(self, script: Script) -> None:
         """Do what another script says from now on; the counts go on."""
-        self._performance = Performance(script)
+        self._state = ScriptState(script)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         route = (request.method, request.path.rstrip("/").rsplit("/v1", 1)[-1])
@@ -151,8 +151,8 @@ class MockServer:
     async def _complete(self, request: web.Request, seen: Request, *, edit: bool) -> web.StreamResponse:
         asked = Asked(seen.body)
         self.stats.arrived()
-        line = self._performance.line(asked, self.stats.in_flight)
-        wait_s = self._performance.wait_s()
+        line = self._state.line(asked, self.stats.in_flight)
+        wait_s = self._state.wait_s()
         if line.fault is not None:
             self.stats.met(line.fault)
         try:
@@ -166,7 +166,7 @@ class MockServer:
         self.stats.sent(asked, line)
         if edit and line.fault is None and line.body is None:
             return self._edited(seen).response()
-        answer = _answer_of(line, self._performance.script.prompt_tokens)
+        answer = _answer_of(line, self._state.script.prompt_tokens)
         if line.fault in {Fault.CUT, Fault.CUT_REPLY, Fault.SLOW_LORIS}:
             return await _broken_off(request, answer, line.fault)
         return answer.response()

@@ -126,7 +126,7 @@ async def write_with(
         for number, brief in enumerate(briefs(category, seed=seed, number=per_category, library=library), 1)
     }
     place = {key: index for index, key in enumerate(wanted)}
-    door = asyncio.Semaphore(concurrency)
+    slots = asyncio.Semaphore(concurrency)
     done: dict[tuple[SubCategory, int], ComposedPrompt] = {}
     missed: dict[tuple[SubCategory, int], Unscored] = {}
     said_before: set[str] = set()
@@ -136,7 +136,7 @@ async def write_with(
         questions = [
             _question(templates, wanted[key], (seed * attempts + attempt) * len(wanted) + place[key]) for key in open_keys
         ]
-        replies = await _ask_all(judge, questions, door)
+        replies = await _ask_all(judge, questions, slots)
         calls += len(replies)
         for key, reply in zip(open_keys, replies, strict=True):
             found = _taken(reply, said_before)
@@ -153,9 +153,9 @@ async def write_with(
     return WrittenPrompts(prompts, left, calls, retries=calls - len(wanted))
 
 
-async def _ask_all(judge: Judge, questions: Sequence[Question], door: asyncio.Semaphore) -> list[Reply]:
+async def _ask_all(judge: Judge, questions: Sequence[Question], slots: asyncio.Semaphore) -> list[Reply]:
     async def ask(question: Question) -> Reply:
-        async with door:
+        async with slots:
             return await judge.ask(question)
 
     return list(await asyncio.gather(*map(ask, questions)))

@@ -22,11 +22,11 @@ _ID = "battle_id"
 
 
 @dataclass(frozen=True, eq=False)
-class Arena:
+class GrowingLeague:
     """All battles so far, as counts; never changed, :meth:`update` gives a new one.
 
     Memory grows with the pairs of models that met and, where battles have a ``battle_id``, with their number; battles
-    themselves are not kept. So an arena cannot be resampled by clusters; use :class:`Battles` for that.
+    themselves are not kept. So a league cannot be resampled by clusters; use :class:`Battles` for that.
 
     Attributes:
         models: names of all models with a battle, in ascending order.
@@ -37,11 +37,11 @@ class Arena:
 
     Example:
         >>> monday = pl.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a", "model_a"]})
-        >>> arena, ratings = Arena().update(monday).fitted(baseline="y")
+        >>> league, ratings = GrowingLeague().update(monday).fitted(baseline="y")
         >>> ratings.ratings.round(1).tolist()
         [1000.0, 1000.0]
-        >>> arena, ratings = arena.update(monday.head(1)).fitted(baseline="y")  # starts where the last fit ended
-        >>> arena.count, ratings.ratings.round(1).tolist()
+        >>> league, ratings = league.update(monday.head(1)).fitted(baseline="y")  # starts where the last fit ended
+        >>> league.count, ratings.ratings.round(1).tolist()
         (3, [1120.4, 1000.0])
     """
 
@@ -56,8 +56,8 @@ class Arena:
         """Number of battles so far."""
         return 0 if self.cells is None else self.cells.battles
 
-    def update(self, new_battles: Frame | str | Path, source: str = "battles") -> "Arena":
-        """Return the arena with more battles. Models may join; the order of updates does not matter.
+    def update(self, new_battles: Frame | str | Path, source: str = "battles") -> "GrowingLeague":
+        """Return the league with more battles. Models may join; the order of updates does not matter.
 
         Args:
             new_battles: as for :meth:`Battles.from_frame` or :meth:`Battles.read`. With a column ``battle_id``, every id may
@@ -74,7 +74,7 @@ class Arena:
         more = Battles.from_frame(frame, source, weight=self.weight, ids=None)
         seen = pl.concat([self.seen, ids]) if len(ids) else self.seen
         if self.cells is None:
-            return Arena(self.weight, more.models, more.cells, seen, self.start)
+            return GrowingLeague(self.weight, more.models, more.cells, seen, self.start)
         models = tuple(sorted({*self.models, *more.models}))
         place = {name: number for number, name in enumerate(models)}
         old, new = (_numbers(names, place) for names in (self.models, more.models))
@@ -83,9 +83,9 @@ class Arena:
         if weight.max(initial=0.0) > MOST_RATIO * weight.min(initial=math.inf):
             problem = f"with the battles before, a weight more than {MOST_RATIO:,.0f} times the smallest one, {weight.min():g}:"
             raise BattleError(problem, source=source, column=self.weight, value=weight.max(), hint=RATIO_HINT)
-        return Arena(self.weight, models, cells, seen, self.start)
+        return GrowingLeague(self.weight, models, cells, seen, self.start)
 
-    def battles(self, source: str = "arena") -> Battles:
+    def battles(self, source: str = "league") -> Battles:
         """Return the counts as :class:`Battles`, for everything that needs no single battle. Its ``frame`` has no rows."""
         empty = pl.LazyFrame(schema={"model_a": pl.String, "model_b": pl.String, "winner": pl.String})
         if self.cells is None:
@@ -102,8 +102,8 @@ class Arena:
         tolerance: float = TOLERANCE,
         max_iterations: int = MAX_ITERATIONS,
         components: Components = "refuse",
-    ) -> tuple["Arena", Ratings]:
-        """Ratings, and the arena that remembers them as the start of the next fit.
+    ) -> tuple["GrowingLeague", Ratings]:
+        """Ratings, and the league that remembers them as the start of the next fit.
 
         The start changes the number of steps, not the answer: it equals :func:`salon_ranking.fit` of all battles to 1e-9 in
         win probability. Arguments and errors are those of :func:`salon_ranking.fit`.
@@ -120,7 +120,7 @@ class Arena:
         )
         values = zip(ratings.models, ratings.log_strengths.tolist(), strict=True)
         start = {name: value for name, value in values if np.isfinite(value)}
-        return Arena(self.weight, self.models, self.cells, self.seen, start), ratings
+        return GrowingLeague(self.weight, self.models, self.cells, self.seen, start), ratings
 
     def _new_ids(self, frame: pl.LazyFrame, source: str) -> pl.Series:
         """Return the ids of new battles; empty when they have none."""

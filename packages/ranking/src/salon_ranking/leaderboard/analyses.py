@@ -33,7 +33,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, eq=False)
-class Further:
+class Analyses:
     """Analyses of one leaderboard; None is what was not asked for.
 
     Attributes:
@@ -59,7 +59,7 @@ class Further:
         return found
 
 
-def further_of(
+def analyses_of(
     boards: Sequence[Leaderboard],
     rated: Battles,
     *,
@@ -68,7 +68,7 @@ def further_of(
     acceptable: bool = False,
     diagnose: bool = False,
     held_out: Battles | None = None,
-) -> tuple[Further, ...]:
+) -> tuple[Analyses, ...]:
     """Return the analyses of each board, in their order.
 
     Args:
@@ -85,11 +85,11 @@ def further_of(
         >>> from salon_ranking import rank
         >>> votes = pl.DataFrame({"model_a": ["x"] * 3, "model_b": ["y"] * 3, "winner": ["model_a", "tie", "model_b"]})
         >>> battles = Battles.from_frame(votes)
-        >>> further_of([rank(battles, replicates=0)], battles, every=battles, acceptable=True)[0].acceptability.height
+        >>> analyses_of([rank(battles, replicates=0)], battles, every=battles, acceptable=True)[0].acceptability.height
         2
     """
     if not (acceptable or diagnose or held_out is not None):
-        return tuple(Further() for _ in boards)
+        return tuple(Analyses() for _ in boards)
     rated_by, every_by = _groups(rated, by), _groups(every, by)
     unseen_by = {} if held_out is None else _groups(held_out, by)
     found = []
@@ -97,7 +97,7 @@ def further_of(
         own, unseen = rated_by.get(board.group), unseen_by.get(board.group)
         ratings = ratings_of(board, own) if own is not None and board.battles and (diagnose or unseen is not None) else None
         found.append(
-            Further(
+            Analyses(
                 acceptability(every_by[board.group], confidence=board.confidence) if acceptable else None,
                 diagnosis(own, ratings) if diagnose and own is not None and ratings is not None else None,
                 log_loss(unseen, ratings) if unseen is not None and ratings is not None else None,

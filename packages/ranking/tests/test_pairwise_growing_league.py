@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ranked import tied
 
-from salon_ranking import Arena, BattleError, Battles, UnratableError, fit, settle_both_bad
+from salon_ranking import BattleError, Battles, GrowingLeague, UnratableError, fit, settle_both_bad
 
 WINNERS = ["model_a", "model_b", "both_good", "both_bad", "tie"]
 
@@ -44,7 +44,7 @@ def test_updates_equal_a_refit_to_1e_9(parts: list[pl.DataFrame], prior_ties: fl
     whole = Battles.from_frame(pl.concat(parts), weight="weight")
     assume(whole.count > 0)
     assume(prior_ties > 0 or not whole.cells.components().any())
-    arena = Arena(weight="weight")
+    arena = GrowingLeague(weight="weight")
     for part in parts:
         arena = arena.update(part)
         if arena.count and (prior_ties or not arena.cells.components().any()):
@@ -72,7 +72,7 @@ def league(battles: int, seed: int = 0, models: int = 50) -> pl.DataFrame:
 
 
 def test_a_fit_that_starts_at_the_last_one_takes_fewer_steps():
-    arena, first = Arena().update(league(20_000)).fitted()
+    arena, first = GrowingLeague().update(league(20_000)).fitted()
     _, warm = arena.update(league(10, seed=0).with_columns(battle_id=pl.lit("n") + pl.col("battle_id"))).fitted()
     assert warm.iterations < first.iterations
     assert arena.start.keys() == set(first.models)
@@ -80,7 +80,7 @@ def test_a_fit_that_starts_at_the_last_one_takes_fewer_steps():
 
 def test_a_battle_counts_once():
     monday = league(100)
-    arena = Arena().update(monday)
+    arena = GrowingLeague().update(monday)
     with pytest.raises(BattleError, match="row 3, column 'battle_id': a battle that is already there: 'b0-7'"):
         arena.update(pl.concat([league(2, seed=1), monday[7:8]]))
     twice = pl.concat([league(2, seed=1)] * 2)
@@ -92,7 +92,7 @@ def test_a_battle_counts_once():
 
 
 def test_a_wrong_row_leaves_the_arena_as_it_was():
-    arena = Arena().update(league(50))
+    arena = GrowingLeague().update(league(50))
     with pytest.raises(BattleError, match="unknown winner"):
         arena.update(league(5, seed=2).with_columns(winner=pl.lit("nobody")))
     assert arena.count == 50
@@ -101,7 +101,7 @@ def test_a_wrong_row_leaves_the_arena_as_it_was():
 def test_files_are_read_and_counts_serve_other_models(tmp_path: Path):
     path = tmp_path / "more.parquet"
     league(500, seed=3).write_parquet(path)
-    arena = Arena().update(league(500)).update(path)
+    arena = GrowingLeague().update(league(500)).update(path)
     frame = pl.concat([league(500), league(500, seed=3)])
     assert arena.count == 1000
     assert tied(arena.battles()).ratings == pytest.approx(tied(Battles.from_frame(frame)).ratings)
@@ -109,12 +109,12 @@ def test_files_are_read_and_counts_serve_other_models(tmp_path: Path):
 
 def test_counts_alone_do_not_tell_both_bad_from_other_ties():
     with pytest.raises(BattleError, match="only counts are left"):
-        settle_both_bad(Arena().update(league(50)).battles(), "own")
+        settle_both_bad(GrowingLeague().update(league(50)).battles(), "own")
 
 
 def test_an_empty_arena_and_one_without_an_answer_are_refused():
     with pytest.raises(BattleError, match="there are no battles"):
-        Arena().fitted()
+        GrowingLeague().fitted()
     single = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["model_a"]})
     with pytest.raises(UnratableError, match="'x'"):
-        Arena().update(single).fitted()
+        GrowingLeague().update(single).fitted()
