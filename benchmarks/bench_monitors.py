@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from salon_rewards.monitors import MONITORS, Grammar, StepBatch, watch
+from salon_rewards.monitors import MONITORS, AnswerForm, StepBatch, watch
 from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, magicmirror_json, render_magicmirror
 
 THINGS = [
@@ -87,7 +87,7 @@ def main() -> None:
 
     print(f"{'reading the batch':28} {median_milliseconds(read, repetitions):8.2f} ms")
     batch = read()
-    for build in MONITORS[Grammar.MAGICMIRROR]:
+    for build in MONITORS[AnswerForm.MAGICMIRROR]:
         monitor = build()
         for _ in range(10):
             monitor.look(batch)  # past every baseline

@@ -12,7 +12,7 @@ from salon_curate.dataset import DataSet
 from salon_curate.importing import FORMATS, Columns, import_pictures
 from salon_curate.measures import look, text_share
 from salon_curate.running import run
-from salon_curate.selection import table
+from salon_curate.selection import read_columns
 from salon_synthetic.videos import write_clip
 from salon_taxonomy.errors import InputError
 
@@ -105,7 +105,7 @@ def test_damaged_pictures_become_rows_with_a_reason_and_none_passes_as_whole(tmp
     (folder / "link.png").symlink_to("/etc/passwd")
     dataset = made(tmp_path / "d", folder)
     assert run(dataset, [look]).problems == 23
-    found = table(dataset, [look], ["width", "look_problem"]).collect()
+    found = read_columns(dataset, [look], ["width", "look_problem"]).collect()
     assert len(found) == 24
     assert found.filter(pl.col("width").is_not_null())["key"].to_list() == ["good.jpg"]
     reasons = dict(found.select("key", "look_problem").iter_rows())

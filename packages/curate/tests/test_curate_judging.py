@@ -23,7 +23,7 @@ from salon_curate.lineage import why
 from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.running import run
-from salon_curate.selection import table
+from salon_curate.selection import read_columns
 from salon_synthetic import PixelJudge
 from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError
@@ -60,7 +60,7 @@ def test_the_six_characteristics_are_asked_separately_and_typed(dataset):
     judge = Counting(scores)
     stage = judge_stage(asks.characteristics(), judge)
     assert run(dataset, [stage]).problems == 0
-    found = table(dataset, [stage], asks.pictures.CHARACTERISTICS).collect()
+    found = read_columns(dataset, [stage], asks.pictures.CHARACTERISTICS).collect()
     assert len(judge.asked) == 6 * 8 == 6 * len(found)
     assert set(found.drop("key").dtypes) == {pl.UInt8}
 
@@ -74,7 +74,7 @@ def test_hostile_replies_become_reasons_and_never_numbers(dataset):
         if number < 2:
             stage = judge_stage(asks.quality(), Counting(lambda _, text=text: text), name=f"q{number}")
             assert run(dataset, [stage]).problems == 8
-            found = table(dataset, [stage], ["quality_pass", f"q{number}_problem"]).collect()
+            found = read_columns(dataset, [stage], ["quality_pass", f"q{number}_problem"]).collect()
             assert found["quality_pass"].null_count() == 8 and found[f"q{number}_problem"].null_count() == 0
 
 
@@ -84,7 +84,7 @@ def test_a_reply_off_the_scale_is_asked_again_once_and_then_a_reason(dataset):
     assert run(dataset, [stage]).problems == 8
     assert len(judge.asked) == 16
     assert sum("Answer again" in text for text in judge.asked) == 8
-    problems = table(dataset, [stage], ["alignment_problem"]).collect()["alignment_problem"]
+    problems = read_columns(dataset, [stage], ["alignment_problem"]).collect()["alignment_problem"]
     assert problems.str.starts_with("off_menu: score").all()
 
 
@@ -106,7 +106,7 @@ def test_captions_reasoning_and_translations_read_what_earlier_stages_wrote(data
         asks.translation("reasoning", keep=True),
     )]  # fmt: skip
     run(dataset, stages)
-    found = table(
+    found = read_columns(
         dataset, stages, ["style", "entity", "caption_style", "caption_entity", "reasoning", "reasoning_chinese"]
     ).collect()
     for label, least in thresholds.items():
@@ -128,7 +128,7 @@ def test_a_translation_that_loses_a_string_is_no_answer(dataset):
         for each in (asks.characteristics(), asks.captions(style=1), asks.translation("caption_style", keep=True))
     ]
     run(dataset, stages)
-    found = table(dataset, stages, ["caption_style_chinese", "caption_style_translation_problem"]).collect()
+    found = read_columns(dataset, stages, ["caption_style_chinese", "caption_style_translation_problem"]).collect()
     assert found["caption_style_chinese"].null_count() == 8
     assert found["caption_style_translation_problem"].str.contains("is not kept").all()
 
@@ -170,7 +170,7 @@ def test_pictures_that_repeat_each_other_are_asked_about_once_even_at_the_same_m
     stage = judge_stage(asks.alignment(), judge, concurrency=6)
     assert run(dataset, [stage]).problems == 0
     assert len(judge.asked) == 1
-    assert table(dataset, [stage], ["alignment"]).collect()["alignment"].null_count() == 0
+    assert read_columns(dataset, [stage], ["alignment"]).collect()["alignment"].null_count() == 0
 
 
 def test_rows_that_the_cheap_stage_rejects_are_not_asked_but_for_the_random_share(tmp_path):
@@ -178,7 +178,7 @@ def test_rows_that_the_cheap_stage_rejects_are_not_asked_but_for_the_random_shar
     judge = Counting(scores)
     stage = judge_stage(asks.alignment(), judge, when="contrast > 1000", explore=0.25, seed=3)
     run(dataset, [look, stage])
-    found = table(dataset, [look, stage], ["alignment", "alignment_explored", "alignment_problem"]).collect()
+    found = read_columns(dataset, [look, stage], ["alignment", "alignment_explored", "alignment_problem"]).collect()
     explored = found.filter("alignment_explored")
     assert 6 <= len(explored) <= 28 and len(judge.asked) == len(explored)
     assert explored["alignment"].null_count() == 0
@@ -226,7 +226,7 @@ def test_a_suite_s_questions_make_columns(dataset):
     suite = asks.suite("prism", ["alignment", "aesthetic"], {"track": "=style"})
     stage = judge_stage(suite, Counting(lambda _: json.dumps({"score": 8, "justification": "as asked"})))
     assert run(dataset, [stage]).problems == 0
-    found = table(dataset, [stage], ["prism_alignment", "prism_aesthetic"]).collect()
+    found = read_columns(dataset, [stage], ["prism_alignment", "prism_aesthetic"]).collect()
     assert found["prism_alignment"].null_count() == 0
 
 
@@ -236,5 +236,5 @@ def test_the_pixel_judge_is_right_about_drawn_pictures(dataset):
 
     stages = [fields(good="bool"), stage]
     run(dataset, stages)
-    found = table(dataset, stages, ["good", "agrees"]).collect()
+    found = read_columns(dataset, stages, ["good", "agrees"]).collect()
     assert found["good"].equals(found["agrees"])

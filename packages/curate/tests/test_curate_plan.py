@@ -21,7 +21,7 @@ from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
 from salon_curate.planning import actual, plan, sample_of, simulate, total_of, wall_of
 from salon_curate.running import run
-from salon_curate.selection import table
+from salon_curate.selection import read_columns
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply, Usage
@@ -190,8 +190,8 @@ def test_drift_is_nothing_for_the_same_answers_and_what_a_plain_comparison_count
     }
     other = made(tmp_path / "o", few, shard_rows=50)
     run(other, [look, keen], engine=inline)
-    now = table(other, [look, keen], ["agrees"]).collect()
-    stored = table(dataset, stages, ["agrees"]).collect()
+    now = read_columns(other, [look, keen], ["agrees"]).collect()
+    stored = read_columns(dataset, stages, ["agrees"]).collect()
     asked = stored["agrees"].is_not_null() & now["agrees"].is_not_null()
     changed = int((stored["agrees"] != now["agrees"]).fill_null(False).sum())
     assert found["agrees"].changed == changed > 0

@@ -33,7 +33,7 @@ from salon_curate.measures import fields, look
 from salon_curate.pipeline import PIPELINE
 from salon_curate.release import merkle_root, release, verify_release
 from salon_curate.running import run
-from salon_curate.selection import save_selection, select, table
+from salon_curate.selection import read_columns, save_selection, select
 from salon_ranking.near_duplicates import near_duplicates
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
@@ -92,7 +92,7 @@ def test_near_duplicates_refuses_other_numbers():
 
 
 def test_repeated_pictures_name_the_first_and_a_damaged_one_names_none(looked):
-    found = table(looked, STAGES, ["duplicate_of", "near_duplicate_of", "look_problem"]).collect()
+    found = read_columns(looked, STAGES, ["duplicate_of", "near_duplicate_of", "look_problem"]).collect()
     named = found.filter(pl.col("duplicate_of").is_not_null())
     assert dict(named.select("key", "duplicate_of").iter_rows()) == {f"again-k0000{n}": f"k0000{n}" for n in range(3)}
     assert found.filter(pl.col("key") == "k00020")["near_duplicate_of"].item() is None
@@ -115,7 +115,7 @@ def test_components_join_rows_that_share_any_label(one, other):
 def test_no_prompt_and_no_near_duplicate_straddles_a_split(looked):
     for seed in range(5):
         stage = split.with_parameters(seed=seed, shares={"train": 0.5, "test": 0.5})
-        rows = table(looked, STAGES, ["prompt", "duplicate_of", "near_duplicate_of"]).collect()
+        rows = read_columns(looked, STAGES, ["prompt", "duplicate_of", "near_duplicate_of"]).collect()
         found = rows.join(stage.function(rows, **stage.parameters), on="key")
         where = dict(found.select("key", "split").iter_rows())
         for column in ("duplicate_of", "near_duplicate_of"):
@@ -140,7 +140,7 @@ def test_a_draw_keeps_the_ratio_repeats_nothing_and_can_take_the_hardest(looked)
     assert dict(found.keys["bucket"].value_counts().iter_rows()) == {"good": 8, "wide": 2, "blank": 2}
     assert found.keys["key"].n_unique() == 12
     hardest = draw(looked, STAGES, {"any": "width >= 1"}, [1], 5, by="sharpness")
-    ranked = table(looked, STAGES, ["sharpness"]).collect().sort("sharpness", descending=True, nulls_last=True)
+    ranked = read_columns(looked, STAGES, ["sharpness"]).collect().sort("sharpness", descending=True, nulls_last=True)
     assert set(hardest.keys["key"]) == set(ranked["key"].head(5))
     with pytest.raises(InputError, match="too few pictures"):
         draw(looked, STAGES, buckets, [4, 1, 1], 60)
@@ -180,7 +180,7 @@ def test_a_cascade_bounds_its_loss_from_the_explored_share(tmp_path):
     stages = [cheap, expensive]
     run(dataset, stages)
     loss = cascade_loss(dataset, stages, "agreement_explored", {"keeps": "agrees"})
-    found = table(dataset, stages, ["agreement_explored", "agrees", "cheap_agrees"]).collect()
+    found = read_columns(dataset, stages, ["agreement_explored", "agrees", "cheap_agrees"]).collect()
     explored = found.filter("agreement_explored")
     assert (loss.explored, loss.kept_by_expensive) == (len(explored), explored["agrees"].sum())
     assert loss.upper == upper_bound(loss.kept_by_expensive, loss.explored)
@@ -218,7 +218,7 @@ def test_an_audit_is_blind_reweighted_and_gates_the_release(looked, tmp_path):
     sheet = sampled.folder / "sheet.csv"
     assert "kept" not in sheet.read_text() and sampled.pictures == 12
     assert len(list((sampled.folder / "pictures" / "sample").iterdir())) >= 11
-    good = dict(table(looked, STAGES, ["good"]).collect().iter_rows())
+    good = dict(read_columns(looked, STAGES, ["good"]).collect().iter_rows())
     answers = answered(sheet, tmp_path, lambda key, rater: "yes" if good[key] else "no")
     done = call("audit", "score", folder, "first", answers, "--format", "json")
     result = json.loads(done.output)
@@ -243,7 +243,7 @@ def test_an_audit_is_blind_reweighted_and_gates_the_release(looked, tmp_path):
 
 def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked, tmp_path):
     sampled = sample_audit(looked, STAGES, "v1", "three", per_stratum=6, question="it is sharp & <b>whole</b>")
-    good = dict(table(looked, STAGES, ["good"]).collect().iter_rows())
+    good = dict(read_columns(looked, STAGES, ["good"]).collect().iter_rows())
     said = lambda key, rater: bool(good[key]) != (rater == "ben" and key.endswith("3"))  # noqa: E731
     sheet = score_audit(
         looked, "three", answered(sampled.folder / "sheet.csv", tmp_path, lambda *of: "yes" if said(*of) else "no")
@@ -308,9 +308,9 @@ def test_a_release_is_read_again_with_the_same_pictures_from_parquet_and_archive
         for file in sorted((written.folder / "data").iterdir()):
             import_pictures(again, file)
         run(again, [look], engine=inline)
-        found = table(again, [look], ["sha256"]).collect()["sha256"].to_list()
+        found = read_columns(again, [look], ["sha256"]).collect()["sha256"].to_list()
         mask = select(looked, STAGES, {"good": "good", "first": "duplicate_of IS NULL"}).mask
-        assert found == table(looked, STAGES, ["sha256"]).collect()["sha256"].filter(pl.Series(mask)).to_list()
+        assert found == read_columns(looked, STAGES, ["sha256"]).collect()["sha256"].filter(pl.Series(mask)).to_list()
 
 
 def test_the_same_release_has_the_same_bytes(looked):

@@ -13,7 +13,7 @@ from salon_curate.cli import curate
 from salon_curate.measures import look
 from salon_curate.pipeline import LOOK, PIPELINE
 from salon_curate.running import run
-from salon_curate.selection import diff, predicate, select, sweep, table
+from salon_curate.selection import diff, predicate, read_columns, select, sweep
 from salon_taxonomy.errors import IncompleteError, InputError
 
 
@@ -37,7 +37,7 @@ NUMBERS = st.sampled_from(["sharpness", "noise", "contrast", "width"])
 )
 def test_a_selection_keeps_what_a_plain_filter_keeps(looked, conditions):
     predicates = {name: f"{column} >= {value!r}" for name, (column, value) in conditions.items()}
-    frame = table(looked, [look], ["sharpness", "noise", "contrast", "width"]).collect()
+    frame = read_columns(looked, [look], ["sharpness", "noise", "contrast", "width"]).collect()
     holds = [(frame[column] >= value).fill_null(False) for column, value in conditions.values()]
     expected = holds[0]
     for each in holds[1:]:

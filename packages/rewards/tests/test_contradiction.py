@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from for_each import for_each
-from salon_rewards.monitors import Claim, Contradiction, claimed, claimed_match, contradiction
+from salon_rewards.monitors import Contradiction, FaultClaim, claimed, claimed_match, contradiction
 from salon_rewards.monitors.lexicon import ATTRIBUTES, FLAWS, INTERACTION, OTHER, PHRASES, SOUND, SUBJECTS
 from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, R3Answer
 from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers
@@ -79,7 +79,7 @@ def test_kinds_come_from_what_the_clause_is_about_or_from_the_clause_before() ->
         "The cup floats."
     ).kinds >= {INTERACTION}
     assert claimed("The dog runs. It looks deformed.").kinds == {"L2: Abnormal Animal Anatomy"}
-    assert claimed("The texture is unnatural.") == Claim(True, frozenset({ATTRIBUTES}))
+    assert claimed("The texture is unnatural.") == FaultClaim(True, frozenset({ATTRIBUTES}))
 
 
 def test_an_answer_without_labels_or_with_the_last_resort_names_no_other_kind() -> None:

@@ -16,7 +16,7 @@ from salon_rewards.monitors import (
     Alarm,
     AlwaysArtifact,
     AlwaysNormal,
-    Grammar,
+    AnswerForm,
     LabelFlooding,
     LengthDrift,
     MonitorBoard,
@@ -56,10 +56,10 @@ def batch(texts, *, step=0, **columns) -> StepBatch:
     return StepBatch.read(texts, step=step, **columns)
 
 
-@pytest.mark.parametrize("grammar", Grammar)
-def test_hostile_completions_are_counted_as_unreadable_and_give_no_number(grammar: Grammar) -> None:
+@pytest.mark.parametrize("grammar", AnswerForm)
+def test_hostile_completions_are_counted_as_unreadable_and_give_no_number(grammar: AnswerForm) -> None:
     board = watch(grammar=grammar)
-    truth = [True if grammar is Grammar.R3 else NORMAL] * len(HOSTILE_REPLIES)
+    truth = [True if grammar is AnswerForm.R3 else NORMAL] * len(HOSTILE_REPLIES)
     for step in range(12):
         seen = board.look(HOSTILE_REPLIES, step=step, truth=truth)
         for item in seen.readings:
@@ -77,7 +77,7 @@ def test_hostile_completions_are_counted_as_unreadable_and_give_no_number(gramma
     truths=st.lists(magicmirror_answers(), min_size=6, max_size=6),
 )
 def test_spoiled_completions_get_a_reading_or_none_from_every_monitor(texts, truths) -> None:
-    board = watch(*(build(minimum=1) for build in MONITORS[Grammar.MAGICMIRROR] if build is not RewardMetricDivergence))
+    board = watch(*(build(minimum=1) for build in MONITORS[AnswerForm.MAGICMIRROR] if build is not RewardMetricDivergence))
     for step in range(3):
         row = board.look(texts, step=step, truth=truths[: len(texts)], reward=[0.0] * len(texts), held_out=0.5).row()
         assert json.loads(json.dumps(row, allow_nan=False))["step"] == step
@@ -93,14 +93,14 @@ def test_a_verdict_is_there_exactly_where_a_value_is(texts, truths) -> None:
         assert item.value is None or math.isfinite(item.value)
 
 
-@pytest.mark.parametrize("grammar", Grammar)
-def test_an_empty_step_is_no_error_and_no_number(grammar: Grammar) -> None:
+@pytest.mark.parametrize("grammar", AnswerForm)
+def test_an_empty_step_is_no_error_and_no_number(grammar: AnswerForm) -> None:
     assert {item.value for item in watch(grammar=grammar).look([], step=0).readings} == {None}
 
 
-@pytest.mark.parametrize("grammar", Grammar)
-def test_a_board_goes_on_after_pickling_as_if_nothing_had_been(grammar: Grammar) -> None:
-    texts = [say(NORMAL), say(HAND)] * 20 if grammar is Grammar.MAGICMIRROR else [render_r3(R3Answer(True), "Yes.")] * 40
+@pytest.mark.parametrize("grammar", AnswerForm)
+def test_a_board_goes_on_after_pickling_as_if_nothing_had_been(grammar: AnswerForm) -> None:
+    texts = [say(NORMAL), say(HAND)] * 20 if grammar is AnswerForm.MAGICMIRROR else [render_r3(R3Answer(True), "Yes.")] * 40
     board = watch(grammar=grammar)
     for step in range(12):
         board.look(texts, step=step, reward=[0.1 * step] * 40, held_out=1 - 0.01 * step)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from salon_rewards import ConsistencyMode, illusory, magicmirror_reward
-from salon_rewards.monitors import Alarm, Grammar, Watched, watch
+from salon_rewards.monitors import Alarm, AnswerForm, Watched, watch
 from salon_taxonomy.answers import (
     MAGICMIRROR_MENU,
     Artifact,
@@ -309,7 +309,7 @@ def refiner(seed: int) -> Policy:
 
 
 def train_refiner(policy: Policy, reward: Callable[[str, R3Answer, random.Random], float], steps: int = 60) -> list[Watched]:
-    board = watch(grammar=Grammar.R3)
+    board = watch(grammar=AnswerForm.R3)
     seen = []
     for step in range(1, steps + 1):
         texts, truths, names = [], [], []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from salon_taxonomy import Crosswalk, Fault, InputError, Relation, Taxonomy, TaxonomyError
+from salon_taxonomy import Crosswalk, Fault, InputError, LinkKind, Taxonomy, TaxonomyError
 from salon_taxonomy.crosswalk import parse_crosswalk
 
 LEFT, RIGHT = Taxonomy.load("magicmirror"), Taxonomy.load("artifact-bench")
@@ -44,7 +44,7 @@ def test_reading_it_backwards_turns_broader_into_narrower_and_back() -> None:
         "hand-structure-deformity",
         "abnormal-head-structure",
     }
-    assert {link.relation for link in back.of("biological-anatomy-violation")} == {Relation.NARROWER}
+    assert {link.relation for link in back.of("biological-anatomy-violation")} == {LinkKind.NARROWER}
     assert back.inverted() == WALK
     assert {leaf.label for leaf in back.unmatched(RIGHT, LEFT)} == {leaf.label for leaf in WALK.unmatched(LEFT, RIGHT)}
 

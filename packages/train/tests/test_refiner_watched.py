@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from for_each import for_each
-from salon_rewards.monitors import Grammar
+from salon_rewards.monitors import AnswerForm
 from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer, render_r3
 from salon_taxonomy.cli import main
@@ -39,7 +39,7 @@ class Told:
 
 def watch(told: Told, **settings: object) -> RunWatch:
     section = MonitorsSection.model_validate(settings)
-    board = board_of(section, Grammar.R3)
+    board = board_of(section, AnswerForm.R3)
     assert board is not None
     return RunWatch(board, section, told, steps=99, metric=METRIC)
 

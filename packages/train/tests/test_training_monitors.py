@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from salon_rewards.monitors import Grammar
+from salon_rewards.monitors import AnswerForm
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer, magicmirror_json, render_magicmirror
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
@@ -70,7 +70,7 @@ def readings_of(row: Mapping[str, object]) -> dict[str, dict[str, object]]:
 
 def watch(told: Told, **settings: object) -> RunWatch:
     section = MonitorsSection.model_validate(settings)
-    board = board_of(section, Grammar.MAGICMIRROR)
+    board = board_of(section, AnswerForm.MAGICMIRROR)
     assert board is not None
     return RunWatch(board, section, told, steps=99, metric="f1_macro")
 
@@ -111,7 +111,7 @@ def test_what_follows_from_a_warning_and_a_stop_is_the_configurations_choice() -
         watch(told, thresholds=lenient, on_warn="stop").sampled(always_normal(0))
     watch(told, which=["length_drift"]).sampled(always_normal(0))
     assert set(readings_of(told.of("watched")[-1][1])) == {"length_drift"}
-    assert board_of(MonitorsSection(on=False), Grammar.MAGICMIRROR) is None
+    assert board_of(MonitorsSection(on=False), AnswerForm.MAGICMIRROR) is None
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_what_follows_from_a_warning_and_a_stop_is_the_configurations_choice() -
 )
 def test_monitors_and_thresholds_that_are_none_are_refused(settings: dict[str, object], said: str) -> None:
     with pytest.raises(InputError) as error:
-        board_of(MonitorsSection.model_validate(settings), Grammar.MAGICMIRROR)
+        board_of(MonitorsSection.model_validate(settings), AnswerForm.MAGICMIRROR)
     assert said in str(error.value)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from salon_curate.pipeline import read_pipeline
     from salon_curate.planning import plan, simulate
     from salon_curate.running import run, status, verify
-    from salon_curate.selection import diff, save_selection, select, sweep, table
+    from salon_curate.selection import diff, read_columns, save_selection, select, sweep
     from salon_curate.stages import Stage, stage
 
 _BY_MODULE = {
@@ -41,7 +41,7 @@ _BY_MODULE = {
     "pipeline": ("read_pipeline",),
     "planning": ("plan", "simulate"),
     "running": ("run", "status", "verify"),
-    "selection": ("diff", "save_selection", "select", "sweep", "table"),
+    "selection": ("diff", "save_selection", "select", "sweep", "read_columns"),
     "stages": ("Stage", "stage"),
 }
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "judge_stage",
     "look",
     "plan",
+    "read_columns",
     "read_pipeline",
     "run",
     "save_selection",
@@ -69,7 +70,6 @@ __all__ = [
     "stage",
     "status",
     "sweep",
-    "table",
     "verify",
     "why",
 ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from salon_curate.dataset import DataSet, checked_key, seeded_hash
 from salon_curate.files import publish, publish_text
-from salon_curate.selection import saved_predicates, select, table
+from salon_curate.selection import read_columns, saved_predicates, select
 from salon_curate.stages import Stage
 from salon_taxonomy.errors import InputError
 
@@ -141,7 +141,7 @@ def sample_audit(
     predicates = saved_predicates(dataset, selection)
     kept = select(dataset, stages, predicates, selection).mask
     close = np.zeros(len(kept), dtype=np.bool_) if near is None else select(dataset, stages, {"near": near}).mask
-    keys = table(dataset, stages, []).collect()["key"]
+    keys = read_columns(dataset, stages, []).collect()["key"]
     order = np.array([seeded_hash(key, seed, "audit") for key in keys], dtype=np.uint64)
     strata: dict[str, tuple[int, int]] = {}
     chosen: list[tuple[int, str]] = []
@@ -155,7 +155,7 @@ def sample_audit(
             strata[stratum] = (len(rows), len(taken))
             chosen += [(int(row), stratum) for row in taken]
     chosen.sort(key=lambda pair: order[pair[0]])
-    prompts = table(dataset, stages, ["prompt"]).collect()["prompt"]
+    prompts = read_columns(dataset, stages, ["prompt"]).collect()["prompt"]
     sheet: list[dict[str, str]] = []
     arena: list[dict[str, Any]] = []
     for number, (row, _) in enumerate(chosen):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from salon_curate.dataset import DataSet
-from salon_curate.selection import select, table
+from salon_curate.selection import read_columns, select
 from salon_curate.stages import Stage
 from salon_taxonomy.errors import InputError
 
@@ -44,13 +44,13 @@ def cascade_loss(
         raise InputError("must lie between 0 and 1", column="confidence", value=confidence)
     asked = select(dataset, stages, {"explored": explored})
     stage = explored.removesuffix("_explored")
-    unanswered = table(dataset, stages, [f"{stage}_problem"]).collect()[f"{stage}_problem"].is_not_null().to_numpy()
+    unanswered = read_columns(dataset, stages, [f"{stage}_problem"]).collect()[f"{stage}_problem"].is_not_null().to_numpy()
     answered = asked.mask & ~unanswered
     if not answered.any():
         raise InputError("nothing was explored", column="explored", value=explored, hint="Set explore = 0.02 on the stage.")
     kept = int((answered & select(dataset, stages, expensive).mask).sum())
     number = int(answered.sum())
-    not_asked = table(dataset, stages, [f"{stage}_problem"]).collect()[f"{stage}_problem"] == "not asked"
+    not_asked = read_columns(dataset, stages, [f"{stage}_problem"]).collect()[f"{stage}_problem"] == "not asked"
     dropped = int(asked.mask.sum()) + int(not_asked.fill_null(value=False).sum())
     return CascadeLoss(number, kept, upper_bound(kept, number, confidence), dropped, confidence)
 

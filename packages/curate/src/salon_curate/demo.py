@@ -21,7 +21,7 @@ from salon_curate.pages import curve_chart, write_page
 from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.release import Release, release
 from salon_curate.running import run
-from salon_curate.selection import save_selection, select, sweep, table
+from salon_curate.selection import read_columns, save_selection, select, sweep
 from salon_curate.stages import Stage
 
 PIPELINE_TEXT: Final = """# The demonstration's pipeline: two pixel judges, of which the first is cheap and short-sighted.
@@ -104,7 +104,7 @@ def demo(folder: Path, *, per_category: int = 40, seed: int = 0, workers: int = 
     chosen = select(dataset, pipeline.stages, pipeline.selections["default"], "default")
     save_selection(dataset, pipeline.stages, chosen)
     sampled = sample_audit(dataset, pipeline.stages, "default", "people", per_stratum=60, seed=seed)
-    truth = dict(table(dataset, pipeline.stages, ["truth"]).collect().iter_rows())
+    truth = dict(read_columns(dataset, pipeline.stages, ["truth"]).collect().iter_rows())
     answers = _rate(sampled.folder / "sheet.csv", folder / "answers.csv", truth, seed)
     audit = score_audit(dataset, "people", answers, seed=seed)
     loss = cascade_loss(dataset, pipeline.stages, "agreement_explored", {"expensive": "agrees"})
@@ -119,7 +119,7 @@ def worth_of(
     dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, str], order: Sequence[str]
 ) -> tuple[StageWorth, ...]:
     """Return what the conditions are worth, one after another in an order, against the column ``truth``."""
-    good = table(dataset, stages, ["truth"]).collect()["truth"].fill_null(value=False).to_numpy()
+    good = read_columns(dataset, stages, ["truth"]).collect()["truth"].fill_null(value=False).to_numpy()
     found = [StageWorth("all", len(good), float(good.mean()), 1.0)]
     for number in range(1, len(order) + 1):
         mask = select(dataset, stages, {name: predicates[name] for name in order[:number]}).mask

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from salon_curate.dataset import DataSet, seeded_hash
-from salon_curate.selection import select, table
+from salon_curate.selection import read_columns, select
 from salon_curate.stages import Stage
 from salon_taxonomy.errors import InputError
 
@@ -68,7 +68,7 @@ def draw(
     if len(ratio) != len(buckets):
         raise InputError(f"{len(buckets)} buckets need as many parts of the ratio, not", column="ratio", value=list(ratio))
     wanted = shares_of(ratio, number)
-    rows = table(dataset, stages, [] if by is None else [by]).collect()
+    rows = read_columns(dataset, stages, [] if by is None else [by]).collect()
     hashes = np.array([seeded_hash(key, seed, "draw") for key in rows["key"]], dtype=np.uint64)
     rank = np.zeros(len(rows)) if by is None else -rows[by].cast(float).fill_null(float("-inf")).to_numpy()
     free = np.ones(len(rows), dtype=np.bool_)

@@ -10,7 +10,7 @@ from salon_curate.dataset import DataSet, Shard, file_digest, seeded_hash
 from salon_curate.engine import inline
 from salon_curate.errors import StageError
 from salon_curate.judging import NOT_ASKED
-from salon_curate.selection import table
+from salon_curate.selection import read_columns
 from salon_curate.stages import Stage, Task
 from salon_taxonomy.errors import InputError
 
@@ -73,7 +73,7 @@ def drift(
     made = stage if now is None else replace(now, name=name)
     if set(made.writes) != set(stage.writes):
         raise InputError("writes other columns than the stored stage:", column="stage", value=name, found=list(made.writes))
-    stored = table(dataset, stages, [*stage.writes, stage.problem]).collect()
+    stored = read_columns(dataset, stages, [*stage.writes, stage.problem]).collect()
     answered = stored.with_row_index("row").filter(pl.col(stage.problem).fill_null("") != NOT_ASKED)
     if answered.is_empty() or rows < 1:
         raise InputError("the stage answered no row, or none is asked for:", column="rows", value=rows)
@@ -101,7 +101,7 @@ def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places:
                 pieces.append(pl.read_parquet(dataset.shard_path(each.name))[inside.to_list()])
             start += each.rows
         pl.concat(pieces).write_parquet(shard)
-        table(dataset, stages, beside).collect()[places.to_list()].write_parquet(part)
+        read_columns(dataset, stages, beside).collect()[places.to_list()].write_parquet(part)
         sample = DataSet(folder, dataset.name, [], [Shard("00000", len(places), shard.stat().st_size, file_digest(shard))])
         inputs = {"inputs.parquet": beside} if beside else {}
         task = Task(name, stage.where, stage.name, stage.parameters, "00000", len(places), inputs, "again.parquet")

@@ -24,7 +24,7 @@ from salon_curate.judging import PICTURES, judge_stage
 from salon_curate.measures import fields, look
 from salon_curate.pages import curve_chart, write_page
 from salon_curate.running import run
-from salon_curate.selection import save_selection, select, sweep, table
+from salon_curate.selection import read_columns, save_selection, select, sweep
 from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer, render_magicmirror, render_r3
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import IncompleteError
@@ -210,7 +210,7 @@ def _training_files(home: Path, dataset: DataSet, stages: Sequence[Any]) -> dict
     """Write both sets in MagicData340K's schema; return their sizes. What cannot be decoded is in neither."""
     import polars as pl
 
-    frame = table(dataset, stages, ["prompt", "width"]).collect()
+    frame = read_columns(dataset, stages, ["prompt", "width"]).collect()
     kept = select(dataset, stages, CONDITIONS).mask
     readable = frame["width"].is_not_null()
     counts = {}

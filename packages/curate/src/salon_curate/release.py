@@ -23,7 +23,7 @@ from salon_curate.dataset import DataSet, checked_key, file_digest
 from salon_curate.errors import RefusedReleaseError
 from salon_curate.files import publish, publish_text
 from salon_curate.judging import JudgedStage
-from salon_curate.selection import saved_predicates, select, table
+from salon_curate.selection import read_columns, saved_predicates, select
 from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.errors import InputError
 
@@ -79,7 +79,7 @@ def release(
     checked = _audit_gate(dataset, audit, predicates, min_precision)
     mask = select(dataset, stages, predicates, selection).mask
     wanted = [*columns, *([split] if split else [])]
-    beside = table(dataset, stages, wanted).collect()
+    beside = read_columns(dataset, stages, wanted).collect()
     names = beside[split].fill_null("none").unique().sort().to_list() if split else ["train"]
     files: dict[str, str] = {}
     counts = dict.fromkeys(names, 0)

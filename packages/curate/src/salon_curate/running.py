@@ -8,7 +8,7 @@ from pathlib import Path
 from salon_curate.costs import record_cost
 from salon_curate.dataset import DataSet, file_digest
 from salon_curate.engine import Engine, Spent, TaskResult, embedded
-from salon_curate.selection import table
+from salon_curate.selection import read_columns
 from salon_curate.stages import Stage, Task, checked_output, expected_parts, read_receipt, write_part
 from salon_taxonomy.errors import IncompleteError, InputError
 
@@ -135,7 +135,7 @@ def _whole(dataset: DataSet, stages: Sequence[Stage], stage: Stage, tasks: Seque
     """Run a stage that sees all shards at once, and write its missing parts."""
     began = time.monotonic()
     try:
-        rows = table(dataset, stages, stage.reads).collect()
+        rows = read_columns(dataset, stages, stage.reads).collect()
     except IncompleteError as error:
         yield from (TaskResult(task, error=f"shard {task.shard}: {error}") for task in tasks)
         return

@@ -80,7 +80,7 @@ class Selection:
     mask: "NDArray[np.bool_]"
 
 
-def table(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[str], *, keys: bool = True) -> "pl.LazyFrame":
+def read_columns(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[str], *, keys: bool = True) -> "pl.LazyFrame":
     """Return columns of all rows, in the order of the shards; with ``keys`` the column ``key`` first.
 
     Columns of one stage are kept together in ``cache/`` after their first use, so that thresholds can be tried in seconds.
@@ -137,7 +137,7 @@ def _conditions(
     import polars as pl
 
     read = [predicate(sql) for sql in dict.fromkeys(conditions)]
-    frame = table(dataset, stages, [column for each in read for column in each.columns], keys=False)
+    frame = read_columns(dataset, stages, [column for each in read for column in each.columns], keys=False)
     try:
         found = frame.select(each.expression.alias(f"p{number}") for number, each in enumerate(read)).collect()
     except pl.exceptions.PolarsError as error:
@@ -162,7 +162,7 @@ def save_selection(dataset: DataSet, stages: Sequence[Stage], selection: Selecti
 
     checked_key(selection.name, source="selections", row=1)
     folder = dataset.folder / "selections"
-    keys = table(dataset, stages, []).collect()["key"].filter(pl.Series(selection.mask))
+    keys = read_columns(dataset, stages, []).collect()["key"].filter(pl.Series(selection.mask))
     publish(folder / f"{selection.name}.parquet", lambda path: keys.to_frame().write_parquet(path, compression="zstd"))
     document = {
         "name": selection.name, "predicates": dict(selection.predicates), "rows": selection.rows, "kept": selection.kept,
@@ -224,7 +224,7 @@ def diff(dataset: DataSet, stages: Sequence[Stage], old: Mapping[str, str], new:
                 for row in rows:
                     why.setdefault(row, []).append(name)
     either = left | entered
-    keys = table(dataset, stages, []).collect()["key"].filter(pl.Series(either))
+    keys = read_columns(dataset, stages, []).collect()["key"].filter(pl.Series(either))
     by = [", ".join(why[row]) for row in np.flatnonzero(either).tolist()]
     frame = pl.DataFrame({"key": keys, "change": np.where(left[either], "left", "entered"), "by": by})
     return Moved(int(entered.sum()), int(left.sum()), moved, frame)
@@ -265,7 +265,7 @@ def sweep(
 
     if points < 2:
         raise InputError("must be 2 or more", column="points", value=points)
-    frame = table(dataset, stages, columns, keys=False).collect() if columns else None
+    frame = read_columns(dataset, stages, columns, keys=False).collect() if columns else None
     judged = _conditions(dataset, stages, predicates.values()) if predicates and columns else {}
     curves = []
     for column in columns:

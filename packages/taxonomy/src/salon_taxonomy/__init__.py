@@ -22,7 +22,7 @@ from salon_taxonomy.digest import digest, file_sha256  # at once: later the modu
 from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from salon_taxonomy.crosswalk import Crosswalk, Link, Relation, Unmatched
+    from salon_taxonomy.crosswalk import Crosswalk, Link, LinkKind, Unmatched
     from salon_taxonomy.errors import (
         AmbiguousLabelError,
         Fault,
@@ -50,8 +50,8 @@ __all__ = [
     "InputError",
     "Label",
     "Link",
+    "LinkKind",
     "Reason",
-    "Relation",
     "SalonError",
     "Scored",
     "Source",
@@ -74,7 +74,7 @@ _BY_MODULE = {
     "crosswalk": (
         "Crosswalk",
         "Link",
-        "Relation",
+        "LinkKind",
         "Unmatched",
     ),
     "errors": (

@@ -23,7 +23,7 @@ _FOLDER = "crosswalks"
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class Relation(StrEnum):
+class LinkKind(StrEnum):
     """How the right label stands to the left one, as in SKOS's mapping properties."""
 
     EXACT = "exact"
@@ -36,9 +36,9 @@ class Relation(StrEnum):
     """They overlap, or have a cause in common, and neither covers the other."""
 
     @property
-    def inverse(self) -> "Relation":
+    def inverse(self) -> "LinkKind":
         """The same relation read from right to left."""
-        return {Relation.BROADER: Relation.NARROWER, Relation.NARROWER: Relation.BROADER}.get(self, self)
+        return {LinkKind.BROADER: LinkKind.NARROWER, LinkKind.NARROWER: LinkKind.BROADER}.get(self, self)
 
 
 class Link(Frozen):
@@ -46,7 +46,7 @@ class Link(Frozen):
 
     from_: Slug = Field(alias="from")
     to: Slug
-    relation: Relation
+    relation: LinkKind
     rationale: Text
 
 
@@ -178,7 +178,7 @@ def _check_links(links: Sequence[Link], left: Taxonomy, right: Taxonomy, places:
         if (link.from_, link.to) in pairs:
             places.add(Fault.DUPLICATE_ID, f"{link.from_} and {link.to} are linked twice", table="link", index=index, key="to")
         pairs.add((link.from_, link.to))
-        if link.relation is Relation.EXACT:
+        if link.relation is LinkKind.EXACT:
             for key, id_ in (("from", link.from_), ("to", link.to)):
                 if (key, id_) in exact:
                     problem = "a label is exactly one other, not two:"

@@ -15,8 +15,8 @@ audit, read_log             the same over the log of a run (``salon reward audit
 """
 
 from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
-from salon_rewards.monitors.batch import Grammar, ReadCompletion, StepBatch
-from salon_rewards.monitors.contradiction import Claim, Contradiction, ReasoningContradiction, claimed, contradiction
+from salon_rewards.monitors.batch import AnswerForm, ReadCompletion, StepBatch
+from salon_rewards.monitors.contradiction import Contradiction, FaultClaim, ReasoningContradiction, claimed, contradiction
 from salon_rewards.monitors.divergence import RewardMetricDivergence
 from salon_rewards.monitors.label_flooding import LabelFlooding
 from salon_rewards.monitors.length_drift import LengthDrift
@@ -33,10 +33,10 @@ __all__ = [
     "Alarm",
     "AlwaysArtifact",
     "AlwaysNormal",
+    "AnswerForm",
     "Audit",
-    "Claim",
     "Contradiction",
-    "Grammar",
+    "FaultClaim",
     "LabelFlooding",
     "LengthDrift",
     "Monitor",

@@ -13,7 +13,7 @@ from salon_taxonomy.errors import InputError
 Answer: TypeAlias = MagicMirrorAnswer | R3Answer
 
 
-class Grammar(StrEnum):
+class AnswerForm(StrEnum):
     """How the completions of a run are written."""
 
     MAGICMIRROR = "magicmirror"
@@ -69,7 +69,7 @@ class StepBatch:
     """
 
     step: int
-    grammar: Grammar
+    grammar: AnswerForm
     completions: tuple[ReadCompletion, ...]
     rewards: tuple[float | None, ...] = ()
     held_out: float | None = None
@@ -80,7 +80,7 @@ class StepBatch:
         completions: Sequence[object],
         *,
         step: int,
-        grammar: Grammar | str = Grammar.MAGICMIRROR,
+        grammar: AnswerForm | str = AnswerForm.MAGICMIRROR,
         truth: Sequence[object] | None = None,
         reward: Sequence[float | None] | None = None,
         example_id: Sequence[object] | None = None,
@@ -118,12 +118,12 @@ class StepBatch:
             >>> batch.completions[0].answer, batch.completions[1].answer
             (MagicMirrorAnswer(normal=True, artifacts=()), None)
         """
-        if grammar not in tuple(Grammar):
-            raise InputError("unknown grammar", source=source, column="grammar", value=grammar, allowed=Grammar)
-        grammar = Grammar(grammar)
+        if grammar not in tuple(AnswerForm):
+            raise InputError("unknown grammar", source=source, column="grammar", value=grammar, allowed=AnswerForm)
+        grammar = AnswerForm(grammar)
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             raise InputError("must be a whole number of 0 or more", source=source, column="step", value=step)
-        if truth is None and grammar is Grammar.R3:
+        if truth is None and grammar is AnswerForm.R3:
             truth = columns.get("matches")  # type: ignore[assignment]  # the batch looks at it
         if held_out is not None and not _finite(held_out):
             raise InputError("must be a finite number", source=source, column="held_out", value=held_out)
@@ -161,11 +161,11 @@ class StepBatch:
         return sum(completion.answer is None for completion in self.completions)
 
 
-def _truths(batch: Batch, grammar: Grammar, truth: Sequence[object] | None) -> Sequence[Answer | None]:
+def _truths(batch: Batch, grammar: AnswerForm, truth: Sequence[object] | None) -> Sequence[Answer | None]:
     """What is right for each completion."""
     if truth is None:
         return [None] * len(batch)
-    if grammar is Grammar.MAGICMIRROR:
+    if grammar is AnswerForm.MAGICMIRROR:
         return batch.truths("truth")
     plain = [value.matches if isinstance(value, R3Answer) else value for value in truth]
     matches = Batch(batch.texts, {"truth": plain}).verdicts("truth")

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from salon_rewards.line_files import shown
 from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
-from salon_rewards.monitors.batch import Grammar
+from salon_rewards.monitors.batch import AnswerForm
 from salon_rewards.monitors.monitor_set import MONITORS, MonitorBoard
 from salon_rewards.monitors.reading import Alarm, Monitor, Reading
 from salon_taxonomy.cli.options import FORMAT
@@ -29,7 +29,7 @@ _STYLES = {Alarm.OK: "green", Alarm.WARN: "yellow", Alarm.STOP: "bold red"}
 @click.argument("file", metavar="FILE|-", type=InputPath())
 @click.option(
     "--grammar",
-    type=click.Choice([str(grammar) for grammar in Grammar]),
+    type=click.Choice([str(grammar) for grammar in AnswerForm]),
     default="magicmirror",
     show_default=True,
     help="How the completions are written: an assessor's labels, or a refiner's verdict and instruction.",
@@ -65,7 +65,7 @@ def audit_command(
     salon reward audit completions.jsonl
     salon reward audit completions.jsonl --threshold length_drift=2,inf --format json
     """
-    chosen = Grammar(grammar)
+    chosen = AnswerForm(grammar)
     board = MonitorBoard(_monitors(chosen, thresholds, lower_is_better), grammar=chosen)
     steps = read_log(file, reward_column=reward_column, held_out_column=held_out_column)
     found = audit(steps, board, source=shown(file))
@@ -77,7 +77,7 @@ def audit_command(
         sys.exit(1)
 
 
-def _monitors(grammar: Grammar, thresholds: Sequence[str], lower_is_better: bool) -> list[Monitor]:
+def _monitors(grammar: AnswerForm, thresholds: Sequence[str], lower_is_better: bool) -> list[Monitor]:
     """The grammar's monitors with the thresholds asked for."""
     builders = {build.name: build for build in MONITORS[grammar]}  # type: ignore[attr-defined]
     given: dict[str, dict[str, object]] = {}

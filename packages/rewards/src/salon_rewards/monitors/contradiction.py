@@ -59,7 +59,7 @@ class Contradiction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class FaultClaim:
     """What a reasoning claims.
 
     Attributes:
@@ -71,12 +71,12 @@ class Claim:
     kinds: frozenset[str] = frozenset()
 
 
-def claimed(reasoning: str) -> Claim:
+def claimed(reasoning: str) -> FaultClaim:
     """What a reasoning claims about its picture, as far as a lexicon can tell.
 
     Example:
         >>> claimed("The hand has six fingers.")
-        Claim(flawed=True, kinds=frozenset({'L2: Abnormal Human Anatomy'}))
+        FaultClaim(flawed=True, kinds=frozenset({'L2: Abnormal Human Anatomy'}))
         >>> claimed("No deformed hands; the light is natural.").flawed
         False
         >>> claimed("A street with two cars.").flawed
@@ -98,7 +98,7 @@ def claimed(reasoning: str) -> Claim:
             kinds |= implied | (here or (subjects if not implied else set()))
         if here:
             subjects = here
-    return Claim(flawed, frozenset(kinds) if flawed else frozenset())
+    return FaultClaim(flawed, frozenset(kinds) if flawed else frozenset())
 
 
 def contradiction(reasoning: str, answer: Answer) -> Contradiction | None:

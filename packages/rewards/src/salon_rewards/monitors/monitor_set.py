@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from salon_rewards.monitors.batch import Grammar, StepBatch
+from salon_rewards.monitors.batch import AnswerForm, StepBatch
 from salon_rewards.monitors.contradiction import ReasoningContradiction
 from salon_rewards.monitors.divergence import RewardMetricDivergence
 from salon_rewards.monitors.label_flooding import LabelFlooding
@@ -25,10 +25,10 @@ _COMMON: tuple[Callable[..., Monitor], ...] = (
     RewardMetricDivergence,
     Unreadable,
 )
-MONITORS: Mapping[Grammar, tuple[Callable[..., Monitor], ...]] = MappingProxyType(
+MONITORS: Mapping[AnswerForm, tuple[Callable[..., Monitor], ...]] = MappingProxyType(
     {
-        Grammar.MAGICMIRROR: (LabelFlooding, ReasoningContradiction, *_COMMON),
-        Grammar.R3: (PromptEditing, ReasoningContradiction, *_COMMON),
+        AnswerForm.MAGICMIRROR: (LabelFlooding, ReasoningContradiction, *_COMMON),
+        AnswerForm.R3: (PromptEditing, ReasoningContradiction, *_COMMON),
     }
 )
 """The monitors that say something about completions of a grammar."""
@@ -81,7 +81,7 @@ class MonitorBoard:
         InputError: for no monitors, or two of one name.
     """
 
-    def __init__(self, monitors: Sequence[Monitor], *, grammar: Grammar | str = Grammar.MAGICMIRROR) -> None:
+    def __init__(self, monitors: Sequence[Monitor], *, grammar: AnswerForm | str = AnswerForm.MAGICMIRROR) -> None:
         self.grammar = _grammar(grammar)
         names = [monitor.name for monitor in monitors]
         if not names:
@@ -105,7 +105,7 @@ class MonitorBoard:
         return Watched(step, readings, len(batch.completions), batch.unreadable)
 
 
-def watch(*monitors: Monitor, grammar: Grammar | str = Grammar.MAGICMIRROR) -> MonitorBoard:
+def watch(*monitors: Monitor, grammar: AnswerForm | str = AnswerForm.MAGICMIRROR) -> MonitorBoard:
     r"""A board of these monitors; without any, of all that say something about completions of this grammar.
 
     Example:
@@ -121,7 +121,7 @@ def watch(*monitors: Monitor, grammar: Grammar | str = Grammar.MAGICMIRROR) -> M
     return MonitorBoard(monitors, grammar=grammar)
 
 
-def _grammar(given: Grammar | str) -> Grammar:
-    if given not in tuple(Grammar):
-        raise InputError("unknown grammar", column="grammar", value=given, allowed=Grammar)
-    return Grammar(given)
+def _grammar(given: AnswerForm | str) -> AnswerForm:
+    if given not in tuple(AnswerForm):
+        raise InputError("unknown grammar", column="grammar", value=given, allowed=AnswerForm)
+    return AnswerForm(given)

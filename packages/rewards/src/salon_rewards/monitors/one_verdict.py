@@ -9,7 +9,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import NamedTuple
 
-from salon_rewards.monitors.batch import Answer, Grammar, StepBatch
+from salon_rewards.monitors.batch import Answer, AnswerForm, StepBatch
 from salon_rewards.monitors.confidence import wilson_lower
 from salon_rewards.monitors.pool import MINIMUM, WINDOW, Grouped, PooledMonitor
 from salon_rewards.monitors.reading import Reading, Thresholds
@@ -28,7 +28,7 @@ class _OneVerdict(PooledMonitor[_Said]):
     name = "one_verdict"
     own = Thresholds(0.6, 0.9)
     _normal = True
-    _words: Mapping[Grammar, str]
+    _words: Mapping[AnswerForm, str]
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class AlwaysNormal(_OneVerdict):
 
     name = "always_normal"
     _normal = True
-    _words = MappingProxyType({Grammar.MAGICMIRROR: "normal", Grammar.R3: "matches"})
+    _words = MappingProxyType({AnswerForm.MAGICMIRROR: "normal", AnswerForm.R3: "matches"})
 
 
 class AlwaysArtifact(_OneVerdict):
@@ -124,7 +124,7 @@ class AlwaysArtifact(_OneVerdict):
 
     name = "always_artifact"
     _normal = False
-    _words = MappingProxyType({Grammar.MAGICMIRROR: "artifact", Grammar.R3: "does not match"})
+    _words = MappingProxyType({AnswerForm.MAGICMIRROR: "artifact", AnswerForm.R3: "does not match"})
 
 
 def _sound(answer: Answer) -> bool:

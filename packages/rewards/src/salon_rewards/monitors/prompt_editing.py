@@ -6,7 +6,7 @@ R³-Bench (R³-Refiner), section 3.1 and Figure 5: what a policy learns that is 
 from typing import Final
 
 from salon_rewards.illusory_edits import illusory
-from salon_rewards.monitors.batch import Grammar, StepBatch
+from salon_rewards.monitors.batch import AnswerForm, StepBatch
 from salon_rewards.monitors.pool import PooledMonitor
 from salon_rewards.monitors.reading import Reading, Thresholds
 from salon_taxonomy.answers import R3Answer
@@ -36,7 +36,7 @@ class PromptEditing(PooledMonitor[bool]):
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
-        if batch.grammar is not Grammar.R3:
+        if batch.grammar is not AnswerForm.R3:
             why = "completions of this grammar give no instructions"
             return self._none(batch, why, unreadable=batch.unreadable)
         answers = [(item.group, item.answer) for item in batch.completions if isinstance(item.answer, R3Answer)]

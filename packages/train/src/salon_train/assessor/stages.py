@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
 
-from salon_rewards.monitors import Grammar
+from salon_rewards.monitors import AnswerForm
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.training_example import TrainingExample
 from salon_train.assessor import rows as data_rows
@@ -127,7 +127,7 @@ def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuratio
     examples, data = setting.rows, configuration.data
     opened = open_rewards(configuration, setting.environment)
     steps = steps_of(section, len(examples))
-    watch = watch_of(setting, Grammar.MAGICMIRROR, steps=steps, metric=METRIC)
+    watch = watch_of(setting, AnswerForm.MAGICMIRROR, steps=steps, metric=METRIC)
     made = section.generation_batch or section.batch
     lasts = made // section.batch * section.iterations
     plan = prompt_plan(

@@ -6,7 +6,7 @@ rows, editor, judge ──► model ──► PolicyTrainer on R_reason and R_re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from salon_rewards.monitors import Grammar
+from salon_rewards.monitors import AnswerForm
 from salon_taxonomy.errors import InputError
 from salon_train.refiner.held_out import METRIC, HeldOutReplies, asked_about
 from salon_train.refiner.rewards import refining_rewards, weights_of
@@ -132,7 +132,7 @@ def _trainer(setting: Setting[RefinerRow], configuration: RefinerConfiguration, 
     settings, editing = configuration.refine, configuration.editor
     section = settings.grpo(len(setting.rows))
     steps = settings.steps_for(len(setting.rows))
-    watch = watch_of(setting, Grammar.R3, steps=steps, metric=METRIC)
+    watch = watch_of(setting, AnswerForm.R3, steps=steps, metric=METRIC)
     rewards = refining_rewards(
         setting.loaded.model,
         setting.loaded.processor,

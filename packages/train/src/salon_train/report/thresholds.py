@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from salon_rewards.monitors import MONITORS, Grammar, Thresholds
+from salon_rewards.monitors import MONITORS, AnswerForm, Thresholds
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import MonitorsSection
 from salon_train.report.folders import StageRun
@@ -28,7 +28,7 @@ def thresholds_of(stage: StageRun) -> dict[str, Thresholds]:
     """
     own = {key.removeprefix(_PREFIX): pair for key, pair in (stage.besides or {}).items() if key.startswith(_PREFIX)}
     found: dict[str, Thresholds] = {}
-    for grammar in Grammar:
+    for grammar in AnswerForm:
         known = {build.name for build in MONITORS[grammar]}  # type: ignore[attr-defined]
         found |= _held(stage, grammar, {name: pair for name, pair in own.items() if name in known})
     if stage.besides is None:
@@ -38,7 +38,7 @@ def thresholds_of(stage: StageRun) -> dict[str, Thresholds]:
     return {name: held for name, held in found.items() if MONITOR + name in stage.history.curves}
 
 
-def _held(stage: StageRun, grammar: Grammar, own: Mapping[str, object]) -> dict[str, Thresholds]:
+def _held(stage: StageRun, grammar: AnswerForm, own: Mapping[str, object]) -> dict[str, Thresholds]:
     try:
         board: Any = board_of(MonitorsSection.model_validate({"thresholds": own}), grammar)
     except (ValidationError, InputError) as error:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_rewards.monitors import MONITORS, Alarm, Grammar, Monitor, MonitorBoard, Reading, Watched
+from salon_rewards.monitors import MONITORS, Alarm, AnswerForm, Monitor, MonitorBoard, Reading, Watched
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import MonitorsSection
 from salon_train.run.early_abort import DegeneratedError
@@ -28,7 +28,7 @@ _ELSEWHERE: Final[Mapping[str, Mapping[str, float]]] = {"unreadable": {"stop": m
 """A policy that cannot write answers yet games nothing; ``[degeneration] invalid_answers`` gives it up in time."""
 
 
-def board_of(section: MonitorsSection, grammar: Grammar) -> MonitorBoard | None:
+def board_of(section: MonitorsSection, grammar: AnswerForm) -> MonitorBoard | None:
     """The monitors that a configuration asks for; None: none.
 
     Args:
@@ -39,7 +39,8 @@ def board_of(section: MonitorsSection, grammar: Grammar) -> MonitorBoard | None:
         InputError: for a monitor that does not exist, or thresholds that are not allowed.
 
     Example:
-        >>> board = board_of(MonitorsSection(which=("length_drift",), thresholds={"length_drift": (2, 5)}), Grammar.MAGICMIRROR)
+        >>> section = MonitorsSection(which=("length_drift",), thresholds={"length_drift": (2, 5)})
+        >>> board = board_of(section, AnswerForm.MAGICMIRROR)
         >>> board.monitors[0].thresholds
         Thresholds(warn=2.0, stop=5.0)
     """

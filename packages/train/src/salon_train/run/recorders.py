@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from salon_rewards.monitors import Grammar
+from salon_rewards.monitors import AnswerForm
 from salon_taxonomy.digest import digest
 from salon_train.run.completions_file import CompletionsFile
 from salon_train.run.monitor_hook import RunWatch, board_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from salon_train.run.stage import Setting
 
 
-def watch_of(setting: "Setting[Any]", grammar: Grammar, *, steps: int, metric: str) -> RunWatch | None:
+def watch_of(setting: "Setting[Any]", grammar: AnswerForm, *, steps: int, metric: str) -> RunWatch | None:
     """The monitors that the configuration asks for; give them to the trainer, which keeps them in checkpoints.
 
     Args:
