@@ -1,9 +1,10 @@
 """One self-contained HTML page of text, tables and charts: nothing is fetched, everything can be reached by keyboard.
 
-Pages that commands write are rendered here, under one Content-Security-Policy without ``unsafe-inline`` and ``unsafe-eval``: only
-the page's own style and scripts run, each named by its hash, and nothing can be fetched or sent. Names of models and
-benchmarks are data that strangers wrote: templates escape them, and :func:`~salon_taxonomy.visible_text.visible` writes out
-what acts unseen. Charts follow the reader's light or dark mode, and each has its numbers as a table beneath it.
+Pages that commands write are rendered here, under one Content-Security-Policy without ``unsafe-inline`` and
+``unsafe-eval``: only the page's own style and scripts run, each named by its hash, and nothing can be fetched or sent. Names
+of models and benchmarks are data that strangers wrote: templates escape them, and
+:func:`~salon_taxonomy.visible_text.visible` writes out what acts unseen. Charts follow the reader's light or dark mode, and
+each has its numbers as a table beneath it.
 """
 
 import base64
