@@ -169,7 +169,7 @@ def _checked(value: object, bounds: tuple[float, float]) -> Verdict[float]:
 
 
 def opened_picture(image: object) -> Any:
-    """Return a picture as a PIL image in RGB, upright, transparent parts on white; ``Unscored`` for one that cannot be read.
+    """Return a picture as a PIL image in RGB, or ``Unscored``; upright, transparent parts on white.
 
     Args:
         image: a PIL image, ``Media``, or the bytes of a file. Needs Pillow.

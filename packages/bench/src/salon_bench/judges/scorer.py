@@ -143,7 +143,7 @@ class ScorerJudge(Closing):
         return json.dumps(said, ensure_ascii=False)
 
     def _answer(self, asked: Sequence[tuple[Media, str]]) -> Sequence[Verdict[float]]:
-        """In the thread of the batches; one loop lives as long as it, so a scorer may keep its connections open."""
+        """Score a batch, in the thread of the batches; its loop lives until :meth:`close`, with a scorer's connections."""
         if self._runner is None:
             self._runner = asyncio.Runner()
         return self._runner.run(self.scorer.score([media for media, _ in asked], [prompt for _, prompt in asked]))

@@ -21,7 +21,7 @@ from salon_taxonomy.verdict import Scored
 
 @dataclass(frozen=True)
 class ScorerReward(AskingReward):
-    """Pay a scorer's score of the picture of each row; the completions themselves are not looked at.
+    """Pay a scorer's score of the picture of each row; the completions do not matter.
 
     Columns: ``images`` (paths, bytes, PIL images) and ``prompts``. Range: that of the scorer, negated where lower is better; 0
     to 1 with ``scale``.
@@ -36,7 +36,7 @@ class ScorerReward(AskingReward):
         specification: the text that the scorer was loaded by; None for one that was given as an object.
 
     Raises:
-        InputError: for a scale or an abstention that is none.
+        InputError: for a wrong scale or an unknown abstention.
 
     Example:
         >>> import asyncio

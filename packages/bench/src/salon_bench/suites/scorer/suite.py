@@ -1,4 +1,4 @@
-"""One score for each picture and its prompt, by a function of yours, a built-in scorer, or a judge that gives a mark.
+"""One score for each picture and its prompt: by a function, a built-in scorer, or a judge's mark.
 
     rows  NAME (or -NAME, where lower is better)   the score in the scorer's own unit
           scaled                                   its share of the range from 0 to 1, for scorers with two bounds
@@ -36,7 +36,7 @@ def ask_for_score(image: Media, prompt: str) -> Inquiry[ScoreAnswer]:
 
 
 def score_rows(case: Case, task: str, said: Verdict[ScoreAnswer]) -> list[Score]:
-    """Return the rows of one answer: the score in its own unit, and its share of the range where there is one."""
+    """Return the rows of one answer: the score in its own unit, and its share of a bounded range."""
     answer = said.value if isinstance(said, Scored) else ScoreAnswer(said)
     own = f"{'-' if answer.lower_is_better else ''}{case.context.judge}"
     rows = [case.score(task, own, answer.verdict)]
