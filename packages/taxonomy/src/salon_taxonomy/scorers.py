@@ -34,6 +34,7 @@ UNBOUNDED: Final = (-math.inf, math.inf)
 """The range of a scorer that states none."""
 
 _BATCH: Final = 16
+_MOST_PIXELS: Final = 80_000_000
 _LONGEST_NAME: Final = 200
 _HINT: Final = "Write MODULE:FUNCTION, ./FILE.py:FUNCTION, or the name of an installed scorer."
 
@@ -181,10 +182,15 @@ def opened_picture(image: object) -> Any:
     try:
         if isinstance(image, Media):
             image = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
+        encoded = isinstance(image, bytes | bytearray)
         if isinstance(image, bytes | bytearray):
-            image = ImageOps.exif_transpose(Image.open(BytesIO(image)))
+            image = Image.open(BytesIO(image))
         if not isinstance(image, Image.Image):
             return Unscored(Reason.BAD_MEDIA, f"{type(image).__name__} is no picture")
+        if image.width * image.height > _MOST_PIXELS:
+            return Unscored(Reason.BAD_MEDIA, f"the picture has more than {_MOST_PIXELS:,} pixels")
+        if encoded:
+            image = ImageOps.exif_transpose(image)
         if image.mode == "RGB":
             image.load()
             return image
