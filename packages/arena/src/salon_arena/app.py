@@ -38,7 +38,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from salon_arena.admin import Action, act, admin_view, is_admin
 from salon_arena.board import Board, LiveBoard
-from salon_arena.errors import RefusedError, StorageError
+from salon_arena.errors import RefusedError
 from salon_arena.limits import Limits, network_of
 from salon_arena.log import Log, Requests
 from salon_arena.people import OCCUPATIONS
@@ -46,6 +46,7 @@ from salon_arena.quality import LiveChecks
 from salon_arena.service import AnswerBody, WorkService
 from salon_arena.signin import Oidc, Passwords, plain_name
 from salon_arena.tasks import instant
+from salon_taxonomy.errors import StorageError
 from salon_taxonomy.visible_text import visible
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from salon_arena.database import ArenaDatabase
     from salon_arena.service import WorkService
     from salon_arena.tasks import Task
-    from salon_bench.suites.r3_bench.rows import Item as Row
+    from salon_bench.suites.r3_bench.rows import R3Row as Row
 
 _FILE = InputPath(dir_okay=False)
 _FOLDER = InputPath(file_okay=False)

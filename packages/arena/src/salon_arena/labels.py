@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
-from salon_arena.rounds import ADJUDICATE, Item, RoundsTask, most, states
+from salon_arena.rounds import ADJUDICATE, RatedItem, RoundsTask, most, states
 from salon_arena.tasks import Payload, prompt_payload
 from salon_bench.suites.contract.generations import Generated
 from salon_taxonomy.taxonomy import Taxonomy
@@ -70,7 +70,7 @@ class Labelled(BaseModel):
 
 
 @dataclass
-class LabelItem(Item):
+class LabelItem(RatedItem):
     """What people have said of one file."""
 
     @property

@@ -38,7 +38,7 @@ _SETTLED: Final = (
 
 
 @dataclass
-class Item:
+class RatedItem:
     """What people have said of one item: stored answers, oldest first.
 
     Attributes:
@@ -67,7 +67,7 @@ class Item:
         raise NotImplementedError
 
 
-I = TypeVar("I", bound=Item)  # noqa: E741 - of one letter, as all type variables
+I = TypeVar("I", bound=RatedItem)  # noqa: E741 - of one letter, as all type variables
 
 
 class RoundsTask(Generic[I]):
@@ -189,7 +189,7 @@ def states(connection: Connection, new: Callable[[], I], kinds: Mapping[str, str
     return dict(found)
 
 
-def counted(items: Iterable[Item]) -> list[str]:
+def counted(items: Iterable[RatedItem]) -> list[str]:
     """How many items are in each state, a line each."""
     found: dict[str, int] = {}
     for item in items:

@@ -16,7 +16,7 @@ from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
-    from salon_bench.runs.plan import Planned
+    from salon_bench.runs.plan import LoadedPlan
     from salon_bench.suites.contract.suite import Suite
     from salon_taxonomy.protocols import Judge
 
@@ -178,13 +178,13 @@ def run(
       salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml --resume
     """
     from salon_bench.judges.specification import read_judges, read_settings
-    from salon_bench.runs.plan import Subject, planned
+    from salon_bench.runs.plan import SubjectModel, planned
     from salon_bench.suites.contract.registry import suite_named
 
     if len(names) != len(sources):
         raise click.UsageError(f"{len(names)} --subject but {len(sources)} --generations: give one for each, in the same order")
     suite = suite_named(suite_name)
-    subjects = [Subject(name, source) for name, source in zip(names, sources, strict=True)]
+    subjects = [SubjectModel(name, source) for name, source in zip(names, sources, strict=True)]
     second = None if extractor is None else read_settings(extractor)
     plans = []
     for draw, settings in product(range(repeat), read_judges(judges)):
@@ -313,7 +313,13 @@ def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
 
 
 def _judged(
-    planned: "Planned", judge: "Judge", extractor: "Judge | None", store: StoreAddress, *, resume: bool, work: Mapping[str, Any]
+    planned: "LoadedPlan",
+    judge: "Judge",
+    extractor: "Judge | None",
+    store: StoreAddress,
+    *,
+    resume: bool,
+    work: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
     import asyncio
@@ -364,7 +370,7 @@ def _judged(
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 
-def _panel(plans: "Sequence[Planned]", suite: "Suite", store: StoreAddress) -> dict[str, Any]:
+def _panel(plans: "Sequence[LoadedPlan]", suite: "Suite", store: StoreAddress) -> dict[str, Any]:
     """Combine the finished runs of several judges, and report."""
     from salon_bench.analysis.panel import judge_together
     from salon_bench.cli.reporting import report_of
