@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import uvicorn
-from browsing import Served, context, needs_chromium
+from browsing import Served, context
 from playwright.sync_api import Browser
 from small_arena import MODELS, Clock
 from starlette.applications import Starlette
@@ -233,7 +233,6 @@ def test_the_log_has_a_line_per_request_and_no_token_model_or_body(service: Work
 
 
 @pytest.mark.browser
-@needs_chromium[1]
 def test_a_person_signs_in_on_the_page_by_password(
     browser: Browser, tmp_path: Path, material: Material, monkeypatch: pytest.MonkeyPatch
 ) -> None:
