@@ -151,7 +151,8 @@ def check_request(request: Request) -> None:
     check_path(request.differences)
     check_path(request.contributions)
     _check_groups(request)
-    if request.held_out is not None and request.held_out == request.battles:
+    held_out, battles = request.held_out, request.battles
+    if held_out is not None and held_out.exists() and battles.exists() and held_out.samefile(battles):
         hint = "Give votes that were not ranked."
         raise OptionError("the ratings are fitted to these votes, so they are not held out:", value=request.held_out, hint=hint)
     if request.against is not None:

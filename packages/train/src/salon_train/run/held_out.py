@@ -5,6 +5,7 @@ asks neither rewards nor judges.
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ RowT = TypeVar("RowT", bound=_Identified)
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOut(Generic[RowT]):
+class HeldOut(ABC, Generic[RowT]):
     """Answers about held-out rows; a stage's own subclass adds its metrics.
 
     Attributes:
@@ -40,9 +41,9 @@ class HeldOut(Generic[RowT]):
     texts: tuple[str, ...]
     tokens: tuple[int, ...]
 
+    @abstractmethod
     def metrics(self) -> Mapping[str, float | None]:
         """Return the numbers that are followed during training; None where one is undefined."""
-        raise NotImplementedError
 
     def write(self, path: Path) -> None:
         """Write the answers as JSON Lines: ``id`` and ``response``, as ``salon bench assessor evaluate`` reads them.
