@@ -167,6 +167,9 @@ def run(
 ) -> None:
     """Judge the pictures of a model with SUITE; every reply is on the disk before it counts.
 
+    SUITE is the name of an installed suite (`salon bench suites`) or a file: ./suite.toml declares questions and answers,
+    ./suite.py defines a suite in Python.
+
     The same command means the same run: a finished run is shown, a started one continues with --resume. With several
     --judge or --scorer each is a run of its own, and a further run holds what the panel says.
 
@@ -182,6 +185,7 @@ def run(
     Example:
       salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
       salon bench run magicbench --subject a --generations a/ --judge judge.toml --limit 50 --max-cost 2.50
+      salon bench run ./posters.toml --subject a --generations a/ --judge judge.toml
       salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml --resume
       salon bench run scorer --subject a --generations a/ --prompts prompts.csv --scorer ./metrics.py:clip_score
     """
