@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,6 +109,14 @@ def arena() -> None:
     metavar="NAME",
     help="Public host name under which a proxy serves this arena over HTTPS; needed to listen beyond this machine.",
 )
+@click.option(
+    "--proxy-address",
+    "proxies",
+    metavar="IP",
+    multiple=True,
+    help="With --trusted-proxy: address or network of the proxy, whose X-Forwarded-For is believed; may be repeated. "
+    "Default: this machine.",
+)
 @_serving
 def serve(
     folder: Path,
@@ -132,6 +140,7 @@ def serve(
     oidc_secret_file: Path | None,
     log_file: Path | None,
     trusted_proxy: str | None,
+    proxies: tuple[str, ...],
     host: str,
     port: int,
     seed: int,
@@ -165,6 +174,7 @@ def serve(
     if host not in LOOPBACK and trusted_proxy is None:
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
         raise InputError("votes would cross the network unprotected", source="--host", value=host, allowed=LOOPBACK, hint=hint)
+    proxies = _proxies(proxies, trusted_proxy)
     rows: list[Row] = []
     if task == "verdicts":
         rows, remarks = read_verdict_rows(prompts, folder)
@@ -200,7 +210,7 @@ def serve(
         settings = _sign_in(service, passwords, oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
         if log_file is not None:
             settings["log"] = stack.enter_context(open_log(log_file))
-        _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other, **settings)
+        _serve(service, what, host=host, port=port, proxy=trusted_proxy, proxies=proxies, beside=other, **settings)
 
 
 @arena.command()
@@ -527,6 +537,25 @@ def _existing(path: Path | str) -> "ArenaDatabase":
     return ArenaDatabase.open(path)
 
 
+def _proxies(given: Sequence[str], host: str | None) -> tuple[str, ...]:
+    """Whose ``X-Forwarded-For`` is believed: the addresses given, else this machine; none without a proxy."""
+    from ipaddress import ip_network
+
+    if host is None:
+        if given:
+            raise InputError("needs --trusted-proxy with the public host name", source="--proxy-address", value=given[0])
+        return ()
+    for value in given:
+        try:
+            network = ip_network(value, strict=False)
+        except ValueError as error:
+            raise InputError("is no address or network", source="--proxy-address", value=value, hint="172.18.0.0/16") from error
+        if network.prefixlen == 0:
+            hint = "Everybody could then choose the address that limits are kept by."
+            raise InputError("trusts every address:", source="--proxy-address", value=value, hint=hint)
+    return tuple(given) or ("127.0.0.1", "::1")
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
@@ -559,6 +588,7 @@ def _serve(
     host: str,
     port: int,
     proxy: str | None = None,
+    proxies: Sequence[str] = (),
     beside: "LiveBoard | None" = None,
     **settings: Any,
 ) -> None:
@@ -574,14 +604,14 @@ def _serve(
         raise InputError(f"cannot listen ({error.strerror})", source="--port", value=f"{host}:{port}", hint=hint) from error
     address = f"https://{proxy}/" if proxy else f"http://{host}:{listening.getsockname()[1]}/"
     hosts = [*LOOPBACK, proxy] if proxy else LOOPBACK
-    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, **settings)
+    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, proxies=proxies, **settings)
     config = uvicorn.Config(
         application,
         access_log=False,
         log_level="warning",
         server_header=False,
         date_header=False,
-        proxy_headers=proxy is not None,
+        proxy_headers=False,
     )
     click.echo(f"{what}. Open {address} (Ctrl-C stops).")
     try:

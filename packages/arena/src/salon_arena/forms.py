@@ -22,7 +22,7 @@ from salon_arena.board import LiveBoard
 from salon_arena.database import ASSIGNMENTS
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
-from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, seen_among
+from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, unseen
 from salon_bench.suites.contract.generations import Generated
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
@@ -44,7 +44,6 @@ LEVELS: Final = {
 YES_NO: Final = {1: "yes", 0: "no"}
 RATERS_PER_ITEM: Final = 2
 """MEF, section 5.2.2."""
-_TRIED: Final = 64
 _LEASED: Final = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > bindparam("now"))
 _TAKEN: Final = (
     select(ASSIGNMENTS.c.subject, func.count())
@@ -109,14 +108,7 @@ class FormTask:
         """Return items that need a further rater and are new to this one; leases that ran out do not count."""
         taken: dict[str, int] = {row[0]: row[1] for row in connection.execute(_TAKEN, {"now": now})}
         wanted = [item for item in self._items if taken.get(item.subject, 0) < self._raters]
-        drafts: list[Draft] = []
-        for start in range(0, len(wanted), _TRIED):
-            some = wanted[start : start + _TRIED]
-            seen = seen_among(connection, rater.rater_id, [item.subject for item in some])
-            drafts += [self._draft(item) for item in some if item.subject not in seen][: missing - len(drafts)]
-            if len(drafts) == missing:
-                break
-        return drafts
+        return [self._draft(item) for item in unseen(connection, rater.rater_id, wanted, lambda item: item.subject, missing)]
 
     def _draft(self, item: _Item) -> Draft:
         first, rest = item.files[: self._rated_from], item.files[self._rated_from :]

@@ -7,6 +7,7 @@
 | prompts | ``write`` | ``inspect`` | |
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -16,10 +17,9 @@ from sqlalchemy import Connection, bindparam, event, func, select
 
 from salon_arena.board import LiveBoard
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
-from salon_arena.tasks import Draft, Payload, Rater, seen_among
+from salon_arena.tasks import Draft, Payload, Rater, unseen
 
 ADJUDICATE: Final = "adjudicate"
-_TRIED: Final = 64
 _SEPARATOR: Final = "\x1f"
 _LEASED: Final = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > bindparam("now"))
 _PENDING: Final = (
@@ -38,7 +38,7 @@ _SETTLED: Final = (
 
 
 @dataclass
-class Item:
+class Item(ABC):
     """What people have said of one item: stored answers, oldest first.
 
     Attributes:
@@ -57,20 +57,20 @@ class Item:
         """The answers of a role."""
         return {"auditor": self.verdicts, "adjudicator": self.final}.get(role, self.said)
 
+    @abstractmethod
     def wanted(self, role: str) -> int:
         """How many answers of a role the item needs, as far as is known."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def state(self) -> str:
         """How far the item is, in one word."""
-        raise NotImplementedError
 
 
 I = TypeVar("I", bound=Item)  # noqa: E741 - of one letter, as all type variables
 
 
-class RoundsTask(Generic[I]):
+class RoundsTask(ABC, Generic[I]):
     """Deals items by role. Its methods run on the writer thread; sub-classes say what an item is and how it is shown.
 
     Args:
@@ -114,15 +114,8 @@ class RoundsTask(Generic[I]):
             and rater.rater_id not in item.raters
         ]
         wanted.sort(key=lambda each: each[2].state != "disputed")
-        drafts: list[Draft] = []
-        for start in range(0, len(wanted), _TRIED):
-            some = wanted[start : start + _TRIED]
-            seen = seen_among(connection, rater.rater_id, [key for key, _, _ in some])
-            new = [Draft(kind, key, self.payload(subject, item, kind)) for key, subject, item in some if key not in seen]
-            drafts += new[: missing - len(drafts)]
-            if len(drafts) == missing:
-                break
-        return drafts
+        new = unseen(connection, rater.rater_id, wanted, lambda each: each[0], missing)
+        return [Draft(kind, key, self.payload(subject, item, kind)) for key, subject, item in new]
 
     def _forget(self, _: Connection) -> None:
         """Read all answers again: some of those that were read are not in the database, as their transaction was undone."""
@@ -136,9 +129,9 @@ class RoundsTask(Generic[I]):
     def refresh(self) -> None:
         """Called after answers were read: items may be added."""
 
+    @abstractmethod
     def payload(self, subject: str, item: I, kind: str) -> Payload:
         """What is pinned when the task is leased."""
-        raise NotImplementedError
 
 
 def subject_of(kind: str, subject: str, role: str) -> str:
