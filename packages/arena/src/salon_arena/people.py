@@ -122,7 +122,7 @@ class People:
         return self._database.write(lambda connection: self._agreed(connection, rater_id, self._clock()))
 
     def rater_of(self, token: str) -> str | None:
-        """Return the rater of a session; None if it is unknown or ended, or the present consent text is not agreed to."""
+        """Return the rater of a session; None if it has ended or the present consent text is not agreed to."""
         hashed = token_hash(token)
         found = self._database.read(lambda connection: self._agreed_rater(connection, hashed))
         if found is not None:
