@@ -28,7 +28,7 @@ from salon_curate.pipeline import PIPELINE
 from salon_curate.planning import actual, plan, sample_of, simulate
 from salon_curate.running import run
 from salon_curate.selection import diff, select, sweep
-from salon_curate.stages import Stage, Task, expected_parts
+from salon_curate.stages import ShardTask, Stage, expected_parts
 from salon_ranking.near_duplicates import near_duplicates
 
 MILLIONS = 6_000_000
@@ -79,13 +79,13 @@ def test_look_reaches_its_rate_with_little_overhead_and_two_workers_help(tmp_pat
 @pytest.mark.timeout(3600)
 def test_memory_of_a_worker(tmp_path):
     code = (
-        "import json, sys; from pathlib import Path; from salon_curate.stages import Task, work_on; "
-        "[work_on(Task(**each)) for each in json.load(sys.stdin)]; print(Path('/proc/self/status').read_text())"
+        "import json, sys; from pathlib import Path; from salon_curate.stages import ShardTask, work_on; "
+        "[work_on(ShardTask(**each)) for each in json.load(sys.stdin)]; print(Path('/proc/self/status').read_text())"
     )
     for count in (2_000, 20_000):
         dataset = made(tmp_path / f"{count}", count, 1000)
         parts = expected_parts(dataset, [look])["look"]
-        tasks = [Task(str(dataset.folder), look.where, "look", {}, shard.name, shard.rows, {}, part)
+        tasks = [ShardTask(str(dataset.folder), look.where, "look", {}, shard.name, shard.rows, {}, part)
                  for shard, (part, _) in zip(dataset.shards, parts, strict=True)]  # fmt: skip
         command = ["env", *_ENVIRONMENT, sys.executable, "-c", code]
         given = json.dumps([asdict(task) for task in tasks])

@@ -129,8 +129,8 @@ def test_declared_dependencies_are_the_arrows_of_the_plan(root: Path, packages: 
 
 
 USERS_CHOICE = {"daft", "ray", "flow_factory"}
-"""Cluster engines, imported when a user names them: as extras they would hold back pyarrow for everybody. A trainer
-that imports Salon, not the other way round."""
+"""Cluster engines, imported when a user names them: as extras they would hold back pyarrow for everybody; and a trainer that
+imports Salon, not the other way round."""
 
 
 def distribution(requirement: str) -> str:

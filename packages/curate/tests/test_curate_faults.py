@@ -18,9 +18,9 @@ from PIL import Image
 
 from salon_curate.cli import curate
 from salon_curate.dataset import DataSet, Picture
-from salon_curate.errors import StorageError
 from salon_curate.judging import journal_path, read_journal
 from salon_curate.pipeline import PIPELINE
+from salon_taxonomy.errors import StorageError
 
 PIPELINE_TEXT = """
 [[stage]]

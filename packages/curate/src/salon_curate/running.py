@@ -9,7 +9,7 @@ from salon_curate.costs import record_cost
 from salon_curate.dataset import DataSet, file_digest
 from salon_curate.engine import Engine, Spent, TaskResult, embedded
 from salon_curate.selection import read_columns
-from salon_curate.stages import Stage, Task, checked_output, expected_parts, read_receipt, write_part
+from salon_curate.stages import ShardTask, Stage, checked_output, expected_parts, read_receipt, write_part
 from salon_taxonomy.errors import IncompleteError, InputError
 
 
@@ -30,7 +30,7 @@ class StageStatus:
 
 
 @dataclass(slots=True)
-class Progress:
+class StageProgress:
     """How far one run of a stage has come; ``pictures_per_second`` and ``eta_seconds`` are of this run."""
 
     stage: str
@@ -70,7 +70,7 @@ def run(
     workers: int = 1,
     engine: Engine = embedded,
     shards: range | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[StageProgress], None] | None = None,
 ) -> RunResult:
     """Make every missing part, stage after stage; parts that exist are kept.
 
@@ -93,7 +93,7 @@ def run(
     stopped = None
     for stage in stages:
         present = parts_present(dataset, stage)
-        tasks: list[Task] = []
+        tasks: list[ShardTask] = []
         for number in wanted:
             part, inputs = expected[stage.name][number]
             if Path(part).name in present:
@@ -103,11 +103,11 @@ def run(
                 continue  # the shard was set aside by an earlier stage
             shard = dataset.shards[number]
             tasks.append(
-                Task(str(dataset.folder), stage.where, stage.name, stage.parameters, shard.name, shard.rows, inputs, part)
+                ShardTask(str(dataset.folder), stage.where, stage.name, stage.parameters, shard.name, shard.rows, inputs, part)
             )
         if not tasks:
             continue
-        progress = Progress(stage.name, 0, len(tasks), 0, sum(task.rows for task in tasks), 0, 0.0)
+        progress = StageProgress(stage.name, 0, len(tasks), 0, sum(task.rows for task in tasks), 0, 0.0)
         began = time.monotonic()
         outcomes = stage.in_this_process(dataset, tasks)
         if outcomes is None:
@@ -131,7 +131,7 @@ def run(
     return RunResult(made, kept, problems, tuple(aside), stopped)
 
 
-def _whole(dataset: DataSet, stages: Sequence[Stage], stage: Stage, tasks: Sequence[Task]) -> Iterator[TaskResult]:
+def _whole(dataset: DataSet, stages: Sequence[Stage], stage: Stage, tasks: Sequence[ShardTask]) -> Iterator[TaskResult]:
     """Run a stage that sees all shards at once, and write its missing parts."""
     began = time.monotonic()
     try:

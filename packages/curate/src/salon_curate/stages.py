@@ -80,7 +80,7 @@ class Stage:
         """Return why the stage does no more in this run; None for a stage that asks no judge."""
         return None
 
-    def in_this_process(self, dataset: DataSet, tasks: "Sequence[Task]") -> "Iterator[TaskResult] | None":
+    def in_this_process(self, dataset: DataSet, tasks: "Sequence[ShardTask]") -> "Iterator[TaskResult] | None":
         """Return the outcomes of a stage that holds a judge; None for one that an engine runs."""
         return None
 
@@ -146,7 +146,7 @@ def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Di
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ShardTask:
     """One stage on one shard, as plain values that any engine can carry to another process.
 
     Attributes:
@@ -167,7 +167,7 @@ class Task:
     output: str
 
 
-def work_on(task: Task) -> dict[str, int]:
+def work_on(task: ShardTask) -> dict[str, int]:
     """Run a stage on one shard and publish its part; return the counts of its receipt.
 
     Raises:
@@ -272,7 +272,7 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
     return found
 
 
-def _called(made: Stage, batch: "pl.DataFrame", task: Task) -> "pl.DataFrame":
+def _called(made: Stage, batch: "pl.DataFrame", task: ShardTask) -> "pl.DataFrame":
     try:
         return made.function(batch, **made.parameters)
     except Exception as error:

@@ -6,6 +6,7 @@
     │   ├── UnknownLabelError    a taxonomy has no label of that name
     │   └── AmbiguousLabelError  a taxonomy has several labels of that name
     └── IncompleteError          the command stopped before its work was done
+        └── StorageError         a disk or database refused a write; the same command continues once it can write
 
 Packages derive their own from these two, so ``except SalonError`` catches every mistake that Salon can explain and
 nothing else. A command line turns any of them into one message and exit code 2 (1 for ``IncompleteError``).
@@ -17,6 +18,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 from salon_taxonomy.visible_text import visible
 
@@ -30,6 +32,21 @@ class SalonError(Exception):
 
 class IncompleteError(SalonError):
     """Work was left undone; what was finished is stored and a second call goes on from there."""
+
+
+class StorageError(IncompleteError):
+    """A file or database cannot be written or read now. Finished work is kept; the same call continues later."""
+
+    @classmethod
+    def of(cls, error: OSError, path: Path) -> Self:
+        """Return the error for a file that the operating system refused.
+
+        Example:
+            >>> import errno
+            >>> str(StorageError.of(OSError(errno.ENOSPC, "No space left on device"), Path("a.csv")))
+            'a.csv: cannot be written (No space left on device). Free the disk, then run the same command again.'
+        """
+        return cls(f"{path}: cannot be written ({error.strerror or error}). Free the disk, then run the same command again.")
 
 
 class InputError(SalonError):

@@ -14,8 +14,8 @@ from salon_bench.refine.steps import ModelSteps, RefineModels
 from salon_bench.refine.turns import SUITE, Turns
 from salon_bench.runs.case_runner import StopAskingError
 from salon_bench.runs.checkpoint import Fold, fold_here
-from salon_bench.runs.limits import Limits
-from salon_bench.runs.progress import Progress, Watcher
+from salon_bench.runs.limits import RunLimits
+from salon_bench.runs.progress import RunProgress, Watcher
 from salon_bench.runs.session import RunSession, opened_models, run_row, run_session
 from salon_bench.suites.r3_bench.workspace import link
 from salon_taxonomy.digest import Digestible, digest
@@ -48,7 +48,7 @@ class Refined:
     open: int
     calls: int
     stopped: str | None = None
-    progress: Progress = field(default_factory=Progress)
+    progress: RunProgress = field(default_factory=RunProgress)
 
 
 async def refine_all(
@@ -62,7 +62,7 @@ async def refine_all(
     check: bool = False,
     seed: int = 0,
     concurrency: int = 4,
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
     watcher: Watcher | None = None,
     fold: Fold = fold_here,
     on_start: Callable[[RunSession], None] | None = None,

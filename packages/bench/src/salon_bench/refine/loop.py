@@ -109,7 +109,7 @@ class Trace:
         return sum(not each.matches and illusory(each.edit_prompt) is not None for each in said)
 
 
-class Steps(Protocol):
+class RefineSteps(Protocol):
     """What a method may do. Nothing here raises for what a judge or an editor did."""
 
     async def reflect(self, item: RefineItem, picture: Path, number: int) -> Verdict[R3Answer]:
@@ -143,7 +143,7 @@ class Effort:
                 raise InputError("must be 1 or more, not", column=name, value=getattr(self, name))
 
 
-async def refine(item: RefineItem, first: Path, steps: Steps, effort: Effort) -> Trace:
+async def refine(item: RefineItem, first: Path, steps: RefineSteps, effort: Effort) -> Trace:
     """The loop. The last picture is judged as well, so that the trace says whether the loop reached its end."""
     rounds: list[Round] = []
     picture = first
@@ -165,7 +165,7 @@ async def refine(item: RefineItem, first: Path, steps: Steps, effort: Effort) ->
     return _ended(item, rounds, Round(effort.most_rounds, picture, verdict), Stopped.MAX_ROUNDS)
 
 
-async def resubmit(item: RefineItem, first: Path, steps: Steps, effort: Effort) -> Trace:
+async def resubmit(item: RefineItem, first: Path, steps: RefineSteps, effort: Effort) -> Trace:
     """Tell the editor the prompt itself, again and again."""
     rounds: list[Round] = []
     picture = first
@@ -179,7 +179,7 @@ async def resubmit(item: RefineItem, first: Path, steps: Steps, effort: Effort) 
     return _ended(item, rounds, Round(effort.most_rounds, picture), Stopped.MAX_ROUNDS)
 
 
-async def best_of_n(item: RefineItem, first: Path, steps: Steps, effort: Effort) -> Trace:
+async def best_of_n(item: RefineItem, first: Path, steps: RefineSteps, effort: Effort) -> Trace:
     """Make candidates and keep the one with the highest score; the earliest among equals, the given picture before all.
 
     A candidate without a score is not chosen; when nothing has a score, the given picture stays.
@@ -200,7 +200,7 @@ async def best_of_n(item: RefineItem, first: Path, steps: Steps, effort: Effort)
 class Work(Protocol):
     """A method as a function."""
 
-    async def __call__(self, item: RefineItem, first: Path, steps: Steps, effort: Effort) -> Trace:
+    async def __call__(self, item: RefineItem, first: Path, steps: RefineSteps, effort: Effort) -> Trace:
         """Work on one picture."""
 
 

@@ -11,7 +11,7 @@ from salon_bench.media import PictureCache, PicturePolicy
 from salon_bench.refine.items import RefineItem
 from salon_bench.refine.turns import SUITE, Turns
 from salon_bench.runs.case_runner import AskPolicy, CaseRunner
-from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, Task
+from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, EditTask
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.generations import Generated
@@ -96,7 +96,7 @@ class ModelSteps:
     async def change(self, item: RefineItem, picture: Path, instruction: str, number: int) -> Verdict[Path]:
         """Have a picture changed."""
         folder = self._folder / item.item_id
-        task = Task(
+        task = EditTask(
             prompt=_prompt(item),
             source=picture,
             instruction=instruction,
