@@ -91,7 +91,7 @@ class CheckedScorer:
         return share if self.higher_is_better else 1 - share
 
     async def score(self, images: Sequence[object], prompts: Sequence[str]) -> list[Verdict[float]]:
-        """Return a verdict for each picture; never raises for what the scorer or a picture is.
+        """Return a verdict for each picture, whatever the scorer returns and a picture holds.
 
         A function that is no coroutine runs in a thread, so other work continues meanwhile.
 
@@ -105,7 +105,7 @@ class CheckedScorer:
             finite number or the wrong number of results, ``rejected`` where it raised.
 
         Raises:
-            InputError: there are not as many prompts as pictures.
+            InputError: there are not as many prompts as pictures, or the scorer itself raises it: its weights cannot be loaded.
         """
         if len(images) != len(prompts):
             raise InputError(f"needs {len(images)} prompts, one for each picture, not", column="prompts", value=len(prompts))
@@ -115,7 +115,9 @@ class CheckedScorer:
         if readable:
             asked = self._returned([opened[place] for place in readable], [prompts[place] for place in readable])
             [returned] = await asyncio.gather(asked, return_exceptions=True)
-            if isinstance(returned, BaseException) and not isinstance(returned, Exception):
+            if isinstance(returned, BaseException) and (
+                isinstance(returned, InputError) or not isinstance(returned, Exception)
+            ):
                 raise returned
             found = checked_scores(returned, len(readable), self.range)
         told = dict(zip(readable, found, strict=True))
@@ -151,6 +153,10 @@ def checked_scores(returned: object, count: int, bounds: tuple[float, float] = U
 
 
 def _checked(value: object, bounds: tuple[float, float]) -> Verdict[float]:
+    if isinstance(value, Unscored):
+        return value
+    if isinstance(value, Scored):
+        value = value.value
     if value is None:
         return Unscored(Reason.ABSTAINED, "the scorer gave no score")
     if getattr(value, "ndim", None) == 0:  # a scalar of NumPy or torch
