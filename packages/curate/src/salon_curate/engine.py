@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from salon_curate.errors import StorageError
-from salon_curate.stages import Task, work_on
+from salon_curate.stages import Task, stage_named, work_on
 from salon_taxonomy.errors import SalonError
 
 ATTEMPTS: Final = 3
@@ -32,7 +32,8 @@ class Spent:
 
     Attributes:
         seconds: of the work itself, wall-clock time.
-        overhead: seconds from giving the task to its answer that were not work; with the start of a process where ``started``.
+        overhead: seconds from giving the task to its answer that were not work; where ``started``, also the process starting
+            and importing the stage.
         started: a worker process was started for the task.
         calls: different questions that the part's answers rest on; those already in the journal count.
         replayed: of these, answered from the journal.
@@ -76,8 +77,9 @@ def inline(tasks: Sequence[Task], workers: int = 1) -> Iterator[TaskResult]:
 
 def answer_to(task: Task) -> dict[str, Any]:
     """Work on a task and return its answer as plain values, which a worker of any engine sends back."""
-    began = time.monotonic()
     try:
+        stage_named(task.where, task.name, task.parameters)  # its imports belong to the start of the worker
+        began = time.monotonic()
         counts = work_on(task)
     except SalonError as error:
         return {"error": str(error), "kind": type(error).__name__}
