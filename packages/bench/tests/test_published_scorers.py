@@ -1,9 +1,10 @@
-"""CLIPScore, PickScore, the aesthetic predictor, HPSv2, HPSv3, ImageReward and VQAScore: tiny weights, and NumPy as the oracle."""
+"""Published scorers (CLIPScore, PickScore, HPSv2, VQAScore, …): tiny weights, and NumPy as the oracle."""
 
 import asyncio
 import math
 import sys
 import types
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,7 @@ def test_the_aesthetic_predictor_is_a_chain_of_linear_layers_on_the_unit_embeddi
 
     random = np.random.default_rng(0)
     sizes, found = (8, 6, 4, 1), {}
-    for place, (before, after) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for place, (before, after) in enumerate(pairwise(sizes)):
         found[f"layers.{2 * place}.weight"] = torch.tensor(random.normal(size=(after, before)), dtype=torch.float32)
         found[f"layers.{2 * place}.bias"] = torch.tensor(random.normal(size=after), dtype=torch.float32)
     torch.save(found, tmp_path / "head.pth")
@@ -218,7 +219,7 @@ def test_vqa_score_of_a_model_on_this_machine_runs_as_a_suite(tmp_path, monkeypa
     save_tiny_llava(tmp_path / "llava")
     Path("prompts.txt").write_text("a red ball\n")
     Path("pictures").mkdir()
-    PICTURES[0].save("pictures/1.png")
+    PICTURES[0].save("pictures/0001.png")
     given = ["--subject", "ours", "--generations", "pictures", "--prompts", "prompts.txt", "--format", "json"]
     done = CliRunner().invoke(main, ["bench", "run", "scorer", "--scorer", "vqa-score:transformers:llava", *given])
     assert done.exit_code == 0, done.output

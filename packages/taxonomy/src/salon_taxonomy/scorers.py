@@ -12,12 +12,11 @@ unknown. Attributes say more: ``clip_score.range = (0, 2.5)``; also ``name``, ``
 
 import asyncio
 import importlib
-import importlib.util
 import inspect
 import math
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from numbers import Real
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Any, Final
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError, picture_failures
-from salon_taxonomy.plugins import SCORERS, ScorerKind, installed, plugin
+from salon_taxonomy.plugins import SCORERS, ScorerKind, checked_load, installed, module_of_file, plugin
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -277,35 +276,15 @@ def loaded(place: str, attribute: str) -> object:
     Raises:
         InputError: the module cannot be imported, or has no such attribute.
     """
-    try:
-        found: object = _of_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-    except Exception as error:  # code of a user: importing it may raise anything
-        problem = f"cannot be imported ({type(error).__name__}: {error})"
-        hint = "A file is named ./FILE.py:FUNCTION; a module must be installed or on PYTHONPATH."
-        raise InputError(problem, value=place, hint=hint) from error
+    load = partial(module_of_file, Path(place)) if place.endswith(".py") else partial(importlib.import_module, place)
+    hint = "A file is named ./FILE.py:FUNCTION; a module must be installed or on PYTHONPATH."
+    found: object = checked_load(load, ModuleType, source=place, hint=hint)
     for name in attribute.split("."):
         if not hasattr(found, name):
             there = [each for each, value in vars(found).items() if callable(value) and not each.startswith("_")]
             raise InputError("has no such function", source=place, value=attribute, allowed=there)
         found = getattr(found, name)
     return found
-
-
-def _of_file(path: Path) -> ModuleType:
-    """Import a file once for each content that it has, under a name of its own."""
-    path = path.absolute()
-    name = f"salon_file_{digest('file', [str(path), file_sha256(path)])}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None  # noqa: S101 — the name ends in .py
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
 
 
 def _made(kind: type, source: str | None) -> object:

@@ -23,7 +23,7 @@ def clip_score(settings: Mapping[str, str]) -> Score:
 
     def score(images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         cosines = clip.cosines(images, [CLIP_SCORE_PREFIX + prompt for prompt in prompts])
-        return (CLIP_SCORE_WEIGHT * cosines.clamp(min=0)).tolist()  # type: ignore[no-any-return]
+        return _numbers(CLIP_SCORE_WEIGHT * cosines.clamp(min=0))
 
     return score
 
@@ -33,7 +33,7 @@ def pick_score(settings: Mapping[str, str]) -> Score:
     clip = _Clip(settings)
 
     def score(images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        return (clip.model.logit_scale.float().exp() * clip.cosines(images, prompts)).tolist()  # type: ignore[no-any-return]
+        return _numbers(clip.model.logit_scale.float().exp() * clip.cosines(images, prompts))
 
     return score
 
@@ -53,7 +53,7 @@ def aesthetic(settings: Mapping[str, str]) -> Score:
         found = clip.pictures(images).cpu()
         for weight, bias in layers:
             found = torch.nn.functional.linear(found, weight, bias)
-        return found[:, 0].tolist()  # type: ignore[no-any-return]
+        return _numbers(found[:, 0])
 
     return score
 
@@ -76,7 +76,7 @@ def hpsv2(settings: Mapping[str, str]) -> Score:
         with torch.inference_mode():
             shown = model.encode_image(pixels, normalize=True).float()
             said = model.encode_text(tokenizer(list(prompts)).to(device), normalize=True).float()
-        return (shown * said).sum(dim=-1).tolist()  # type: ignore[no-any-return]
+        return _numbers((shown * said).sum(dim=-1))
 
     return score
 
@@ -88,12 +88,14 @@ class _Clip:
         import torch
         from transformers import AutoModel, AutoProcessor
 
+        models: Any = AutoModel  # transformers types neither
+        processors: Any = AutoProcessor
         model, revision = settings["model"], settings.get("revision")
         processor = settings.get("processor") or model
         dtype = getattr(torch, settings["dtype"])
         try:
-            self.model: Any = AutoModel.from_pretrained(model, revision=revision, dtype=dtype).to(_device(settings)).eval()
-            self._processor: Any = AutoProcessor.from_pretrained(processor, revision=revision if processor == model else None)
+            self.model: Any = models.from_pretrained(model, revision=revision, dtype=dtype).to(_device(settings)).eval()
+            self._processor: Any = processors.from_pretrained(processor, revision=revision if processor == model else None)
         except (OSError, ValueError) as error:
             raise InputError(f"cannot be loaded ({str(error).splitlines()[0]})", value=model) from error
         if not callable(getattr(self.model, "get_image_features", None)):
@@ -111,7 +113,8 @@ class _Clip:
         options = {"padding": True, "truncation": True, "max_length": longest, "return_tensors": "pt"}
         inputs = self._processor(text=list(texts), **options).to(self.model.device)
         said = self._unit(self.model.get_text_features, **inputs)
-        return (self.pictures(images) * said).sum(dim=-1)
+        found: torch.Tensor = (self.pictures(images) * said).sum(dim=-1)
+        return found
 
     def _unit(self, embed: Callable[..., Any], **inputs: Any) -> "torch.Tensor":
         import torch
@@ -119,7 +122,13 @@ class _Clip:
         with torch.inference_mode():
             found = embed(**inputs)
         vectors: torch.Tensor = getattr(found, "pooler_output", found).float()
-        return vectors / vectors.norm(dim=-1, keepdim=True)
+        unit: torch.Tensor = vectors / vectors.norm(dim=-1, keepdim=True)
+        return unit
+
+
+def _numbers(tensor: "torch.Tensor") -> list[float]:
+    numbers: list[float] = tensor.detach().tolist()
+    return numbers
 
 
 def _device(settings: Mapping[str, str]) -> str:
@@ -136,10 +145,9 @@ def _linear_layers(path: Path, width: int) -> list[tuple["torch.Tensor", "torch.
         InputError: the file holds no chain of layers from ``width`` numbers to one.
     """
     import torch
-    from safetensors.torch import load_file
 
     try:
-        state = load_file(path) if path.suffix == ".safetensors" else torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
         places = sorted({int(key.split(".")[-2]) for key in state if key.endswith(".weight")})
         prefix = next(key for key in state if key.endswith(".weight")).rsplit(".", 2)[0]
         layers = [(state[f"{prefix}.{place}.weight"].float(), state[f"{prefix}.{place}.bias"].float()) for place in places]

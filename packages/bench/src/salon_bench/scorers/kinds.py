@@ -14,6 +14,7 @@ Settings stand after the colon: one value alone, or ``key=value,key=value``.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -41,7 +42,7 @@ class Published:
     Attributes:
         name: of the scorer.
         main: the setting that a value without a key means.
-        load: the scoring function for given settings; imports the heavy libraries.
+        load: names the function that makes the scoring function of settings, ``module:name``; it imports the heavy libraries.
         defaults: settings that need not be given; None: may be missing.
         needs: modules that must be installed, with what installs them.
         range: of its scores.
@@ -50,7 +51,7 @@ class Published:
 
     name: str
     main: str
-    load: Callable[[Mapping[str, str]], Score]
+    load: str
     defaults: Mapping[str, str | None]
     needs: Mapping[str, str]
     range: tuple[float, float] = UNBOUNDED
@@ -91,7 +92,8 @@ class ModelScorer:
         """Return the score of each picture; one call at a time."""
         with self._loading:
             if self._score is None:
-                self._score = self._published.load(self._settings)
+                module, _, function = self._published.load.partition(":")
+                self._score = getattr(import_module(module), function)(self._settings)
             return self._score(images, prompts)
 
 
@@ -138,42 +140,6 @@ def _kind(name: str) -> ScorerKind:
     return ScorerKind(name, lambda text, environment: ModelScorer(published, settings_of(published, text)))
 
 
-def _clip(settings: Mapping[str, str]) -> Score:
-    from salon_bench.scorers.clip_models import clip_score
-
-    return clip_score(settings)
-
-
-def _pick(settings: Mapping[str, str]) -> Score:
-    from salon_bench.scorers.clip_models import pick_score
-
-    return pick_score(settings)
-
-
-def _aesthetic(settings: Mapping[str, str]) -> Score:
-    from salon_bench.scorers.clip_models import aesthetic
-
-    return aesthetic(settings)
-
-
-def _hpsv2(settings: Mapping[str, str]) -> Score:
-    from salon_bench.scorers.clip_models import hpsv2
-
-    return hpsv2(settings)
-
-
-def _hpsv3(settings: Mapping[str, str]) -> Score:
-    from salon_bench.scorers.own_packages import hpsv3
-
-    return hpsv3(settings)
-
-
-def _image_reward(settings: Mapping[str, str]) -> Score:
-    from salon_bench.scorers.own_packages import image_reward
-
-    return image_reward(settings)
-
-
 _TRANSFORMERS: Final = dict.fromkeys(("torch", "transformers"), "pip install 'salon-bench[transformers]'")
 PUBLISHED: Final[Mapping[str, Published]] = {
     each.name: each
@@ -181,7 +147,7 @@ PUBLISHED: Final[Mapping[str, Published]] = {
         Published(
             "clip-score",
             "model",
-            _clip,
+            "salon_bench.scorers.clip_models:clip_score",
             {"model": "openai/clip-vit-base-patch32", "processor": None, "revision": None},
             _TRANSFORMERS,
             (0.0, 2.5),
@@ -189,7 +155,7 @@ PUBLISHED: Final[Mapping[str, Published]] = {
         Published(
             "pickscore",
             "model",
-            _pick,
+            "salon_bench.scorers.clip_models:pick_score",
             {
                 "model": "yuvalkirstain/PickScore_v1",
                 "processor": "laion/CLIP-ViT-H-14-laion2B-s32B-b79K",
@@ -200,25 +166,30 @@ PUBLISHED: Final[Mapping[str, Published]] = {
         Published(
             "aesthetic",
             "head",
-            _aesthetic,
+            "salon_bench.scorers.clip_models:aesthetic",
             {"head": "", "model": "openai/clip-vit-large-patch14", "processor": None, "revision": None},
             _TRANSFORMERS,
         ),
         Published(
             "hpsv2",
             "checkpoint",
-            _hpsv2,
+            "salon_bench.scorers.clip_models:hpsv2",
             {"checkpoint": "", "architecture": "ViT-H-14"},
             dict.fromkeys(("torch", "open_clip"), "pip install 'salon-bench[open-clip]'"),
             (-1.0, 1.0),
         ),
         Published(
-            "hpsv3", "checkpoint", _hpsv3, {"checkpoint": None, "config": None}, {"hpsv3": "pip install hpsv3"}, UNBOUNDED
+            "hpsv3",
+            "checkpoint",
+            "salon_bench.scorers.own_packages:hpsv3",
+            {"checkpoint": None, "config": None},
+            {"hpsv3": "pip install hpsv3"},
+            UNBOUNDED,
         ),
         Published(
             "image-reward",
             "name",
-            _image_reward,
+            "salon_bench.scorers.own_packages:image_reward",
             {"name": "ImageReward-v1.0", "med_config": None},
             {"ImageReward": "pip install image-reward"},
         ),

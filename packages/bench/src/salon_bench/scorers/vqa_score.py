@@ -42,7 +42,7 @@ class VqaScore:
         self.version = f"{_FORMULA}-{judge.version}"
 
     async def __call__(self, images: Sequence[Any], prompts: Sequence[str]) -> list[Verdict[float]]:
-        """Return the probability for each picture, or why there is none."""
+        """Return the probability for each picture, or the reason for a missing one."""
         asked = (self._judge.ask(question(image, prompt)) for image, prompt in zip(images, prompts, strict=True))
         return [yes_probability(reply) for reply in await asyncio.gather(*asked)]
 

@@ -68,7 +68,7 @@ class ServingLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RequestRows:
     """The rows of one request: columns of equal length."""
 
     columns: Mapping[str, Sequence[Any]]
@@ -98,7 +98,7 @@ class RewardServer:
         self._token = token
         self._limits = limits or ServingLimits()
         self._on_unscored = on_unscored
-        self._queue: asyncio.Queue[tuple[Rows, asyncio.Future[list[Paid]]]] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[RequestRows, asyncio.Future[list[Paid]]]] = asyncio.Queue()
         self._waiting = 0
         self._requests: Counter[int] = Counter()
         self._unscored: Counter[str] = Counter()
@@ -185,7 +185,7 @@ class RewardServer:
 
     # ------------------------------------------------------------------------------------------------------------ requests
 
-    async def _rows(self, request: web.Request) -> Rows:
+    async def _rows(self, request: web.Request) -> RequestRows:
         """Read a request.
 
         Raises:
@@ -204,7 +204,7 @@ class RewardServer:
             raise InputError("must be a JSON object, not", source="the request", value=type(said).__name__)
         return _checked(said, self._limits)
 
-    async def _paid(self, rows: Rows) -> list[Paid]:
+    async def _paid(self, rows: RequestRows) -> list[Paid]:
         if self._waiting + rows.count > self._limits.waiting:
             raise web.HTTPServiceUnavailable(
                 reason=f"{self._waiting} pictures wait; try again", headers={"Retry-After": _RETRY_S}
@@ -221,7 +221,7 @@ class RewardServer:
 
     async def _work(self) -> None:
         """Take what waits, as long as the server runs."""
-        held: tuple[Rows, asyncio.Future[list[Paid]]] | None = None
+        held: tuple[RequestRows, asyncio.Future[list[Paid]]] | None = None
         while True:
             first = held or await self._queue.get()
             taken, held = [first], None
@@ -234,7 +234,7 @@ class RewardServer:
                     held = each
             await self._answer([(rows, answer) for rows, answer in taken if not answer.done()])
 
-    async def _answer(self, taken: Sequence[tuple[Rows, "asyncio.Future[list[Paid]]"]]) -> None:
+    async def _answer(self, taken: Sequence[tuple[RequestRows, "asyncio.Future[list[Paid]]"]]) -> None:
         """Have one batch scored; where it fails, each request of it alone, so that none fails for another."""
         if not taken:
             return
@@ -285,7 +285,7 @@ async def _form(request: web.Request) -> dict[str, Any]:
     return {"prompts": prompts, **({"images": images} if images else {})}
 
 
-def _checked(said: Mapping[str, Any], limits: ServingLimits) -> Rows:
+def _checked(said: Mapping[str, Any], limits: ServingLimits) -> RequestRows:
     """Return the rows of a request.
 
     Raises:
@@ -319,7 +319,7 @@ def _checked(said: Mapping[str, Any], limits: ServingLimits) -> Rows:
     if any(said.get(name) is not None for name in _IMAGES):
         columns["images"] = [_picture(each, row) for row, each in enumerate(_list(said, _IMAGES, count), start=1)]
     columns["completions"] = _list(said, ("completions",), count) if said.get("completions") is not None else [""] * count
-    return Rows(columns, count)
+    return RequestRows(columns, count)
 
 
 def _list(said: Mapping[str, Any], names: Sequence[str], count: int | None) -> list[Any]:
