@@ -62,10 +62,14 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quick_stores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores begin as copies of an empty one, have no ``catalog.duckdb``, and are folded without a process for each fold.
 
-    Not so in tests that are marked ``real_store``.
+    Nothing waits for the disk to be flushed: no test cuts the power. Not so in tests that are marked ``real_store``, nor in
+    benchmarks.
     """
+    if request.node.get_closest_marker("real_store") or request.node.nodeid.startswith("benchmarks/"):
+        return
+    monkeypatch.setattr(os, "fsync", os.fstat)
     store = sys.modules.get("salon_store.store")
-    if store is None or request.node.get_closest_marker("real_store"):
+    if store is None:
         return
     if checkpoint := sys.modules.get("salon_bench.runs.checkpoint"):
         monkeypatch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)
