@@ -19,11 +19,14 @@ from salon_arena.service import AnswerBody
 class Served:
     """An arena on a port of its own."""
 
-    def __init__(self, folder: Path, material: Material | None = None, service: WorkService | None = None) -> None:
+    def __init__(
+        self, folder: Path, material: Material | None = None, service: WorkService | None = None, **settings: Any
+    ) -> None:
         self.database = service.database if service else ArenaDatabase.open(folder / "arena.db")
         material = material or (None if service else read_material(*write_material(folder, size=96)))
         self.service = service or vote_service(self.database, material)  # type: ignore[arg-type]
-        self.server = uvicorn.Server(uvicorn.Config(create_app(self.service), port=0, log_level="warning", access_log=False))
+        application = create_app(self.service, **settings)
+        self.server = uvicorn.Server(uvicorn.Config(application, port=0, log_level="warning", access_log=False))
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
         while not self.server.started:

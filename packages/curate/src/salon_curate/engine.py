@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from salon_curate.stages import ShardTask, work_on
+from salon_curate.stages import ShardTask, stage_named, work_on
 from salon_taxonomy.errors import SalonError, StorageError
 
 ATTEMPTS: Final = 3
@@ -31,7 +31,8 @@ class Spent:
 
     Attributes:
         seconds: of the work itself, wall-clock time.
-        overhead: seconds from giving the task to its answer that were not work; with the start of a process where ``started``.
+        overhead: seconds from giving the task to its answer that were not work; where ``started``, also the process starting
+            and importing the stage.
         started: a worker process was started for the task.
         calls: different questions that the part's answers rest on; those already in the journal count.
         replayed: of these, answered from the journal.
@@ -75,8 +76,9 @@ def inline(tasks: Sequence[ShardTask], workers: int = 1) -> Iterator[TaskResult]
 
 def answer_to(task: ShardTask) -> dict[str, Any]:
     """Work on a task and return its answer as plain values, which a worker of any engine sends back."""
-    began = time.monotonic()
     try:
+        stage_named(task.where, task.name, task.parameters)  # its imports belong to the start of the worker
+        began = time.monotonic()
         counts = work_on(task)
     except SalonError as error:
         return {"error": str(error), "kind": type(error).__name__}

@@ -25,7 +25,7 @@ from salon_curate.dataset import BATCH_ROWS, DataSet, seeded_hash
 from salon_curate.engine import Spent, TaskResult
 from salon_curate.errors import StageError
 from salon_curate.selection import predicate
-from salon_curate.stages import ShardTask, Stage, checked_output, write_part
+from salon_curate.stages import ShardTask, Stage, checked_output, read_inputs, write_part
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError, StorageError
@@ -206,9 +206,7 @@ async def _rows(dataset: DataSet, stage: JudgedStage, task: ShardTask) -> AsyncI
     """Yield the place and values of each row; ``_asked`` and ``_explored`` decide whether it is asked."""
     import polars as pl
 
-    beside = [pl.read_parquet(dataset.folder / part, columns=list(columns)) for part, columns in task.inputs.items()]
-    elsewhere = {column for frame in beside for column in frame.columns}
-    own = ["key", *(column for column in stage.reads if column not in elsewhere and column != "key")]
+    own, beside = read_inputs(dataset.folder, stage, task.inputs)
     wanted = pl.lit(value=True) if stage.when is None else predicate(stage.when).expression.fill_null(value=False)
     for start in range(0, task.rows, BATCH_ROWS):
         shard = pl.scan_parquet(dataset.shard_path(task.shard)).slice(start, BATCH_ROWS).select(own)

@@ -12,6 +12,7 @@ Packages derive their own from these two, so ``except SalonError`` catches every
 nothing else. A command line turns any of them into one message and exit code 2 (1 for ``IncompleteError``).
 """
 
+import errno
 import struct
 import zlib
 from collections.abc import Iterable
@@ -24,6 +25,9 @@ from salon_taxonomy.visible_text import visible
 
 _LONGEST_VALUE = 120
 _MOST_ALLOWED = 24
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 class SalonError(Exception):
@@ -39,14 +43,21 @@ class StorageError(IncompleteError):
 
     @classmethod
     def of(cls, error: OSError, path: Path) -> Self:
-        """Return the error for a file that the operating system refused.
+        """Return the error for a file that the operating system refused, with what to do about it.
 
         Example:
             >>> import errno
             >>> str(StorageError.of(OSError(errno.ENOSPC, "No space left on device"), Path("a.csv")))
             'a.csv: cannot be written (No space left on device). Free the disk, then run the same command again.'
         """
-        return cls(f"{path}: cannot be written ({error.strerror or error}). Free the disk, then run the same command again.")
+        problem, remedy = "cannot be written", f"Check {path.parent}"
+        if error.errno in _FULL:
+            remedy = "Free the disk"
+        elif error.errno in _FORBIDDEN:
+            remedy = f"Make {path.parent} writable"
+        elif error.errno in _NO_LOCKS:
+            problem, remedy = "cannot be locked", "Move the data to a file system with locks, such as a local disk"
+        return cls(f"{path}: {problem} ({error.strerror or error}). {remedy}, then run the same command again.")
 
 
 class InputError(SalonError):

@@ -54,7 +54,7 @@ class Round:
         number: 0 is the picture that was given.
         picture: the file.
         verdict: what the judge said about it; None when it was not asked.
-        score: what the scorer said about it, 0 to 1; None when it was not asked.
+        score: what the scorer said about it: 0 to 1, or a scorer's own unit, higher is better; None when it was not asked.
         instruction: what the editor was then told; None when it was not.
         edit: the next picture, or the reason against it; None without an instruction.
     """
@@ -76,7 +76,8 @@ class Trace:
         rounds: in order, the first about the given picture.
         final: the picture that the method ends with.
         stopped: why it ended.
-        checked: the share of the prompt's questions that the first and the final picture answer rightly; None without a check.
+        checked: the share of the prompt's questions that the first and the final picture answer rightly, or their scores; None
+            without a check.
     """
 
     item: RefineItem
@@ -118,7 +119,7 @@ class RefineSteps(Protocol):
         """Have a picture changed; ``number`` is that of the new picture."""
 
     async def rate(self, item: RefineItem, picture: Path, number: int) -> Verdict[float]:
-        """Ask the scorer how much of the prompt a picture shows, 0 to 1."""
+        """Ask the scorer how much of the prompt a picture shows; higher is better."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ import polars as pl
 from salon_bench.report.thumbnails import SIDE, JudgedFile, NoThumbnail, Thumbnail, folders_of, thumbnails
 from salon_bench.runs.status import RunStatus, run_status
 from salon_bench.runs.view import RunView, SubjectSummary
-from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Suite, whole_case_id
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
@@ -216,7 +215,7 @@ class _About:
         suite: str,
     ) -> None:
         self._suite = suite
-        known = _installed(suite)
+        known = _suite_of(runs[0])
         self._names: tuple[str, ...] = tuple(known.picture_names) if known else ()
         wanted = pl.concat([cards["generation_id"].drop_nulls(), self._whole_cases(cards)]).unique().implode()
         whole = pl.col("prompt_id").is_in(cards["prompt_id"].unique().implode()) if self._names else pl.lit(False)
@@ -325,10 +324,10 @@ def _names(given: Sequence[str], count: int) -> tuple[str, ...]:
     return tuple(given[place] if place < len(given) else str(place + 1) for place in range(count)) if count > 1 else ()
 
 
-def _installed(suite: str) -> Suite | None:
-    """Return a suite by name; None where no installed package brings it."""
+def _suite_of(run: RunView) -> Suite | None:
+    """Return the suite of a run; None where it is not installed, or its file is gone."""
     try:
-        return suite_named(suite)
+        return run.suite
     except InputError:
         return None
 

@@ -60,7 +60,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
     checked = ""
     if trace.checked is not None:
         before, after = map(_number, trace.checked)
-        checked = f"questions answered rightly: {before} before, {after} after"
+        checked = f"checked: {before} before, {after} after"
     return {
         "item": trace.item.item_id,
         "prompt": trace.item.prompt,
@@ -80,7 +80,7 @@ def _round(each: Round, trace: Trace) -> dict[str, Any]:
     said = each.verdict.value if isinstance(each.verdict, Scored) else None
     verdict = "" if said is None else "matches the prompt" if said.matches else "does not match the prompt"
     if each.score is not None:
-        verdict = f"score {_number(each.score)}"
+        verdict += f"{'; ' if verdict else ''}score {_number(each.score)}"
     return {
         "name": "Given picture" if each.number == 0 else f"Picture {each.number}",
         "picture": picture,

@@ -16,6 +16,7 @@ from salon_bench.judges.routing import ELSE
 from salon_bench.runs.case_runner import AskPolicy
 from salon_bench.runs.session import run_row
 from salon_bench.suites.contract.generations import Generations
+from salon_bench.suites.contract.registry import file_of
 from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
 from salon_bench.suites.contract.table_rows import UsableRows
 from salon_taxonomy.digest import Digestible, digest
@@ -61,6 +62,7 @@ class RunPlan:
         extractor_alone: that model's own version.
         inputs: a digest of the prompts, and of the names and sizes of the files.
         left_out: sentences about the rows of the prompt file that cannot be used; empty for none.
+        suite_file: the file that defines the suite; None for an installed one.
     """
 
     suite: str
@@ -81,6 +83,7 @@ class RunPlan:
     left_out: tuple[str, ...] = ()
     shard: tuple[int, int] | None = None
     all_prompts: str = ""
+    suite_file: str | None = None
 
     @property
     def run_id(self) -> str:
@@ -231,8 +234,10 @@ def planned(
     files = [file for one in found for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
     generations = Generations(files, left_out=[path for one in found for path in one.left_out])
     suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
+    file = file_of(suite)
     plan = RunPlan(
         suite=suite.name,
+        suite_file=None if file is None else str(file),
         suite_version=suite.version,
         subjects=tuple(SubjectModel(subject.name, subject.generations.absolute()) for subject in subjects),
         judge=judge.name,

@@ -7,6 +7,7 @@ folder is one suite: its prompts (``*.jinja``), rules and README. ``dry_run`` tr
 from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.dry_run import SuiteDryRun, dry_run, shape
 from salon_bench.suites.contract.generations import Generated, Generations, read_generations
+from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.suites.contract.registry import SuiteListing, suite_named, suite_names, suites
 from salon_bench.suites.contract.suite import (
     Case,
@@ -18,7 +19,7 @@ from salon_bench.suites.contract.suite import (
     Summary,
     one_picture_cases,
 )
-from salon_bench.suites.contract.templates import Templates
+from salon_bench.suites.contract.templates import Templates, foreign
 
 __all__ = [
     "Case",
@@ -35,8 +36,10 @@ __all__ = [
     "Summary",
     "Templates",
     "dry_run",
+    "foreign",
     "one_picture_cases",
     "read_generations",
+    "read_prompts",
     "shape",
     "suite_named",
     "suite_names",

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 from salon_bench.judges.routing import judge_for
 from salon_bench.media import PicturePolicy, PreparedPicture, prepare_bytes
 from salon_bench.suites.contract.drive import drive_async
-from salon_bench.suites.contract.registry import suite_named
+from salon_bench.suites.contract.registry import file_of, suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
@@ -205,8 +205,8 @@ class SuiteReward(AskingReward):
         return sum(values) / len(values)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By the suite's name, as its compiled templates do not pickle."""
-        return suite_reward, (self.suite.name, {name: getattr(self, name) for name in _KNOWN})
+        """By the suite's name or file, as its compiled templates do not pickle."""
+        return suite_reward, (str(file_of(self.suite) or self.suite.name), {name: getattr(self, name) for name in _KNOWN})
 
 
 _KNOWN: Final = tuple(each.name for each in fields(SuiteReward) if each.name != "suite")
