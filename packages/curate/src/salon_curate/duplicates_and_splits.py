@@ -128,8 +128,8 @@ def _repeated(label: pl.Series) -> NDArray[np.int64]:
     if not len(twice):
         return np.empty(0, np.int64)
     place = np.searchsorted(twice, known).clip(max=len(twice) - 1)
-    rows = np.flatnonzero(label.is_not_null().to_numpy())
-    return rows[twice[place] == known]
+    rows: NDArray[np.int64] = np.flatnonzero(label.is_not_null().to_numpy())[twice[place] == known]
+    return rows
 
 
 def _named(keys: pl.Series, first: NDArray[np.int64]) -> pl.Series:
