@@ -29,7 +29,7 @@ from salon_curate.pipeline import PIPELINE
 from salon_curate.planning import actual, plan, simulate
 from salon_curate.running import run
 from salon_curate.selection import diff, select, sweep
-from salon_curate.stages import Stage, Task, expected_parts
+from salon_curate.stages import ShardTask, Stage, expected_parts
 from salon_ranking.near_duplicates import near_duplicates
 
 MILLIONS = 6_000_000
@@ -89,13 +89,13 @@ def test_look_reaches_its_rate_with_little_overhead_and_two_workers_help(tmp_pat
 @pytest.mark.timeout(3600)
 def test_memory_of_a_worker(tmp_path):
     code = (
-        "import json, sys; from pathlib import Path; from salon_curate.stages import Task, work_on; "
-        "[work_on(Task(**each)) for each in json.load(sys.stdin)]; print(Path('/proc/self/status').read_text())"
+        "import json, sys; from pathlib import Path; from salon_curate.stages import ShardTask, work_on; "
+        "[work_on(ShardTask(**each)) for each in json.load(sys.stdin)]; print(Path('/proc/self/status').read_text())"
     )
     for count in (2_000, 20_000):
         dataset = made(tmp_path / f"{count}", count, 1000)
         parts = expected_parts(dataset, [look])["look"]
-        tasks = [Task(str(dataset.folder), look.where, "look", {}, shard.name, shard.rows, {}, part)
+        tasks = [ShardTask(str(dataset.folder), look.where, "look", {}, shard.name, shard.rows, {}, part)
                  for shard, (part, _) in zip(dataset.shards, parts, strict=True)]  # fmt: skip
         command = ["env", *_ENVIRONMENT, sys.executable, "-c", code]
         given = json.dumps([asdict(task) for task in tasks])
@@ -211,7 +211,7 @@ def test_k_means_selects_from_ten_thousand_prompts_of_each_of_seven_tracks():
 
 
 def test_a_simulated_wall_is_that_of_a_real_run_with_two_workers(tmp_path):
-    """Three runs of a whole data set, each against a simulation from a plan of a tenth of it just before."""
+    """Compare three runs of a whole data set with simulations, each from a plan of a tenth of it just before."""
     for number in range(3):
         dataset, other = (made(tmp_path / f"{name}{number}", 5000, 100) for name in ("planned", "run"))
         plan(dataset, [look], share=0.1, workers=2)

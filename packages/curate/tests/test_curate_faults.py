@@ -23,13 +23,13 @@ from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.dataset import DataSet, Picture
 from salon_curate.engine import inline
-from salon_curate.errors import StorageError
 from salon_curate.files import publish
 from salon_curate.judging import journal_path, judge_stage, read_journal
 from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
 from salon_curate.running import run, verify
 from salon_synthetic import PixelJudge
+from salon_taxonomy.errors import StorageError
 
 PIPELINE_TEXT = """
 [[stage]]

@@ -17,8 +17,8 @@ from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 if TYPE_CHECKING:
     from salon_curate.dataset import DataSet
     from salon_curate.pipeline import Pipeline
-    from salon_curate.planning import Quantity
-    from salon_curate.running import Progress
+    from salon_curate.planning import EstimatedTotal
+    from salon_curate.running import StageProgress
     from salon_curate.selection import Selection, YieldCurve
 
 _CONSTRUCTION = "salon_curate.construction.cli"
@@ -155,12 +155,12 @@ def run(
       salon curate run birds --workers 4
       salon curate run birds --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000 --max-cost 20
     """
-    from salon_bench.runs.limits import Limits
+    from salon_bench.runs.limits import RunLimits
     from salon_curate.cluster_engines import engine_named
     from salon_curate.running import run as run_stages
 
     opened = _opened(dataset)
-    limits = Limits(cost_usd=max_cost, calls=max_calls)
+    limits = RunLimits(cost_usd=max_cost, calls=max_calls)
     pipeline = _pipeline(dataset, judge, limits=limits, asks=True)
     chosen = _shard_range(shards, len(opened.shards))
     result = run_stages(
@@ -370,7 +370,7 @@ def drift(
                               f"{at_most:g} of all")  # fmt: skip
 
 
-def _total_of(total: "Quantity", unit: float) -> str:
+def _total_of(total: "EstimatedTotal", unit: float) -> str:
     if total.value is None:
         return "–"
     text = f"{total.value / unit:,.0f}" if unit == 1 and total.value >= 100 else f"{total.value / unit:,.3g}"
@@ -800,11 +800,11 @@ def _shard_range(text: str | None, count: int) -> range | None:
     return chosen
 
 
-def _watcher() -> "Callable[[Progress], None]":
+def _watcher() -> "Callable[[StageProgress], None]":
     """Return a callback that prints progress to standard error, at most once a second."""
     shown = [0.0]
 
-    def watch(progress: "Progress") -> None:
+    def watch(progress: "StageProgress") -> None:
         now = time.monotonic()
         if now - shown[0] < _WORK_SECONDS and progress.done < progress.total:
             return

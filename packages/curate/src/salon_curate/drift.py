@@ -11,7 +11,7 @@ from salon_curate.engine import inline
 from salon_curate.errors import StageError
 from salon_curate.judging import NOT_ASKED, JudgedStage
 from salon_curate.selection import read_columns
-from salon_curate.stages import Stage, Task
+from salon_curate.stages import ShardTask, Stage
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
 
@@ -129,7 +129,7 @@ def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places:
         read_columns(dataset, stages, beside).collect()[places.to_list()].write_parquet(part)
         sample = DataSet(folder, dataset.name, [], [Shard("00000", len(places), shard.stat().st_size, file_digest(shard))])
         inputs = {"inputs.parquet": beside} if beside else {}
-        task = Task(name, stage.where, stage.name, stage.parameters, "00000", len(places), inputs, "again.parquet")
+        task = ShardTask(name, stage.where, stage.name, stage.parameters, "00000", len(places), inputs, "again.parquet")
         outcome = next(iter(stage.in_this_process(sample, [task]) or inline([task])))
         if outcome.error is not None:
             raise StageError(outcome.error)

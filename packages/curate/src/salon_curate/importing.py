@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from salon_bench.media.reading import read_inside
 from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
-from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, Source, checked_key
+from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
 
@@ -52,7 +52,7 @@ def import_pictures(
     columns: Columns = FORMATS["any"],
     licence: str = "unknown",
     shard_rows: int = SHARD_ROWS,
-) -> Source:
+) -> RowSource:
     """Add the pictures of a folder, a manifest, an archive or a table to a data set.
 
     Args:
@@ -129,7 +129,7 @@ def _folder(folder: Path) -> Iterator[Picture]:
 def _middle_frames(source: Path, root: Path) -> Iterator[Picture]:
     """The middle frame of every video that Artifact-Bench's questions name, each once, with what the questions say of it."""
     from salon_bench.media.video_sampling import sample_video
-    from salon_bench.suites.artifact_bench.rows import LETTERS, Task, read_rows
+    from salon_bench.suites.artifact_bench.rows import LETTERS, QuestionTask, read_rows
 
     rows = read_rows(source)
     if rows.left_out:
@@ -139,9 +139,9 @@ def _middle_frames(source: Path, root: Path) -> Iterator[Picture]:
         for video in row.videos:
             facts = known.setdefault(video, {"questions": []})
             facts["questions"].append(row.prompt_id)
-            if row.task is Task.RVAC:
+            if row.task is QuestionTask.RVAC:
                 facts["generated"] = row.answer == "yes"
-            elif row.task is Task.AID:
+            elif row.task is QuestionTask.AID:
                 facts["artifacts"] = [leaf for letter, leaf in zip(LETTERS, row.leaves, strict=False) if letter in row.answer]
     for number, (video, facts) in enumerate(known.items(), 1):
         data = read_inside(root / video, root, DEFAULT_VIDEO_LIMITS.most_bytes)

@@ -25,7 +25,7 @@ SIMULATIONS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class EstimatedTotal:
     """A total of a whole run, from a sample of shards.
 
     Attributes:
@@ -46,11 +46,11 @@ class StagePlan:
     stage: str
     measured: int
     shards: int
-    totals: Mapping[str, Quantity]
+    totals: Mapping[str, EstimatedTotal]
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulatedRun:
     """One simulated run.
 
     Attributes:
@@ -143,28 +143,28 @@ def actual(dataset: DataSet, stages: Sequence[Stage]) -> list[StagePlan]:
     return estimate(dataset, dataset, stages)
 
 
-def total_of(known: Sequence[PartCost], name: str, shards: Sequence[Shard]) -> Quantity:
+def total_of(known: Sequence[PartCost], name: str, shards: Sequence[Shard]) -> EstimatedTotal:
     """Return the total of a quantity over shards, by the ratio estimator from the costs of some of them."""
     from salon_ranking.uncertainty.student import two_sided_quantile
 
     pairs = [(value, each.rows) for each in known if (value := each.quantity(name)) is not None]
     if not pairs or (name == "cost_usd" and len(pairs) < len(known)):
-        return Quantity(None)
+        return EstimatedTotal(None)
     rows, count = sum(shard.rows for shard in shards), len(pairs)
     ratio = sum(value for value, _ in pairs) / sum(size for _, size in pairs)
     if count == 1 and len(shards) > 1:
-        return Quantity(ratio * rows)
+        return EstimatedTotal(ratio * rows)
     if count == len(shards):
-        return Quantity(ratio * rows, ratio * rows, ratio * rows)
+        return EstimatedTotal(ratio * rows, ratio * rows, ratio * rows)
     variance = sum((value - ratio * size) ** 2 for value, size in pairs) / (count - 1)
     error = len(shards) * math.sqrt(variance * (1 - count / len(shards)) / count)
     reach = two_sided_quantile(0.05, count - 1) * error
-    return Quantity(ratio * rows, max(0.0, ratio * rows - reach), ratio * rows + reach)
+    return EstimatedTotal(ratio * rows, max(0.0, ratio * rows - reach), ratio * rows + reach)
 
 
 def simulate(
     dataset: DataSet, stages: Sequence[Stage], *, workers: int = 1, judges: int = 1, seed: int = 0, times: int = SIMULATIONS
-) -> Simulated:
+) -> SimulatedRun:
     """Simulate a run of all stages over all shards from the recorded costs.
 
     Events are the ends of shards: a worker or judge that is free takes the next shard in order, and a stage begins when the one
@@ -203,7 +203,7 @@ def simulate(
         walls.append(wall)
     walls.sort()
     low, high = walls[int(0.025 * (times - 1))], walls[math.ceil(0.975 * (times - 1))]
-    return Simulated(workers, judges, sum(walls) / times, low, high, by_stage, working / held if held else 0.0)
+    return SimulatedRun(workers, judges, sum(walls) / times, low, high, by_stage, working / held if held else 0.0)
 
 
 def wall_of(seconds: Sequence[float], lanes: int, *, start: float = 0.0, gap: float = 0.0) -> float:

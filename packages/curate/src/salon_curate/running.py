@@ -9,7 +9,7 @@ from typing import TypeAlias
 from salon_curate.costs import record_cost
 from salon_curate.dataset import DataSet, file_digest
 from salon_curate.engine import Engine, Spent, TaskResult, embedded
-from salon_curate.stages import Stage, Task, expected_parts, read_receipt
+from salon_curate.stages import ShardTask, Stage, expected_parts, read_receipt
 from salon_taxonomy.errors import InputError
 
 Parts: TypeAlias = Sequence[tuple[str, Mapping[str, Sequence[str]]]]
@@ -33,7 +33,7 @@ class StageStatus:
 
 
 @dataclass(slots=True)
-class Progress:
+class StageProgress:
     """How far one run of a stage has come; ``pictures_per_second`` and ``eta_seconds`` are of this run."""
 
     stage: str
@@ -73,7 +73,7 @@ def run(
     workers: int = 1,
     engine: Engine = embedded,
     shards: range | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[StageProgress], None] | None = None,
 ) -> RunResult:
     """Make every missing part, stage after stage; parts that exist are kept.
 
@@ -96,7 +96,7 @@ def run(
     stopped = None
     for stage in stages:
         present = parts_present(dataset, stage)
-        tasks: list[Task] = []
+        tasks: list[ShardTask] = []
         for number in wanted:
             part, inputs = expected[stage.name][number]
             if Path(part).name in present:
@@ -106,11 +106,11 @@ def run(
                 continue  # the shard was set aside by an earlier stage
             shard = dataset.shards[number]
             tasks.append(
-                Task(str(dataset.folder), stage.where, stage.name, stage.parameters, shard.name, shard.rows, inputs, part)
+                ShardTask(str(dataset.folder), stage.where, stage.name, stage.parameters, shard.name, shard.rows, inputs, part)
             )
         if not tasks:
             continue
-        progress = Progress(stage.name, 0, len(tasks), 0, sum(task.rows for task in tasks), 0, 0.0)
+        progress = StageProgress(stage.name, 0, len(tasks), 0, sum(task.rows for task in tasks), 0, 0.0)
         began = time.monotonic()
         outcomes = stage.in_this_process(dataset, tasks)
         if outcomes is None:
@@ -134,8 +134,8 @@ def run(
     return RunResult(made, kept, problems, tuple(aside), stopped)
 
 
-def _whole(dataset: DataSet, stage: Stage, parts: Parts, tasks: Sequence[Task], engine: Engine) -> Iterator[TaskResult]:
-    """Run a stage that sees all shards as one task, so that what it holds in memory ends with its process."""
+def _whole(dataset: DataSet, stage: Stage, parts: Parts, tasks: Sequence[ShardTask], engine: Engine) -> Iterator[TaskResult]:
+    """Run a stage over all shards as one task; its memory is returned when the process ends."""
     missing = sum(not all((dataset.folder / each).exists() for each in inputs) for _, inputs in parts)
     if missing:
         unfinished = f"stage {stage.name!r} needs all shards, and {missing} of {len(parts)} are not finished"

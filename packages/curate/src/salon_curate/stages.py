@@ -82,7 +82,7 @@ class Stage:
         """Return why the stage does no more in this run; None for a stage that asks no judge."""
         return None
 
-    def in_this_process(self, dataset: DataSet, tasks: "Sequence[Task]") -> "Iterator[TaskResult] | None":
+    def in_this_process(self, dataset: DataSet, tasks: "Sequence[ShardTask]") -> "Iterator[TaskResult] | None":
         """Return the outcomes of a stage that holds a judge; None for one that an engine runs."""
         return None
 
@@ -154,7 +154,7 @@ def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Di
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ShardTask:
     """One stage on one shard or on all, as plain values that any engine can carry to another process.
 
     Attributes:
@@ -177,8 +177,8 @@ class Task:
     every: Sequence[tuple[str, int, Mapping[str, Sequence[str]], str | None]] = ()
 
 
-def work_on(task: Task) -> dict[str, int]:
-    """Run a stage on one shard and publish its part, or on all shards and publish theirs; return the counts of the receipts.
+def work_on(task: ShardTask) -> dict[str, int]:
+    """Run a stage on one shard, or on all; publish the parts and return the counts of their receipts.
 
     Raises:
         StageError: the stage raised an error or broke its contract.
@@ -201,8 +201,8 @@ def work_on(task: Task) -> dict[str, int]:
     return write_part(folder / task.output, made, frame, task.shard)
 
 
-def _work_on_all(folder: Path, made: Stage, task: Task) -> dict[str, int]:
-    """Run a stage on the rows of all shards; the columns of one shard at a time are read, and prepared."""
+def _work_on_all(folder: Path, made: Stage, task: ShardTask) -> dict[str, int]:
+    """Run a stage on the rows of all shards, which are read and prepared one shard at a time."""
     import polars as pl
 
     pieces = []
@@ -222,7 +222,7 @@ def _work_on_all(folder: Path, made: Stage, task: Task) -> dict[str, int]:
 
 
 def read_inputs(folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]]) -> "tuple[list[str], list[pl.DataFrame]]":
-    """Return the columns that a stage reads of a shard's own file, ``key`` first, and the columns of other stages' parts."""
+    """Return the columns to read from a shard, ``key`` first, and the columns of earlier stages, read."""
     import polars as pl
 
     elsewhere = {column for columns in inputs.values() for column in columns}
@@ -311,7 +311,7 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
     return found
 
 
-def _called(made: Stage, function: Function, batch: "pl.DataFrame", task: Task) -> "pl.DataFrame":
+def _called(made: Stage, function: Function, batch: "pl.DataFrame", task: ShardTask) -> "pl.DataFrame":
     try:
         return function(batch, **(made.parameters if function is made.function else {}))
     except Exception as error:
