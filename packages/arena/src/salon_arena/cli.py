@@ -181,7 +181,7 @@ def serve(
     from salon_arena.log import open_log
     from salon_arena.material import Material, read_known_pairs, read_material
     from salon_arena.people import CONSENT
-    from salon_arena.questions import QuestionTask, read_questions, realism_questions
+    from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
     from salon_arena.service import WorkService, vote_service
     from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
     from salon_taxonomy.taxonomy import Taxonomy
@@ -220,7 +220,7 @@ def serve(
         work = VerdictTask(rows, seed=seed)
     elif task != "battles":
         questions = questions or realism_questions(material, real=reference)
-        work = QuestionTask(questions, seed=seed)
+        work = BenchQuestionTask(questions, seed=seed)
     with ExitStack() as stack:
         opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
         other = None if beside is None else LiveBoard(stack.enter_context(_existing(beside)))

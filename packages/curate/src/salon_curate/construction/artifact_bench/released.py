@@ -16,9 +16,9 @@ def export_rows(rows: Sequence[BenchRow], path: Path) -> None:
 
     Example:
         >>> import tempfile
-        >>> from salon_bench.suites.artifact_bench.rows import Level, read_rows
+        >>> from salon_bench.suites.artifact_bench.rows import QuestionLevel, read_rows
         >>> file = Path(tempfile.mkdtemp()) / "rows.json"
-        >>> row = BenchRow(QuestionTask.RVAC, "7", ("7.mp4",), "yes", Level.L1)
+        >>> row = BenchRow(QuestionTask.RVAC, "7", ("7.mp4",), "yes", QuestionLevel.L1)
         >>> export_rows([row], file)
         >>> read_rows(file) == [row]
         True
