@@ -3,19 +3,17 @@
 import ast
 import asyncio
 import re
-import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage
 
 ROOT = Path(__file__).resolve().parents[1]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HARMLESS = 'Dropping "fit-y" because spec has discrete height'  # of every chart that is one step high per row
 HOSTILE = "a\u202eb <img src=x onerror=\"document.title='owned'\">'\\u0041 \x1b[31m"
 SHOWN = r"a\u202eb <img src=x"
@@ -25,10 +23,7 @@ POLICY = re.compile(
     r"default-src 'none'; script-src ('none'|('sha256-[\w+/=]+' ?)+); style-src 'sha256-[\w+/=]+'; img-src data:; "
     r"base-uri 'none'; form-action 'none'"
 )
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
-]
+pytestmark = pytest.mark.browser
 sys.path.insert(0, str(ROOT / "packages" / "bench" / "tests"))
 sys.path.insert(0, str(ROOT / "packages" / "train" / "tests"))
 
@@ -189,14 +184,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         found[maker.__name__] = tmp_path_factory.mktemp(maker.__name__)
         (found[maker.__name__] / "page.html").write_text(maker(found[maker.__name__]), encoding="utf-8")
     return found
-
-
-@pytest.fixture(scope="module")
-def browser(folders: dict[str, Path]) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 def test_no_page_is_left_out(packages: dict[str, Path]) -> None:

@@ -1,34 +1,20 @@
 """The quickstart's report in a real, headless Chromium: drawn, offline, readable on a phone, usable by keyboard."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from salon_published.quickstart import quickstart
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # Vega-Lite says this of every chart that is as wide as its container and one step high per row; that is what is meant.
 HARMLESS = 'Dropping "fit-y" because spec has discrete height'
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
-]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return quickstart(tmp_path_factory.mktemp("results") / "store", replicates=40).report
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 def opened(browser: Browser, report: Path, width: int = 1400, **options: object) -> tuple[Page, list[str], list[str]]:

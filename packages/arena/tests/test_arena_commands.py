@@ -57,6 +57,12 @@ def test_what_cannot_be_served_is_refused_by_name_before_anything_is_written(tmp
     own = ["--database", str(database)]
     for words, expected in (
         (["serve", pictures, "--prompts", prompts, "--host", "0.0.0.0", *own], "--trusted-proxy"),
+        (["serve", pictures, "--prompts", prompts, "--proxy-address", "10.0.0.1", *own], "needs --trusted-proxy"),
+        (
+            ["serve", pictures, "--prompts", prompts, "--trusted-proxy", "a.org", "--proxy-address", "0.0.0.0/0", *own],
+            "every address",
+        ),
+        (["serve", pictures, "--prompts", prompts, "--trusted-proxy", "a.org", "--proxy-address", "proxy", *own], "no address"),
         (["serve", str(tmp_path / "none"), "--prompts", prompts, *own], "no such folder"),
         (["serve", pictures, "--prompts", str(tmp_path / "none.jsonl"), *own], "none.jsonl"),
         (["export", *own, "--store", str(tmp_path / "store")], "no such file"),

@@ -16,7 +16,7 @@ from for_each import for_each
 from salon_bench.generators import open_generator
 from salon_bench.suites import read_generations
 from salon_bench.suites.contract.generations import MANIFEST
-from salon_bench.testing.mock_server import Fault, Line, Script, serving
+from salon_bench.testing.mock_server import Script, ScriptLine, ServerFault, serving
 from salon_synthetic import imagine, png
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
@@ -199,7 +199,7 @@ def test_a_server_draws_by_prompt_seed_and_further_fields(folder: Path) -> None:
     def draw(prompt: str, seed: int) -> bytes:
         return png(imagine(prompt, seed=seed, slips=0))
 
-    with serving(Script((Line(fault=Fault.SERVER_ERROR, times=1),)), pictures=draw) as server:
+    with serving(Script((ScriptLine(fault=ServerFault.SERVER_ERROR, times=1),)), pictures=draw) as server:
         words = ("--generator", f"vllm:painter@{server.url}", "--samples", 2, "--set", "size=256x256", "--set", "steps=4")
         assert generate(*words).exit_code == 0
         body = json.loads(server.seen[-1].body)
@@ -210,7 +210,7 @@ def test_a_server_draws_by_prompt_seed_and_further_fields(folder: Path) -> None:
 
 
 def test_what_a_server_refuses_is_missing_and_tried_again(folder: Path) -> None:
-    refusal = Line(body='{"error": {"message": "not that prompt"}}', status=400, times=1)
+    refusal = ScriptLine(body='{"error": {"message": "not that prompt"}}', status=400, times=1)
     with serving(Script((refusal,))) as server:
         words = ("--generator", f"vllm:painter@{server.url}", "--concurrency", 1)
         failed = generate(*words)

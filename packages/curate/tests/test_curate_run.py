@@ -18,12 +18,11 @@ from salon_curate.cli import curate
 from salon_curate.cluster_engines import engine_named
 from salon_curate.dataset import DataSet
 from salon_curate.engine import embedded, inline
-from salon_curate.errors import StorageError
 from salon_curate.measures import fields, look
 from salon_curate.pipeline import PIPELINE
 from salon_curate.running import run, status, verify
 from salon_curate.stages import Stage, stage
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, StorageError
 
 SLOW = """
 import os, time, polars as pl

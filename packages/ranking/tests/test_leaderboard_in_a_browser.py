@@ -1,7 +1,5 @@
 """The leaderboard's page in a real, headless Chromium: drawn, offline, readable on a phone, usable by keyboard."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +10,9 @@ import pytest
 from salon_ranking import Battles, rank, rank_by
 from salon_ranking.report.leaderboard import leaderboard_page
 
-playwright = pytest.importorskip("playwright.sync_api", reason="the dependency group `test` has Playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # Vega-Lite says this of every chart that is as wide as its container and one step high per row; that is what is meant.
 HARMLESS = 'Dropping "fit-y" because spec has discrete height'
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
-]
+pytestmark = pytest.mark.browser
 MODELS = [f"vendor {number % 5} / image-model-{number:02} [turbo]" for number in range(14)]
 
 
@@ -48,14 +41,6 @@ def pages(battles: Battles, tmp_path_factory: pytest.TempPathFactory) -> dict[st
         text = leaderboard_page(boards, title="Votes", battles=battles, raters=raters)
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return {name: folder / f"{name}.html" for name in pages}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 def opened(browser: Any, path: Path, charts: int, width: int = 1400, **options: object) -> tuple[Any, list[str], list[str]]:

@@ -1,8 +1,6 @@
 """The page of ``salon train report`` in a headless Chromium: hostile words cannot act, it fits a phone, keys reach it all."""
 
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +10,7 @@ from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.report.folders import read_runs
 from salon_train.report.page import training_page
 
-playwright = pytest.importorskip("playwright.sync_api", reason="the dependency group `test` has Playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
-]
+pytestmark = pytest.mark.browser
 ATTACKS = (
     "<script>document.title='owned'</script>",
     '"><img src=x onerror="document.title=\'owned\'">',
@@ -29,14 +22,6 @@ ATTACKS = (
     "nul\x00 bell\x07 escape\x1b[31m",
     "x" * 400,
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 def run_of(folder: Path, *, words: tuple[str, ...] = (), steps: int = 12) -> Path:

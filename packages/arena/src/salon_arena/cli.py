@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,10 @@ from salon_taxonomy.visible_text import visible
 if TYPE_CHECKING:
     from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
+    from salon_arena.questions import BenchQuestion
     from salon_arena.service import WorkService
     from salon_arena.tasks import Task
-    from salon_bench.suites.r3_bench.rows import Item as Row
+    from salon_bench.suites.r3_bench.rows import R3Row as Row
 
 _FILE = InputPath(dir_okay=False)
 _FOLDER = InputPath(file_okay=False)
@@ -69,7 +70,12 @@ def arena() -> None:
 
 @arena.command()
 @click.argument("folder", metavar="FOLDER", type=_FOLDER)
-@click.option("--prompts", required=True, type=_FILE, help="Table (.jsonl, .json, .csv, .parquet) with prompt_id and prompt.")
+@click.option(
+    "--prompts",
+    required=True,
+    type=InputPath(),
+    help="Table (.jsonl, .json, .csv, .parquet) with prompt_id and prompt; with --task verdicts or questions: its rows.",
+)
 @click.option(
     "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
 )
@@ -80,12 +86,18 @@ def arena() -> None:
 )
 @click.option(
     "--task",
-    type=click.Choice(["battles", "mos", "checks", "labels", "verdicts"]),
+    type=click.Choice(["battles", "mos", "checks", "labels", "verdicts", "questions", "realism"]),
     default="battles",
     show_default=True,
-    help="Compare two; rate all models side by side; check test points; label faults; or verify rows of R³-Bench.",
+    help="Compare two; rate all models side by side; check test points; label faults; verify rows of R³-Bench; "
+    "answer questions of Artifact-Bench; or say which of two looks more real.",
 )
-@click.option("--reference", metavar="MODEL", help="With --task mos: show this model's files first, unrated (DCR).")
+@click.option(
+    "--reference",
+    metavar="MODEL",
+    help="With --task mos: show this model's files first, unrated (DCR). With --task realism: the folder of recorded files.",
+)
+@click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
 @click.option("--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel or checked file.")
 @click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5 % of tasks.")
@@ -109,6 +121,14 @@ def arena() -> None:
     metavar="NAME",
     help="Public host name under which a proxy serves this arena over HTTPS; needed to listen beyond this machine.",
 )
+@click.option(
+    "--proxy-address",
+    "proxies",
+    metavar="IP",
+    multiple=True,
+    help="With --trusted-proxy: address or network of the proxy, whose X-Forwarded-For is believed; may be repeated. "
+    "Default: this machine.",
+)
 @_serving
 def serve(
     folder: Path,
@@ -117,6 +137,7 @@ def serve(
     mode: str | None,
     task: str,
     reference: str | None,
+    hidden_reference: str | None,
     taxonomy: str,
     raters: int,
     anchors: Path | None,
@@ -132,6 +153,7 @@ def serve(
     oidc_secret_file: Path | None,
     log_file: Path | None,
     trusted_proxy: str | None,
+    proxies: tuple[str, ...],
     host: str,
     port: int,
     seed: int,
@@ -147,6 +169,7 @@ def serve(
       salon arena serve pictures/ --prompts prompts.csv --database experts.db --mode expert --qualification test.csv
       salon arena serve pictures/ --prompts prompts.jsonl --task mos --mode expert --database mos.db
       salon arena serve pictures/ --prompts rows.jsonl --task verdicts --mode expert --database r3.db
+      salon arena serve videos/ --prompts task2_meta.jsonl --task questions --mode expert --database questions.db
       salon arena serve pictures/ --prompts prompts.jsonl --host 0.0.0.0 --trusted-proxy arena.example.org
     """
     from salon_arena.app import LOOPBACK
@@ -156,8 +179,9 @@ def serve(
     from salon_arena.forms import check_task, panel_task
     from salon_arena.labels import LabelTask
     from salon_arena.log import open_log
-    from salon_arena.material import read_known_pairs, read_material
+    from salon_arena.material import Material, read_known_pairs, read_material
     from salon_arena.people import CONSENT
+    from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
     from salon_arena.service import WorkService, vote_service
     from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
     from salon_taxonomy.taxonomy import Taxonomy
@@ -165,10 +189,15 @@ def serve(
     if host not in LOOPBACK and trusted_proxy is None:
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
         raise InputError("votes would cross the network unprotected", source="--host", value=host, allowed=LOOPBACK, hint=hint)
+    proxies = _proxies(proxies, trusted_proxy)
     rows: list[Row] = []
+    questions: list[BenchQuestion] = []
     if task == "verdicts":
         rows, remarks = read_verdict_rows(prompts, folder)
         material = material_of(rows)
+    elif task == "questions":
+        questions, remarks = read_questions(prompts, folder)
+        material = Material({}, tuple(file for question in questions for file in question.files))
     else:
         material = read_material(folder, prompts)
         remarks = material.remarks
@@ -180,27 +209,32 @@ def serve(
         certified_days=certified_days,
     )
     text = CONSENT if consent is None else _text(consent)
+    work: Task | None = None  # battles, which need the database
+    if task == "mos":
+        work = panel_task(material, reference=reference, hidden=hidden_reference, raters=raters, seed=seed)
+    elif task == "checks":
+        work = check_task(material, raters=raters, seed=seed)
+    elif task == "labels":
+        work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
+    elif task == "verdicts":
+        work = VerdictTask(rows, seed=seed)
+    elif task != "battles":
+        questions = questions or realism_questions(material, real=reference)
+        work = BenchQuestionTask(questions, seed=seed)
     with ExitStack() as stack:
         opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
         other = None if beside is None else LiveBoard(stack.enter_context(_existing(beside)))
         settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal}
-        if task == "battles":
+        if work is None:
             service = vote_service(opened, material, rules=rules, seed=seed, **settings)
         else:
-            if task == "mos":
-                work: Task = panel_task(material, reference=reference, raters=raters, seed=seed)
-            elif task == "checks":
-                work = check_task(material, raters=raters, seed=seed)
-            elif task == "labels":
-                work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
-            else:
-                work = VerdictTask(rows, seed=seed)
             service = WorkService(opened, work, **settings)
-        what = f"{len(rows):,} rows" if rows else f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
+        count = f"{len(rows):,} rows" if rows else f"{len(questions):,} questions" if questions else ""
+        what = count or f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
         settings = _sign_in(service, passwords, oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
         if log_file is not None:
             settings["log"] = stack.enter_context(open_log(log_file))
-        _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other, **settings)
+        _serve(service, what, host=host, port=port, proxy=trusted_proxy, proxies=proxies, beside=other, **settings)
 
 
 @arena.command()
@@ -527,6 +561,25 @@ def _existing(path: Path | str) -> "ArenaDatabase":
     return ArenaDatabase.open(path)
 
 
+def _proxies(given: Sequence[str], host: str | None) -> tuple[str, ...]:
+    """Whose ``X-Forwarded-For`` is believed: the addresses given, else this machine; none without a proxy."""
+    from ipaddress import ip_network
+
+    if host is None:
+        if given:
+            raise InputError("needs --trusted-proxy with the public host name", source="--proxy-address", value=given[0])
+        return ()
+    for value in given:
+        try:
+            network = ip_network(value, strict=False)
+        except ValueError as error:
+            raise InputError("is no address or network", source="--proxy-address", value=value, hint="172.18.0.0/16") from error
+        if network.prefixlen == 0:
+            hint = "Everybody could then choose the address that limits are kept by."
+            raise InputError("trusts every address:", source="--proxy-address", value=value, hint=hint)
+    return tuple(given) or ("127.0.0.1", "::1")
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
@@ -559,6 +612,7 @@ def _serve(
     host: str,
     port: int,
     proxy: str | None = None,
+    proxies: Sequence[str] = (),
     beside: "LiveBoard | None" = None,
     **settings: Any,
 ) -> None:
@@ -574,14 +628,14 @@ def _serve(
         raise InputError(f"cannot listen ({error.strerror})", source="--port", value=f"{host}:{port}", hint=hint) from error
     address = f"https://{proxy}/" if proxy else f"http://{host}:{listening.getsockname()[1]}/"
     hosts = [*LOOPBACK, proxy] if proxy else LOOPBACK
-    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, **settings)
+    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, proxies=proxies, **settings)
     config = uvicorn.Config(
         application,
         access_log=False,
         log_level="warning",
         server_header=False,
         date_header=False,
-        proxy_headers=proxy is not None,
+        proxy_headers=False,
     )
     click.echo(f"{what}. Open {address} (Ctrl-C stops).")
     try:

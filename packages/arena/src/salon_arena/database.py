@@ -48,13 +48,19 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.types import NullType
 
-from salon_arena.errors import StorageError
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Mode
 
 T = TypeVar("T")
 
-SCHEMA_VERSION: Final = "2"
+SCHEMA_VERSION: Final = "3"
+_UPGRADES: Final = {
+    "2": (
+        "ALTER TABLE sessions ADD COLUMN used_at BIGINT NOT NULL DEFAULT 0",
+        "UPDATE sessions SET used_at = created_at",
+    )
+}
+"""Statements that make the next schema version of an earlier one."""
 MODES: Final = (Mode.PUBLIC.value, Mode.EXPERT.value)
 """Who votes. One database holds one mode: MEF keeps matching, computation and boards of the two apart (section 5.1.1)."""
 _WORKERS: Final = "workers"
@@ -122,7 +128,9 @@ SESSIONS: Final = Table(
     Column("token_hash", Text, primary_key=True),
     Column("rater_id", Text, ForeignKey("raters.rater_id"), nullable=False),
     Column("created_at", WholeNumber, nullable=False),
+    Column("used_at", WholeNumber, nullable=False, server_default="0"),
 )
+"""``used_at`` is renewed every few minutes; :mod:`salon_arena.people` says when a session ends."""
 ACCOUNTS: Final = Table(
     "accounts",
     METADATA,
@@ -491,6 +499,12 @@ def _prepared(connection: Connection, place: str, mode: str | None) -> tuple[dic
     if connection.execute(known).first() is None:
         connection.execute(insert(SETTINGS), {"key": "secret", "value": secrets.token_hex(32)})
     settings: dict[str, str] = {row.key: row.value for row in connection.execute(select(SETTINGS))}
+    while (statements := _UPGRADES.get(settings.get("schema_version", ""))) is not None:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+        settings["schema_version"] = str(int(settings["schema_version"]) + 1)
+        version = update(SETTINGS).where(SETTINGS.c.key == "schema_version")
+        connection.execute(version.values(value=settings["schema_version"]))
     if settings.get("schema_version") != SCHEMA_VERSION:
         raise InputError(
             "has a schema version that this Salon does not read:",

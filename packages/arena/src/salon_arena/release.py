@@ -3,7 +3,7 @@
 | form | from | read by |
 | --- | --- | --- |
 | ``magicmirror`` | accepted labels | ``salon_bench.suites.assessors``: ``images``, ``response``, ``prompt`` |
-| ``artifact-bench`` | accepted labels of videos, with levels | ``salon_bench.suites.artifact_bench``: tasks 1 and 3 |
+| ``artifact-bench`` | accepted labels of videos or answers to questions, with levels | ``salon_bench.suites.artifact_bench`` |
 | ``r3`` | agreed verdicts | ``salon_bench.suites.r3_bench``: ``idx``, ``bad_image``, ``answer``, … |
 | ``mef-checks`` | checks of test points | ``salon bench``, ``salon test-points``: a list of people's answers |
 | ``mef-ratings`` | opinion scores | ``salon mos`` |
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, select
 
@@ -31,9 +31,11 @@ from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, ArenaDat
 from salon_arena.label_studio import exported_tasks, label_studio_config
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
 from salon_arena.prompt_tasks import written
+from salon_arena.questions import QuestionItem, question_states
+from salon_arena.rounds import VotedItem
 from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
-from salon_bench.suites.artifact_bench.rows import LETTERS
+from salon_bench.suites.artifact_bench.rows import LETTERS, TASK_TYPES, QuestionTask
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
 from salon_taxonomy.answers.magicmirror import Artifact, MagicMirrorAnswer, magicmirror_json
@@ -41,6 +43,8 @@ from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy
 from salon_taxonomy.whole_files import write_whole
+
+V = TypeVar("V", bound=VotedItem)
 
 MEDIA: Final = "media"
 """The folder of the copied files."""
@@ -130,7 +134,7 @@ class _Release:
         """Rows of MagicData: ``images``, ``response``, ``prompt``."""
         taxonomy = Taxonomy.load("magicmirror")
         rows = []
-        for file, answered, item in self._accepted(taxonomy.name):
+        for file, answered, item in self._accepted_labels(taxonomy.name):
             answer = magicmirror_answer(taxonomy, item.agreed or frozenset())
             about = {"prompt_id": file.prompt_id, "model": file.model, "sample": file.sample}
             response = {"response": magicmirror_json(answer), "prompt": answered.payload["prompt"]}
@@ -139,10 +143,10 @@ class _Release:
         return self._write_lines("labels.jsonl", rows)
 
     def artifact_bench(self) -> int:
-        """Rows of tasks 1 (with ``real``) and 3."""
+        """Rows of tasks 1 (with ``real``) and 3 from labels; of each task from answers to its questions."""
         taxonomy = Taxonomy.load(LEVELLED)
-        tasks: dict[int, list[dict[str, Any]]] = {1: [], 3: []}
-        for file, answered, item in self._accepted(taxonomy.name):
+        tasks: dict[int, list[dict[str, Any]]] = {number: [] for number in TASK_TYPES}
+        for file, answered, item in self._accepted_labels(taxonomy.name):
             path = self._copy(file, answered)
             if path is None or item.level is None:
                 continue
@@ -156,7 +160,26 @@ class _Release:
             answer = ",".join(LETTERS[place] for place, label in enumerate(options) if label in (item.agreed or ()))
             texts = [f"{taxonomy.find(label).name}: {taxonomy.find(label).definition}" for label in options]
             tasks[3].append({"task_type": 3, **row, "option": texts, "answer": answer})
+        for answered, judged in self._accepted("question", self._database.read(question_states)):
+            if (question := self._question_row(answered, judged)) is not None:
+                tasks[question["task_type"]].append(question)
         return sum(self._write_lines(f"task{number}_meta.jsonl", rows) for number, rows in tasks.items() if rows)
+
+    def _question_row(self, answered: _Answered, item: QuestionItem) -> dict[str, Any] | None:
+        """A question with the accepted answer, in the form of its task; whether a file was generated is known, not judged."""
+        question = answered.payload["question"]
+        paths = [self._copy(file, answered, place) for place, file in enumerate(files_of(answered.payload))]
+        level = question["level"] or item.level
+        if None in paths or level is None:
+            return None
+        [number] = [number for number, task in TASK_TYPES.items() if task == question["task"]]
+        said = ",".join(sorted(item.agreed or ()))
+        answer = {QuestionTask.RVAC: question["answer"] or said, QuestionTask.PVRC: f"<Video {said}>"}.get(
+            QuestionTask(question["task"]), said
+        )
+        row = {"task_type": number, "sample_id": question["sample_id"], "level": LEVEL_WORDS[level], "answer": answer}
+        row["video_path"] = paths[::-1] if question["turned"] else paths
+        return {**row, **({"option": question["options"]} if question["options"] else {})}
 
     def r3(self) -> int:
         """Rows of R³-Bench, discarded ones left out."""
@@ -199,26 +222,28 @@ class _Release:
         return self._write_csv("checks.csv", rows)
 
     def mef_ratings(self) -> int:
-        """Ratings, one per row, in the columns that ``salon mos`` reads."""
-        rows = []
+        """Ratings, one per row, in the columns that ``salon mos`` reads; with a hidden reference, differences from it too."""
+        rows, differences = [], []
         for answered in self._answers("panel"):
             payload = answered.payload
             values = [int(value) for value in payload["options"]]
+            scale = {"scale_min": min(values), "scale_max": max(values)}
             rated = files_of(payload)[payload["rated_from"] :]
+            hidden = payload.get("hidden")
+            against = next((marks for file, marks in zip(rated, answered.choice, strict=True) if file.model == hidden), None)
             for place, (file, marks) in enumerate(zip(rated, answered.choice, strict=True)):
                 path = self._copy(file, answered, payload["rated_from"] + place)
-                about = {
-                    "prompt_id": file.prompt_id,
-                    "generation_id": path,
-                    "model": file.model,
-                    "scenario": payload["scenario"],
-                }
-                for (name, _), value in zip(payload["questions"], marks, strict=True):
+                about = {"prompt_id": file.prompt_id, "generation_id": path, "model": file.model}
+                about["scenario"] = payload["scenario"]
+                for number, ((name, _), value) in enumerate(zip(payload["questions"], marks, strict=True)):
                     key = digest("rating", [self._database.arena_id, answered.assignment_id, place, name])
-                    marked = {"dimension": name, "value": value, "scale_min": min(values), "scale_max": max(values)}
+                    marked = {"dimension": name, "value": value, **scale}
                     who = {"rater_id": answered.rater_id, "answered_at": answered.answered_at.isoformat()}
                     if path is not None:
                         rows.append({"rating_id": key, **about, **marked, **who})
+                    if path is not None and against is not None and file.model != hidden:
+                        differences.append({**rows[-1], **differential(value, against[number], **scale)})
+        self._write_csv("differences.csv", differences)
         return self._write_csv("ratings.csv", rows)
 
     def mef_prompts(self) -> int:
@@ -265,13 +290,17 @@ class _Release:
         found = self._database.read(_settled_answers)
         return [each for each in found if not kinds or each.kind in kinds]
 
-    def _accepted(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
-        """Yield each accepted file with its first answer and its state, in order of first answers."""
-        first = {each.subject: each for each in reversed(self._answers("label"))}
-        items = self._database.read(label_states)
+    def _accepted(self, kind: str, items: Mapping[str, V]) -> Iterator[tuple[_Answered, V]]:
+        """Yield the first answer of each accepted item with its state, in order of first answers."""
+        first = {each.subject: each for each in reversed(self._answers(kind))}
         for subject, answered in reversed(first.items()):
-            if answered.payload["taxonomy"] == taxonomy and items[subject].state == "accepted":
-                yield files_of(answered.payload)[0], answered, items[subject]
+            if items[subject].state == "accepted":
+                yield answered, items[subject]
+
+    def _accepted_labels(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
+        for answered, item in self._accepted("label", self._database.read(label_states)):
+            if answered.payload["taxonomy"] == taxonomy:
+                yield files_of(answered.payload)[0], answered, item
 
     def _copy(self, file: Generated, answered: _Answered, place: int = 0) -> str | None:
         """Copy a file below the folder and return its path there; None, noted, for a changed file."""
@@ -345,6 +374,19 @@ FORMS: Final[Mapping[str, Callable[[_Release], int]]] = {
 """What can be written, by the name of the form."""
 
 
+def differential(mark: int, reference: int, *, scale_min: int, scale_max: int) -> dict[str, int]:
+    """Return a mark less its rater's mark of the hidden reference, plus the scale's top, and the new scale.
+
+    This is the differential score of ITU-T P.910 for ACR-HR: mark - reference + 5 on a scale from 1 to 5. A file that is
+    better than its reference scores above the top.
+
+    Example:
+        >>> differential(3, 5, scale_min=1, scale_max=5)
+        {'value': 3, 'scale_min': 1, 'scale_max': 9}
+    """
+    return {"value": mark - reference + scale_max, "scale_min": scale_min, "scale_max": 2 * scale_max - scale_min}
+
+
 def magicmirror_answer(taxonomy: Taxonomy, labels: frozenset[str]) -> MagicMirrorAnswer:
     """Return a set of label ids as an answer of MagicMirror: L3 labels below their L2.
 
@@ -396,7 +438,7 @@ def _settled_answers(connection: Connection) -> list[_Answered]:
         .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
         .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
         .join(RATERS, RATERS.c.rater_id == ASSIGNMENTS.c.rater_id)
-        .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "verdict"]))
+        .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "question", "verdict"]))
         .order_by(SETTLED.c.number)
     )
     return [

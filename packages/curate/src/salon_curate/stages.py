@@ -44,6 +44,7 @@ class Stage:
         where: ``module:name`` of the function, by which another process imports it.
         parameters: keyword arguments of the function; part of every part's name.
         whole: the function is given the rows of all shards at once, and runs in the main process.
+        prepare: of such a stage: makes of one shard's columns what is kept of them in memory for the function.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Stage:
     where: str
     parameters: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
     whole: bool = False
+    prepare: "Function | None" = None
 
     def with_parameters(self, name: str | None = None, **parameters: Digestible) -> "Stage":
         """Return the stage under another name or with parameters of its own."""
@@ -80,7 +82,7 @@ class Stage:
         """Return why the stage does no more in this run; None for a stage that asks no judge."""
         return None
 
-    def in_this_process(self, dataset: DataSet, tasks: "Sequence[Task]") -> "Iterator[TaskResult] | None":
+    def in_this_process(self, dataset: DataSet, tasks: "Sequence[ShardTask]") -> "Iterator[TaskResult] | None":
         """Return the outcomes of a stage that holds a judge; None for one that an engine runs."""
         return None
 
@@ -101,13 +103,19 @@ class Stage:
 
 
 def stage(
-    *, version: str, reads: Sequence[str], writes: "Mapping[str, Any]", scope: Literal["shard", "dataset"] = "shard"
+    *,
+    version: str,
+    reads: Sequence[str],
+    writes: "Mapping[str, Any]",
+    scope: Literal["shard", "dataset"] = "shard",
+    prepare: "Function | None" = None,
 ) -> Callable[[Function], Stage]:
     """Declare a function of a batch to be a stage (see the module's text for the contract)."""
 
     def declared(function: Function) -> Stage:
         where = f"{function.__module__}:{function.__name__}"
-        return Stage(function.__name__, version, tuple(reads), dict(writes), function, where, whole=scope == "dataset")
+        whole = scope == "dataset"
+        return Stage(function.__name__, version, tuple(reads), dict(writes), function, where, whole=whole, prepare=prepare)
 
     return declared
 
@@ -146,7 +154,7 @@ def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Di
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ShardTask:
     """One stage on one shard, as plain values that any engine can carry to another process.
 
     Attributes:
@@ -167,7 +175,7 @@ class Task:
     output: str
 
 
-def work_on(task: Task) -> dict[str, int]:
+def work_on(task: ShardTask) -> dict[str, int]:
     """Run a stage on one shard and publish its part; return the counts of its receipt.
 
     Raises:
@@ -179,9 +187,7 @@ def work_on(task: Task) -> dict[str, int]:
     made = stage_named(task.where, task.name, task.parameters)
     folder = Path(task.folder)
     shard = folder / "shards" / f"{task.shard}.parquet"
-    beside = [pl.read_parquet(folder / part, columns=list(columns)) for part, columns in task.inputs.items()]
-    read_elsewhere = {column for columns in task.inputs.values() for column in columns}
-    own = ["key", *(column for column in made.reads if column not in read_elsewhere and column != "key")]
+    own, beside = read_inputs(folder, made, task.inputs)
     pieces = []
     for start in range(0, task.rows, BATCH_ROWS):
         batch = pl.scan_parquet(shard).slice(start, BATCH_ROWS).select(own).collect()
@@ -189,6 +195,15 @@ def work_on(task: Task) -> dict[str, int]:
         pieces.append(checked_output(made, batch["key"], _called(made, batch, task), task.shard))
     frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=_schema(made))
     return write_part(folder / task.output, made, frame, task.shard)
+
+
+def read_inputs(folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]]) -> "tuple[list[str], list[pl.DataFrame]]":
+    """Return the columns that a stage reads of a shard's own file, ``key`` first, and the columns of other stages' parts."""
+    import polars as pl
+
+    elsewhere = {column for columns in inputs.values() for column in columns}
+    own = ["key", *(column for column in made.reads if column not in elsewhere and column != "key")]
+    return own, [pl.read_parquet(folder / part, columns=list(columns)) for part, columns in inputs.items()]
 
 
 def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard: str) -> "pl.DataFrame":
@@ -207,7 +222,7 @@ def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard:
     missing = [name for name in schema if name not in found.columns]
     if missing:
         raise StageError(f"stage {made.name!r}, shard {shard}: the output lacks the column {missing[0]!r}")
-    if found["key"].to_list() != keys.to_list():
+    if found.schema["key"] != keys.dtype or not found["key"].equals(keys):
         raise StageError(f"stage {made.name!r}, shard {shard}: the output must have the same keys in the same order")
     try:
         return found.select(pl.col(name).cast(kind, strict=True) for name, kind in schema.items())
@@ -272,7 +287,7 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
     return found
 
 
-def _called(made: Stage, batch: "pl.DataFrame", task: Task) -> "pl.DataFrame":
+def _called(made: Stage, batch: "pl.DataFrame", task: ShardTask) -> "pl.DataFrame":
     try:
         return made.function(batch, **made.parameters)
     except Exception as error:

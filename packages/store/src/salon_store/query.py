@@ -21,7 +21,7 @@ import polars as pl
 from salon_store.delta import At, Snapshot
 from salon_store.errors import DamagedTableError, QueryError
 from salon_store.schemas import SCHEMAS
-from salon_store.tables import Table, altered
+from salon_store.tables import StoreTable, altered
 from salon_store.views import create_error_view, create_view, file_pattern, identifier, literal
 from salon_taxonomy.visible_text import visible
 
@@ -48,7 +48,7 @@ _READS = "Write one SELECT (or WITH … SELECT, FROM, SHOW TABLES, DESCRIBE, SUM
 
 
 def run_query(
-    query: str, tables: Mapping[str, Table], *, store: str, timeout: float | None = None, at: At = None
+    query: str, tables: Mapping[str, StoreTable], *, store: str, timeout: float | None = None, at: At = None
 ) -> pl.DataFrame:
     """Return the result of one reading query over the tables.
 
@@ -69,7 +69,7 @@ def run_query(
             continue
 
 
-def _attempt(query: str, tables: Mapping[str, Table], *, store: str, timeout: float | None, at: At) -> pl.DataFrame:
+def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeout: float | None, at: At) -> pl.DataFrame:
     """Run the query in a thread of its own: DuckDB itself notices Ctrl-C in some phases of a query only."""
     import duckdb
 
@@ -104,7 +104,7 @@ def _attempt(query: str, tables: Mapping[str, Table], *, store: str, timeout: fl
 
 
 def _answered(
-    query: str, tables: Mapping[str, Table], connection: "duckdb.DuckDBPyConnection", stopped: Event, *, store: str, at: At
+    query: str, tables: Mapping[str, StoreTable], connection: "duckdb.DuckDBPyConnection", stopped: Event, *, store: str, at: At
 ) -> pl.DataFrame:
     """Return the result of the query on a new connection, which is locked down first."""
     import duckdb

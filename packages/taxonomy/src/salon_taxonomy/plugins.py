@@ -1,9 +1,11 @@
-"""Contracts of the judges and editors that installed packages bring through entry points.
+"""Contracts of the judges, editors and scorers that installed packages bring through entry points.
 
     [project.entry-points."salon.judges"]
     pixels = "salon_synthetic.pixel_judge.kind:kind"      a JudgeKind
     [project.entry-points."salon.editors"]
     draw = "salon_synthetic.draw_editor.editor:kind"          an EditorKind
+    [project.entry-points."salon.scorers"]
+    clip-score = "my_metrics:clip_score"                      a function, a Scorer or a ScorerKind
 
 The name of the entry point is the word before the colon on a command line: ``--judge pixels:blur=2``.
 """
@@ -20,12 +22,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Editor, Judge
+from salon_taxonomy.protocols import Editor, Judge, Scorer
 
 JUDGES: Final = "salon.judges"
 """The group of entry points whose objects are :class:`JudgeKind`."""
 EDITORS: Final = "salon.editors"
 """The group of entry points whose objects are :class:`EditorKind`."""
+SCORERS: Final = "salon.scorers"
+"""The group of entry points whose objects are functions, :class:`Scorer` or :class:`ScorerKind`."""
 
 _Kind = TypeVar("_Kind")
 
@@ -141,6 +145,19 @@ class EditorKind:
 
     name: str
     open: Callable[[str, Mapping[str, str]], ManagedEditor]
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerKind:
+    """One kind of scorer that takes settings, such as the weights of a model.
+
+    Attributes:
+        name: the word before the colon on a command line.
+        open: makes the scorer, given the text after the colon and the environment in which secrets are found.
+    """
+
+    name: str
+    open: Callable[[str, Mapping[str, str]], Scorer]
 
 
 def installed(group: str) -> list[str]:

@@ -21,7 +21,7 @@ from salon_bench.generators.kinds import PictureGenerator
 from salon_bench.judges.line_files import LineFile, lines_of
 from salon_bench.media.decoding import decode
 from salon_bench.media.formats import format_of
-from salon_bench.runs.progress import NoWatcher, Progress, Watcher
+from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
 from salon_bench.suites.contract.generations import MANIFEST
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_taxonomy.digest import digest
@@ -242,7 +242,7 @@ class _Job:
         done, calls = kept + counts.made, counts.made + counts.failed.total()
         failed = counts.failed.total()
         self._watcher.progressed(
-            Progress(done=done, open=failed, total=self._total, calls=calls, seconds=seconds, reasons=counts.failed)
+            RunProgress(done=done, open=failed, total=self._total, calls=calls, seconds=seconds, reasons=counts.failed)
         )
 
 

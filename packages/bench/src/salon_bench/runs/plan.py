@@ -18,7 +18,7 @@ from salon_bench.runs.session import run_row
 from salon_bench.suites.contract.generations import Generations
 from salon_bench.suites.contract.registry import file_of
 from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
-from salon_bench.suites.contract.table_rows import Rows
+from salon_bench.suites.contract.table_rows import UsableRows
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
@@ -32,7 +32,7 @@ SHARDS: Final = "shards"
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SubjectModel:
     """A model under test, and the folder or table of what it made."""
 
     name: str
@@ -67,7 +67,7 @@ class RunPlan:
 
     suite: str
     suite_version: str
-    subjects: tuple[Subject, ...]
+    subjects: tuple[SubjectModel, ...]
     judge: str
     judge_settings: Mapping[str, Any]
     judge_version: str
@@ -154,7 +154,7 @@ class RunPlan:
         try:
             content = json.loads(text or "")
             content.pop("whole_id", None)
-            content["subjects"] = tuple(Subject(name, Path(path)) for name, path in content["subjects"])
+            content["subjects"] = tuple(SubjectModel(name, Path(path)) for name, path in content["subjects"])
             content["prompts"] = None if content["prompts"] is None else Path(content["prompts"])
             content["left_out"] = tuple(content.get("left_out", ()))
             content["shard"] = tuple(content["shard"]) if content.get("shard") else None
@@ -166,7 +166,7 @@ class RunPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class LoadedPlan:
     """A plan with what it speaks of, loaded."""
 
     plan: RunPlan
@@ -177,7 +177,7 @@ class Planned:
 
 def planned(
     suite: Suite,
-    subjects: Sequence[Subject],
+    subjects: Sequence[SubjectModel],
     judge: Judge,
     *,
     judge_settings: Mapping[str, Any] | None = None,
@@ -189,7 +189,7 @@ def planned(
     re_asks: int = 1,
     extractor: Judge | None = None,
     extractor_settings: Mapping[str, Any] | None = None,
-) -> Planned:
+) -> LoadedPlan:
     """Read the prompts, look for the pictures, and name the run.
 
     Args:
@@ -239,7 +239,7 @@ def planned(
         suite=suite.name,
         suite_file=None if file is None else str(file),
         suite_version=suite.version,
-        subjects=tuple(Subject(subject.name, subject.generations.absolute()) for subject in subjects),
+        subjects=tuple(SubjectModel(subject.name, subject.generations.absolute()) for subject in subjects),
         judge=judge.name,
         judge_settings=dict(judge_settings or {}),
         judge_version=version_of(suite, AskPolicy(judge, RunContext("", "", ""), re_asks, extractor)),
@@ -253,10 +253,10 @@ def planned(
         extractor_settings=extractor_settings,
         extractor_alone=None if extractor is None else extractor.version,
         inputs=digest("inputs", {"prompts": [_facts(item) for item in kept], "files": _listing(generations, ids)}),
-        left_out=usable.remarks() if isinstance(usable, Rows) else (),
+        left_out=usable.remarks() if isinstance(usable, UsableRows) else (),
         all_prompts="" if shard is None else digest("prompts", [_facts(item) for item in whole]),
     )
-    return Planned(plan, suite, kept, generations)
+    return LoadedPlan(plan, suite, kept, generations)
 
 
 def _check_routes(suite: Suite, judge: Judge) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_bench.runs.plan import SHARDS, Planned, RunPlan, planned
+from salon_bench.runs.plan import SHARDS, LoadedPlan, RunPlan, planned
 from salon_bench.runs.status import RunState, RunStatus, run_status
 from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Suite, Summary
@@ -197,7 +197,7 @@ class RunView:
             found.append(SubjectSummary(subject, replace(summary, notes=notes), scored, unscored))
         return found
 
-    def planned(self, judge: Judge, extractor: Judge | None = None, *, suite: Suite | None = None) -> Planned:
+    def planned(self, judge: Judge, extractor: Judge | None = None, *, suite: Suite | None = None) -> LoadedPlan:
         """Return the plan with its prompts and pictures as the files are now.
 
         Raises:

@@ -5,7 +5,7 @@ folder is one suite: its prompts (``*.jinja``), rules and README. ``dry_run`` tr
 """
 
 from salon_bench.suites.contract.base import SuiteBase
-from salon_bench.suites.contract.dry_run import DryRun, dry_run, shape
+from salon_bench.suites.contract.dry_run import SuiteDryRun, dry_run, shape
 from salon_bench.suites.contract.generations import Generated, Generations, read_generations
 from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.suites.contract.registry import SuiteListing, suite_named, suite_names, suites
@@ -23,7 +23,6 @@ from salon_bench.suites.contract.templates import Templates, foreign
 
 __all__ = [
     "Case",
-    "DryRun",
     "Examination",
     "Generated",
     "Generations",
@@ -31,6 +30,7 @@ __all__ = [
     "RunContext",
     "Suite",
     "SuiteBase",
+    "SuiteDryRun",
     "SuiteListing",
     "SuitePrompt",
     "Summary",

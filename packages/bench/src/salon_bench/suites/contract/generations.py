@@ -150,13 +150,13 @@ def read_generations(
 def _read_folder(source: Path, model: str, known: frozenset[str], suffixes: frozenset[str]) -> Generations:
     files: list[Generated] = []
     left_out: list[Path] = []
-    for prompt_id, name, path in _named(source, known):
+    for prompt_id, name, folder in _named(source, known):
         stem, dot, suffix = name.rpartition(".")
         claimed = _claimed(stem, known) if prompt_id is None else _sample_of(prompt_id, stem)
         if claimed is None or dot + suffix.lower() not in suffixes:
-            left_out.append(Path(path))
+            left_out.append(folder / name)
         else:
-            files.append(Generated(claimed[0], model, claimed[1], Path(path), source))
+            files.append(Generated(claimed[0], model, claimed[1], folder / name, source))
     if not files:
         raise InputError(
             f"none of the {len(left_out):,} files here is named after a prompt",
@@ -168,16 +168,16 @@ def _read_folder(source: Path, model: str, known: frozenset[str], suffixes: froz
     return Generations(files, left_out=left_out)
 
 
-def _named(source: Path, known: frozenset[str]) -> Iterator[tuple[str | None, str, str]]:
-    """Prompt (where a folder says it), name and path of every file, in the order of their names."""
+def _named(source: Path, known: frozenset[str]) -> Iterator[tuple[str | None, str, Path]]:
+    """Prompt (where a folder says it), name and folder of every file, in the order of their names; "" for an unknown folder."""
     for entry in _entries(source):
         if not entry.is_dir(follow_symlinks=False):
-            yield None, entry.name, entry.path
+            yield None, entry.name, source
         elif entry.name in known:
             for inner in _entries(entry.path):
-                yield entry.name, inner.name, inner.path
+                yield entry.name, inner.name, source / entry.name
         else:
-            yield None, "", entry.path
+            yield None, "", source / entry.name
 
 
 def _entries(folder: Path | str) -> "list[os.DirEntry[str]]":

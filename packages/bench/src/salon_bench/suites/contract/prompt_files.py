@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from salon_bench.suites.contract.generations import PICTURE_SUFFIXES
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, Rows, TableRow, unique_rows
+from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt
@@ -26,7 +26,7 @@ _OWN: Final = ("prompt_id", "prompt", "text")
 _ENDINGS: Final = (".txt", *TABLE_ENDINGS)
 
 
-def read_prompts(source: Path, suite: str) -> Rows[SuitePrompt]:
+def read_prompts(source: Path, suite: str) -> UsableRows[SuitePrompt]:
     """Read the prompts of a file or folder.
 
     Args:
@@ -49,7 +49,7 @@ def read_prompts(source: Path, suite: str) -> Rows[SuitePrompt]:
         ('0001', 'a red cube', {'style': 'photo'})
     """
     if source.is_dir():
-        found = Rows(source, _folder(source, suite))
+        found = UsableRows(source, _folder(source, suite))
         if not found:
             hint = f"A folder of prompts has <prompt_id>.txt, or pictures ({', '.join(PICTURE_SUFFIXES)})."
             raise InputError("there is no prompt in the folder", source=source, hint=hint)
@@ -58,7 +58,7 @@ def read_prompts(source: Path, suite: str) -> Rows[SuitePrompt]:
         lines = list(_lines(source, suite))
         if not lines:
             raise InputError("there is no prompt in the file", source=source)
-        return Rows(source, lines)
+        return UsableRows(source, lines)
     if source.suffix.lower() not in _ENDINGS:
         raise InputError("unknown kind of prompt file", source=source, value=source.suffix, allowed=_ENDINGS)
     return unique_rows(source, lambda row: _row(row, suite), lambda item: item.prompt.prompt_id, "prompt_id", what="prompt")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from salon_bench.judges.routing import judge_for
-from salon_bench.media import PicturePolicy, Prepared, prepare_bytes
+from salon_bench.media import PicturePolicy, PreparedPicture, prepare_bytes
 from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.registry import file_of, suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
@@ -159,7 +159,7 @@ class SuiteReward(AskingReward):
             subject_model="policy",
             prompt=item.prompt,
             facts=item.facts,
-            media=(prepared.media,) if isinstance(prepared, Prepared) else (),
+            media=(prepared.media,) if isinstance(prepared, PreparedPicture) else (),
             generation_ids=(generation,),
             problem=prepared if isinstance(prepared, Unscored) else None,
             context=RunContext("reward", *context),
@@ -239,7 +239,7 @@ def _prompts(suite: Suite, source: Path | None) -> Sequence[SuitePrompt]:
         raise InputError(error.problem, value=f"suite:{suite.name}", hint=hint) from error
 
 
-def _prepared(image: Media, policy: PicturePolicy) -> Prepared | Unscored:
+def _prepared(image: Media, policy: PicturePolicy) -> PreparedPicture | Unscored:
     try:
         data = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
     except OSError as error:
