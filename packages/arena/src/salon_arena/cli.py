@@ -434,12 +434,14 @@ def progress(database: Path | str) -> None:
 def release(form: str, folder: Path, database: Path | str, real: str | None, seed: int) -> None:
     """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
 
-    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio or datasets (Hugging Face).
+    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio, votes (for `salon rank`) or
+    datasets (Hugging Face).
 
     \b
     Example:
       salon arena release magicmirror release/ --database labels.db
-      salon arena release datasets votes/ && python -c "import datasets; print(datasets.load_dataset('votes'))"
+      salon arena release votes votes/ && salon rank votes/battles.parquet --interval sandwich
+      salon arena release datasets answers/ && python -c "import datasets; print(datasets.load_dataset('answers'))"
     """
     from salon_arena.release import release
 

@@ -9,6 +9,7 @@
 | ``mef-ratings`` | opinion scores | ``salon mos`` |
 | ``mef-prompts`` | accepted prompts | ``salon_bench.suites.magic_bench_377``: ``prompt``, ``labels``, ``scenario`` |
 | ``label-studio`` | labels of all raters | Label Studio, and ``salon arena import-labels`` |
+| ``votes`` | battles and anchors of all raters | ``salon rank``, which rebuilds the board from it |
 | ``datasets`` | any of them | ``datasets.load_dataset(folder)`` |
 
 A file that is missing, or is no longer the one that people saw (by SHA-256), is left out and named, with its row.
@@ -27,7 +28,9 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, select
 
+from salon_arena.board import anchors_wanted, raters_left_out
 from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, ArenaDatabase
+from salon_arena.export import settled_battles
 from salon_arena.label_studio import exported_tasks, label_studio_config
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
 from salon_arena.prompt_tasks import written
@@ -35,6 +38,7 @@ from salon_arena.questions import QuestionItem, question_states
 from salon_arena.rounds import VotedItem
 from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
+from salon_arena.verify import verify_answers
 from salon_bench.suites.artifact_bench.rows import LETTERS, TASK_TYPES, Task
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
@@ -51,6 +55,16 @@ MEDIA: Final = "media"
 OPTIONS: Final = 6
 """Options of a question of Artifact-Bench's third task."""
 LEVEL_WORDS: Final = {"L1": "easy", "L2": "medium", "L3": "hard"}
+VOTES_CARD: Final = """# {rows:,} battles of an arena ({mode} mode)
+
+`battles.parquet` and `battles.csv` hold the same rows: one per settled battle or anchor.
+`salon rank battles.parquet --interval sandwich` rebuilds the arena's board from the {counted:,.0f} that count. The others have
+weight 0, and `left_out` says why: an anchor (its winner was known), or what the checks found about the rater.
+`rater_id` is a random number.
+
+The chain of answers ended at `{head}`
+when this was written; `salon arena verify --head` finds it in the arena's database.
+"""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -272,6 +286,26 @@ class _Release:
         self._write_text("labels.xml", label_studio_config(taxonomy))
         return len(tasks)
 
+    def votes(self) -> int:
+        """Battles as Parquet and CSV; those that no board counts have weight 0, and say why."""
+        battles = settled_battles(self._database)
+        if not battles:
+            return 0
+        mode = self._database.mode
+        left_out = self._database.read(lambda connection: raters_left_out(connection, anchors_wanted(connection, mode)))
+        groups = self._database.read(lambda connection: dict(connection.execute(_OCCUPATIONS).all()))
+        rows = []
+        for battle in battles:
+            reason = "anchor" if battle.is_anchor else left_out.get(battle.rater_id)
+            counts = {"weight": float(reason is None), "left_out": reason, "occupation": groups.get(battle.rater_id)}
+            rows.append({**battle.model_dump(mode="json"), **counts})
+        self._write_csv("battles.csv", [{**row, "labels": ";".join(row["labels"])} for row in rows])
+        _write_votes(self._folder / "battles.parquet", rows)
+        head = verify_answers(self._database).head
+        counted = sum(row["weight"] for row in rows)
+        self._write_text("README.md", VOTES_CARD.format(rows=len(rows), counted=counted, mode=mode, head=head))
+        return len(rows)
+
     def datasets(self) -> int:
         """One row per answer, as Parquet with the files inside, and a card that names the features."""
         rows = [row for answered in self._answers() if (row := self._dataset_row(answered)) is not None]
@@ -367,6 +401,7 @@ FORMS: Final[Mapping[str, Callable[[_Release], int]]] = {
     "mef-ratings": _Release.mef_ratings,
     "mef-prompts": _Release.mef_prompts,
     "label-studio": _Release.label_studio,
+    "votes": _Release.votes,
     "datasets": _Release.datasets,
 }
 """What can be written, by the name of the form."""
@@ -455,6 +490,18 @@ def _settled_answers(connection: Connection) -> list[_Answered]:
         )
         for row in connection.execute(query)
     ]
+
+
+_OCCUPATIONS: Final = select(RATERS.c.rater_id, RATERS.c.occupation)
+
+
+def _write_votes(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    import polars as pl
+
+    others = {"labels": pl.List(pl.String()), "is_anchor": pl.Boolean(), "weight": pl.Float64(), "plan_stream": pl.Int64()}
+    frame = pl.DataFrame(rows, schema={name: others.get(name, pl.String()) for name in rows[0]})
+    times = pl.col("started_at", "answered_at").str.to_datetime(time_unit="us", time_zone="UTC")
+    frame.with_columns(times).write_parquet(path)
 
 
 def _write_dataset(folder: Path, rows: Sequence[Mapping[str, Any]], pictures: bool) -> int:
