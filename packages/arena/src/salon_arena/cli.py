@@ -430,8 +430,9 @@ def progress(database: Path | str) -> None:
 @click.argument("folder", metavar="FOLDER", type=_FOLDER)
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
+@click.option("--taxonomy", type=_FILE, help="With label-studio: the TOML file that `salon arena serve` was given.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="With artifact-bench: of wrong options.")
-def release(form: str, folder: Path, database: Path | str, real: str | None, seed: int) -> None:
+def release(form: str, folder: Path, database: Path | str, real: str | None, taxonomy: Path | None, seed: int) -> None:
     """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
 
     FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio, votes (for `salon rank`) or
@@ -446,7 +447,7 @@ def release(form: str, folder: Path, database: Path | str, real: str | None, see
     from salon_arena.release import release
 
     with _existing(database) as opened:
-        done = release(opened, form, folder, real=real, seed=seed)
+        done = release(opened, form, folder, real=real, taxonomy=taxonomy and str(taxonomy), seed=seed)
     for line in done.left_out:
         click.echo(visible(f"left out: {line}"), err=True)
     click.echo(f"{done.rows:,} rows in {done.path}.")

@@ -100,7 +100,9 @@ class _Answered:
     assignment_id: str
 
 
-def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, seed: int = 0) -> Released:
+def release(
+    database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, taxonomy: str | None = None, seed: int = 0
+) -> Released:
     """Write the settled answers in one of :data:`FORMS` into a new folder.
 
     Args:
@@ -108,6 +110,7 @@ def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | Non
         form: one of :data:`FORMS`.
         folder: must be missing or empty.
         real: ``artifact-bench``: the folder of videos that were recorded, not generated; gives the rows of task 1.
+        taxonomy: ``label-studio``: the TOML file of the labels, where the arena was served with one.
         seed: ``artifact-bench``: of the options that do not apply, and of the order.
 
     Raises:
@@ -122,7 +125,7 @@ def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | Non
         raise InputError("unknown form", value=form, allowed=FORMS)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", source=folder, hint="Name a new folder.")
-    made = _Release(database, folder, real, seed)
+    made = _Release(database, folder, real, taxonomy, seed)
     rows = FORMS[form](made)
     if not rows:
         hint = "Answers count 10 s after they were given; labels once two auditors accepted them."
@@ -134,10 +137,11 @@ def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | Non
 class _Release:
     """One folder that is being written; each method writes one form and returns the number of rows."""
 
-    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, seed: int) -> None:
+    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, taxonomy: str | None, seed: int) -> None:
         self._database = database
         self._folder = folder
         self._real = real
+        self._taxonomy = taxonomy
         self._seed = seed
         self.left_out: list[str] = []
         self._copied: dict[tuple[Path, str | None], str | None] = {}
@@ -277,11 +281,14 @@ class _Release:
 
     def label_studio(self) -> int:
         """Tasks with the annotations of every rater, and the labelling configuration."""
-        answers = [(each, path) for each in self._answers("label") if (path := self._copy(files_of(each.payload)[0], each))]
+        answers = self._answers("label")
         if not answers:
             return 0
-        taxonomy = Taxonomy.open(answers[0][0].payload["taxonomy"])
-        tasks = exported_tasks(answers, taxonomy)
+        taxonomy = self._opened(answers[0].payload["taxonomy"])
+        copied = [(each, path) for each in answers if (path := self._copy(files_of(each.payload)[0], each))]
+        if not copied:
+            return 0
+        tasks = exported_tasks(copied, taxonomy)
         self._write_text("tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
         self._write_text("labels.xml", label_studio_config(taxonomy))
         return len(tasks)
@@ -317,6 +324,19 @@ class _Release:
         return _write_dataset(self._folder, rows, pictures)
 
     # What they share
+
+    def _opened(self, name: str) -> Taxonomy:
+        """The taxonomy of the labels, which must be the one that they were given with."""
+        hint = "Name the file that the arena was served with: --taxonomy labels.toml."
+        try:
+            found = Taxonomy.open(self._taxonomy or name)
+        except InputError as error:
+            if self._taxonomy is not None:
+                raise
+            raise InputError("labels are of a taxonomy that Salon does not have:", value=name, hint=hint) from error
+        if found.name != name:
+            raise InputError("labels are of another taxonomy:", source=self._taxonomy, value=found.name, allowed=[name])
+        return found
 
     def _answers(self, *kinds: str) -> list[_Answered]:
         found = self._database.read(_settled_answers)
