@@ -447,7 +447,7 @@ def release(form: str, folder: Path, database: Path | str, real: str | None, tax
     from salon_arena.release import release
 
     with _existing(database) as opened:
-        done = release(opened, form, folder, real=real, taxonomy=taxonomy and str(taxonomy), seed=seed)
+        done = release(opened, form, folder, real=real, taxonomy=taxonomy, seed=seed)
     for line in done.left_out:
         click.echo(visible(f"left out: {line}"), err=True)
     click.echo(f"{done.rows:,} rows in {done.path}.")

@@ -101,7 +101,7 @@ class _Answered:
 
 
 def release(
-    database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, taxonomy: str | None = None, seed: int = 0
+    database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, taxonomy: Path | None = None, seed: int = 0
 ) -> Released:
     """Write the settled answers in one of :data:`FORMS` into a new folder.
 
@@ -137,7 +137,7 @@ def release(
 class _Release:
     """One folder that is being written; each method writes one form and returns the number of rows."""
 
-    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, taxonomy: str | None, seed: int) -> None:
+    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, taxonomy: Path | None, seed: int) -> None:
         self._database = database
         self._folder = folder
         self._real = real
@@ -184,7 +184,7 @@ class _Release:
         return sum(self._write_lines(f"task{number}_meta.jsonl", rows) for number, rows in tasks.items() if rows)
 
     def _question_row(self, answered: _Answered, item: QuestionItem) -> dict[str, Any] | None:
-        """A question with the accepted answer, in the form of its task; whether a file was generated is known, not judged."""
+        """Return a question with its accepted answer in the form of its task; a known answer of ``rvac`` stays."""
         question = answered.payload["question"]
         paths = [self._copy(file, answered, place) for place, file in enumerate(files_of(answered.payload))]
         level = question["level"] or item.level
