@@ -185,7 +185,7 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
 
 
 def _read_prompts(path: Path) -> Rows[tuple[Prompt, Mapping[str, str]]]:
-    """Prompts and test points of the user's own table, or of the released files of two benchmarks, told by their columns."""
+    """Read prompts with their test points from an own table or a released file; the columns say which."""
     from salon_bench.suites.magic_bench_377 import prompt_file as magic_bench_377
     from salon_bench.suites.magicbench import prompt_file as magicbench
 

@@ -206,7 +206,7 @@ def _of_row(row: BenchRow, folder: Path) -> BenchQuestion:
 
 
 def realism_questions(material: Material, *, real: str | None = None) -> list[BenchQuestion]:
-    """Make a ``pvrc`` question of every two models' files of a prompt, and with ``real`` an ``rvac`` question of every file.
+    """Make questions of own files: ``pvrc`` of every two models' files of a prompt, ``rvac`` of every file with ``real``.
 
     Args:
         material: the files; those of one sample are compared.
