@@ -167,7 +167,8 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
         material: the files that the rows name.
 
     Raises:
-        InputError: a column is missing, a row names a file that is not in ``material``, or a winner is unknown.
+        InputError: there is no row, a column is missing, a row names a file that is not in ``material``, or a winner is
+            unknown.
     """
     files = {(file.prompt_id, file.model, file.sample): file for file in material.files}
     found: list[KnownPair] = []
@@ -181,6 +182,8 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
                 raise row.problem("has no file for this prompt and sample:", f"model_{side}", value=model)
             pair.append(file)
         found.append(KnownPair(pair[0], pair[1], Winner(row.text("winner", allowed=tuple(Winner)))))
+    if not found:
+        raise InputError("there is no pair in the file", source=path)
     return tuple(found)
 
 

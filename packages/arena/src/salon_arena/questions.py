@@ -194,8 +194,10 @@ def read_questions(rows: Path, folder: Path) -> tuple[list[BenchQuestion], tuple
         The questions, with their known answers and levels, and sentences on rows left out.
 
     Raises:
-        InputError: the file cannot be read, or none of its rows can be used.
+        InputError: there is no such folder, the file cannot be read, or none of its rows can be used.
     """
+    if not folder.is_dir():
+        raise InputError("there is no such folder", source=folder, hint="Give the folder below which the videos are.")
     found = read_rows(rows)
     return [_of_row(row, folder) for row in found], tuple(found.remarks())
 
