@@ -163,7 +163,7 @@ class DeltaLog:
         return Snapshot(table.version(), tuple(sorted(files, key=_age)), missing, table)
 
     def _compare(self, commit: Mapping[str, Any], version: int, files: Sequence[DataFile]) -> None:
-        """Compare the files of a version with the numbers in its commit; delta-rs reads an empty or cut commit without an error.
+        """Compare the files of a version with the numbers in its commit; delta-rs accepts an empty or cut commit.
 
         Raises:
             DamagedTableError: when the commit is another's, or earlier ones are not as they were written.
@@ -173,7 +173,8 @@ class DeltaLog:
             raise self._damaged(f"version {version} is a copy of version {stated}")
         found, wanted = _totals(files), (commit.get("salonFiles"), commit.get("salonTotal"))
         if stated == version and found != wanted:
-            raise self._damaged("version {} has {} files with {} rows, and should have {} with {}".format(version, *found, *wanted))
+            counts = "version {} has {} files with {} rows, and should have {} with {}"
+            raise self._damaged(counts.format(version, *found, *wanted))
 
     def add_columns(self) -> None:
         """Add the columns that the record has and the table lacks; older rows have null there."""
@@ -353,8 +354,8 @@ class DeltaLog:
             self._log,
             f"the log of table {self._schema.name} cannot be read ({problem})",
             self._log.parent.parent,
-            "Restore the directory from a backup. Its checkpoints (*.checkpoint.parquet and _last_checkpoint) are copies of what "
-            "the commits say and may be removed.",
+            "Restore the directory from a backup. Its checkpoints (*.checkpoint.parquet and _last_checkpoint) only repeat the "
+            "commits and may be removed.",
         )
 
 

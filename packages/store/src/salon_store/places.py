@@ -9,7 +9,6 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -176,7 +175,7 @@ class Directory:
         """A small file's text."""
         try:
             return (self.layout.root / name).read_text(encoding="utf-8")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def write_text(self, name: str, text: str) -> None:
@@ -187,7 +186,7 @@ class Directory:
     def first_name(self) -> str | None:
         """The first name in the directory that is not hidden."""
         root = self.layout.root
-        names = sorted(path.name for path in root.iterdir()) if root.exists() else []
+        names = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
         return next((name for name in names if not name.startswith(".")), None)
 
     def listing(self, table: str) -> dict[str, Listed]:
@@ -417,9 +416,11 @@ class Bucket:
 
     def local(self, table: str, files: "Sequence[DataFile]") -> list[Path]:
         """Check, and download what is not on this machine yet."""
+        from multiprocessing.pool import ThreadPool  # an executor's threads would hold up a process that ends after Ctrl-C
+
         self.check(table, files)
-        with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE) as pool:
-            return list(pool.map(lambda file: self._downloaded(table, file), files))
+        with ThreadPool(_DOWNLOADS_AT_ONCE) as pool:
+            return pool.map(lambda file: self._downloaded(table, file), files, chunksize=1)
 
     def _downloaded(self, table: str, file: "DataFile") -> Path:
         import obstore
