@@ -1,6 +1,5 @@
 """A served arena and a headless Chromium, for tests of pages."""
 
-import shutil
 import threading
 import time
 import uuid
@@ -9,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import uvicorn
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from small_arena import write_material
@@ -17,21 +15,18 @@ from small_arena import write_material
 from salon_arena import ArenaDatabase, Material, WorkService, create_app, read_material, vote_service
 from salon_arena.service import AnswerBody
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-needs_chromium = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
-]
-
 
 class Served:
     """An arena on a port of its own."""
 
-    def __init__(self, folder: Path, material: Material | None = None, service: WorkService | None = None) -> None:
+    def __init__(
+        self, folder: Path, material: Material | None = None, service: WorkService | None = None, **settings: Any
+    ) -> None:
         self.database = service.database if service else ArenaDatabase.open(folder / "arena.db")
         material = material or (None if service else read_material(*write_material(folder, size=96)))
         self.service = service or vote_service(self.database, material)  # type: ignore[arg-type]
-        self.server = uvicorn.Server(uvicorn.Config(create_app(self.service), port=0, log_level="warning", access_log=False))
+        application = create_app(self.service, **settings)
+        self.server = uvicorn.Server(uvicorn.Config(application, port=0, log_level="warning", access_log=False))
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
         while not self.server.started:

@@ -18,6 +18,7 @@ from test_arena_releases import write_rows
 from salon_arena import ArenaDatabase, Material, WorkService, create_app, read_material, vote_service
 from salon_arena.forms import check_task, panel_task
 from salon_arena.labels import LabelTask
+from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
 from salon_arena.release import release
 from salon_arena.service import AnswerBody
 from salon_arena.tasks import Task
@@ -26,7 +27,7 @@ from salon_taxonomy.cli import main
 from salon_taxonomy.taxonomy import Taxonomy
 
 Body = Callable[..., AnswerBody]
-WORK = ("mos", "checks", "labels", "verdicts")
+WORK = ("mos", "checks", "labels", "verdicts", "questions", "realism")
 
 
 def task_of(name: str, folder: Path) -> Task:
@@ -38,6 +39,14 @@ def task_of(name: str, folder: Path) -> Task:
     texts = {"test_points": ["Quantity: three cats"], "scenario": "toys"}
     prompts.write_text("".join(json.dumps({"prompt_id": key, "prompt": "a toy", **texts}) + "\n" for key in PROMPTS))
     material = read_material(folder / "pictures", prompts)
+    if name == "questions":
+        rows = folder / "questions.jsonl"
+        paths = [f"{model}/{key}.0.png" for key in PROMPTS for model in MODELS]
+        known = {"task_type": 1, "answer": "yes", "level": "easy"}
+        rows.write_text("".join(json.dumps({**known, "sample_id": path, "video_path": [path]}) + "\n" for path in paths))
+        return BenchQuestionTask(read_questions(rows, folder / "pictures")[0])
+    if name == "realism":
+        return BenchQuestionTask(realism_questions(material, real=MODELS[0]))
     if name == "labels":
         return LabelTask(material, Taxonomy.load("magicmirror"))
     return panel_task(material) if name == "mos" else check_task(material)

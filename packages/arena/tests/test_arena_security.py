@@ -2,15 +2,19 @@
 
 import sqlite3
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
+import httpx
 import pytest
 from click.testing import CliRunner
 from small_arena import Clock
+from sqlalchemy import insert
 from test_arena_over_http import run, visitors
 
-from salon_arena import ArenaDatabase, Material, WorkService, vote_service
-from salon_arena.people import forget
+from salon_arena import ArenaDatabase, Material, WorkService, create_app, vote_service
+from salon_arena.database import ACCOUNTS
+from salon_arena.people import LIVES, People, forget
 from salon_arena.service import AnswerBody
 from salon_arena.verify import verify_answers
 from salon_taxonomy.cli import main
@@ -65,13 +69,104 @@ def test_too_many_answers_and_too_many_joins_are_refused_with_429(database: Aren
         async with visitors(service) as [visitor]:
             [pair, *_] = await visitor.pairs()
             statuses = [(await visitor.answer(pair)).status_code for _ in range(70)]
-            assert statuses[0] == 200 and statuses[-1] == 429 and statuses.count(429) <= 10
+            assert statuses[0] == 200 and statuses[-1] == 429 and 70 - statuses.count(429) >= 12
             visitor.client.cookies.clear()
             joins = []
             for _ in range(125):
                 visitor.client.cookies.clear()
                 joins.append((await visitor.ask("POST", "/session", json={"consent": visitor.consent})).status_code)
             assert joins[0] == 200 and joins[-1] == 429
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("who", "idle", "whole"),
+    [("joined", 30 * 24 * 3600, 90 * 24 * 3600), ("account", 3600, 12 * 3600), ("admin", 1800, 12 * 3600)],
+)
+def test_a_session_ends_when_it_is_not_used_and_at_its_age(
+    database: ArenaDatabase, service: WorkService, clock: Clock, who: str, idle: int, whole: int
+) -> None:
+    people = service.people
+    code = people.invite("admin" if who == "admin" else "rater").result()
+
+    def join() -> str:
+        session = people.join(invite=code if who == "admin" else None).result()
+        if who == "account":
+            row = {"key": session.rater_id, "rater_id": session.rater_id}
+            database.write(lambda c: c.execute(insert(ACCOUNTS), row).rowcount).result()
+        return session.token
+
+    token, start = join(), clock.now
+    assert (LIVES[who].idle, LIVES[who].whole) == (idle, whole)
+    while clock.now - start < (whole - idle) * 1_000_000:
+        clock.forward(idle - 1)
+        assert people.rater_of(token) is not None
+        renewed = people.renew(token)
+        assert renewed is not None and renewed.result() == 1 and people.renew(token) is None
+    clock.now = start + whole * 1_000_000 - 1
+    assert people.rater_of(token) is not None
+    clock.now += 11_000_000  # what a server remembers of a session lasts 10 s
+    assert (people.rater_of(token), people.returning(token), people.remembered(token)) == (None, None, None)
+    if who != "admin":
+        token = join()
+        clock.forward(idle)
+        assert (people.rater_of(token), people.returning(token), people.remembered(token)) == (None, None, None)
+
+
+def test_requests_renew_a_session_and_one_that_ended_is_refused_everywhere(service: WorkService, clock: Clock) -> None:
+    async def work() -> None:
+        async with visitors(service) as [visitor]:
+            for _ in range(3):
+                clock.forward(29 * 24 * 3600)
+                assert len(await visitor.pairs()) == 4
+            clock.forward(30 * 24 * 3600)
+            for method, path in (("POST", "/tasks"), ("POST", "/answers"), ("GET", "/board/mine"), ("POST", "/admin/actions")):
+                assert (await visitor.ask(method, path)).status_code == 401
+            assert "data-version" in (await visitor.ask("GET", "/")).text
+
+    run(work)
+
+
+def test_a_database_of_the_version_before_is_upgraded_and_its_sessions_go_on(database: ArenaDatabase, clock: Clock) -> None:
+    session = People(database, clock).join().result()
+    database.close()
+    with sqlite3.connect(database.place) as connection:
+        connection.execute("ALTER TABLE sessions DROP COLUMN used_at")
+        connection.execute("UPDATE settings SET value = '2' WHERE key = 'schema_version'")
+    connection.close()
+    for _ in range(2):
+        with ArenaDatabase.open(Path(database.place)) as again:
+            assert People(again, clock).rater_of(session.token) == session.rater_id
+
+
+@pytest.mark.parametrize("proxies", [(), ("10.0.0.0/8",)])
+def test_limits_are_kept_by_the_address_that_the_trusted_proxy_saw_and_by_no_other(
+    service: WorkService, proxies: tuple[str, ...]
+) -> None:
+    """A client may send any X-Forwarded-For; a proxy adds, behind it, the address that it was asked from."""
+    asked = count(1)
+
+    async def joins(peer: str, forwarded: str) -> list[int]:
+        """Five joins of a network that may join three times; ``#`` is another number each time."""
+        application = create_app(service, hosts=["arena.test"], proxies=proxies, joins_per_hour=3)
+        transport = httpx.ASGITransport(application, client=(peer, 1))
+        found = []
+        for _ in range(5):
+            headers = {"x-forwarded-for": forwarded.replace("#", str(next(asked))), "forwarded": f"for=198.51.{next(asked)}.1"}
+            async with httpx.AsyncClient(transport=transport, base_url="http://arena.test") as client:
+                body = {"consent": service.people.consent_version}
+                found.append((await client.post("/session", json=body, headers=headers)).status_code)
+        return found
+
+    async def work() -> None:
+        limited, free = [200, 200, 200, 429, 429], [200] * 5
+        behind = free if proxies else limited
+        assert await joins("10.1.2.3", "198.51.#.1") == behind  # through the proxy, from many networks
+        assert await joins("10.1.2.3", "198.51.#.1, 203.0.113.9") == limited  # the client wrote the first
+        assert await joins("10.1.2.3", "198.51.#.1, 203.0.113.9, 10.9.9.9") == limited  # through two proxies
+        assert await joins("192.0.2.1", "198.51.#.1") == limited  # past the proxy
+        assert await joins("192.0.2.1", "198.51.#.1, 10.1.2.3") == limited
 
     run(work)
 

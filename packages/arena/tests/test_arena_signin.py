@@ -3,15 +3,15 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import uvicorn
-from browsing import Served, context, needs_chromium
-from playwright.sync_api import Browser
+from browsing import Served, context
+from playwright.sync_api import Browser, Page
 from small_arena import MODELS, Clock
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -81,6 +81,14 @@ class Provider:
     def close(self) -> None:
         self.server.should_exit = True
         self.thread.join()
+
+
+@pytest.fixture(autouse=True)
+def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes of passwords that cost a thousandth of what they cost outside of tests."""
+    from argon2 import PasswordHasher
+
+    monkeypatch.setattr("salon_arena.signin._hasher", lambda: PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
 
 
 @pytest.fixture
@@ -233,17 +241,10 @@ def test_the_log_has_a_line_per_request_and_no_token_model_or_body(service: Work
 
 
 @pytest.mark.browser
-@needs_chromium[1]
-def test_a_person_signs_in_on_the_page_by_password(
-    browser: Browser, tmp_path: Path, material: Material, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import browsing
-
+def test_a_person_signs_in_on_the_page_by_password(browser: Browser, tmp_path: Path, material: Material) -> None:
     with ArenaDatabase.open(tmp_path / "arena.db") as database:
         add_account(database, "ann", PASSWORD, "rater", 1)
-        make: Callable[..., Any] = create_app
-        monkeypatch.setattr(browsing, "create_app", lambda service: make(service, passwords=Passwords(database)))
-        served = Served(tmp_path, service=vote_service(database, material))
+        served = Served(tmp_path, service=vote_service(database, material), passwords=Passwords(database))
         with context(browser, served, 360, bypass_csp=True) as (person, heard):
             page = person.new_page()
             page.goto(served.address)
@@ -257,4 +258,36 @@ def test_a_person_signs_in_on_the_page_by_password(
             page.get_by_role("button", name="I agree").click()
             page.wait_for_selector(".stage.shown")
             assert [text for text in heard if "403" not in text] == []
+        served.close()
+
+
+@pytest.mark.browser
+def test_an_answer_of_an_ended_session_is_kept_and_arrives_after_signing_in_again(
+    browser: Browser, tmp_path: Path, material: Material, clock: Clock
+) -> None:
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        service = vote_service(database, material, clock=clock)
+        add_account(database, "ann", PASSWORD, "rater", clock.now)
+        served = Served(tmp_path, service=service, passwords=Passwords(database))
+
+        def sign_in(page: Page) -> None:
+            page.locator("#name").fill("ann")
+            page.locator("#password").fill(PASSWORD)
+            page.get_by_role("button", name="Sign in").click()
+
+        with context(browser, served) as (rater, _):
+            page = rater.new_page()
+            page.goto(served.address)
+            sign_in(page)
+            page.get_by_role("button", name="I agree").click()
+            page.wait_for_selector(".stage.shown")
+            page.keyboard.press("1")
+            served.wait_for_answers(1)
+            page.wait_for_selector(".stage.shown")
+            clock.forward(3601)
+            page.keyboard.press("2")
+            page.wait_for_selector("#login")
+            assert len(served.answers()) == 1
+            sign_in(page)
+            assert [choice for _, choice in served.wait_for_answers(2)] == ["left", "right"]
         served.close()

@@ -16,7 +16,7 @@ from for_each import for_each
 from salon_store import DamagedFileError, QueryError, ResultStore
 from salon_store import query as query_module
 from salon_store.schemas import SCHEMAS
-from salon_store.tables import Table
+from salon_store.tables import StoreTable
 from salon_store.views import identifier, literal
 
 
@@ -336,7 +336,7 @@ def test_a_file_that_keeps_a_query_waiting_stops_neither_the_timeout_nor_ctrl_c(
     waiting, go_on, ended = Event(), Event(), Event()
     create = query_module._create_views
 
-    def hung(table: Table, at: object = None) -> object:
+    def hung(table: StoreTable, at: object = None) -> object:
         waiting.set()
         go_on.wait()
         return original(table, at)
@@ -345,8 +345,8 @@ def test_a_file_that_keeps_a_query_waiting_stops_neither_the_timeout_nor_ctrl_c(
         ended.set()
         create(*arguments)
 
-    original = Table.files_at
-    monkeypatch.setattr(Table, "files_at", hung)
+    original = StoreTable.files_at
+    monkeypatch.setattr(StoreTable, "files_at", hung)
     monkeypatch.setattr(query_module, "_create_views", after_all)
     with pytest.raises(QueryError, match=r"stopped after 0\.1 seconds"):
         filled.sql("FROM battles", timeout=0.1)

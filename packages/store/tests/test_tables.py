@@ -16,7 +16,7 @@ from salon_store import DamagedFileError, DamagedTableError, DuplicateKeyError, 
 from salon_store.delta import DeltaLog
 from salon_store.run_names import content_of, data_file_name, file_stem, may_hold, owner_of, run_of
 from salon_store.schemas import SCHEMAS
-from salon_store.tables import Table
+from salon_store.tables import StoreTable
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
 
@@ -507,7 +507,7 @@ def crashing_at(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
     monkeypatch.setattr(os, "fsync", counted(os.fsync))
     for name in ("replace", "unlink", "rename", "write_text", "write_bytes"):
         monkeypatch.setattr(Path, name, counted(getattr(Path, name)))
-    monkeypatch.setattr(Table, "write", counted(Table.write))
+    monkeypatch.setattr(StoreTable, "write", counted(StoreTable.write))
     monkeypatch.setattr(DeltaTable, "create_write_transaction", counted(DeltaTable.create_write_transaction))
 
 
@@ -627,7 +627,7 @@ def test_a_merge_that_fails_fails_no_append(store: ResultStore, battles: Battles
     def full(*_: object) -> None:
         raise StoreError("no room")
 
-    monkeypatch.setattr(tables.Table, "_merged", full)
+    monkeypatch.setattr(tables.StoreTable, "_merged", full)
     for number in range(7):
         assert store.append("battles", battles(1, f"{number}-"), run_id="r").rows_written == 1
     monkeypatch.undo()

@@ -5,6 +5,7 @@
 | battles | the winner, of pairs that several people judged | nominal |
 | opinion scores | the mark, in each dimension | ordinal |
 | checks | yes or no | nominal |
+| questions | the answer; the level | nominal; ordinal |
 | labels | normal or faulty; the set of labels; the level | nominal; ordinal |
 | verdicts | whether the picture matches its prompt | nominal |
 """
@@ -18,9 +19,10 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
-from salon_arena.labels import label_states, labels_of, level_of
+from salon_arena.labels import label_states, labels_of
 from salon_arena.prompt_tasks import prompt_states
-from salon_arena.rounds import counted
+from salon_arena.questions import chosen_of, question_states
+from salon_arena.rounds import counted, level_of
 from salon_arena.screening import screening_lines
 from salon_arena.verdicts import verdict_states
 from salon_ranking.agreement import UndefinedError, alpha_of_ratings, fleiss_kappa
@@ -33,7 +35,7 @@ _ANSWERED: Final = (
     select(SETTLED.c.kind, SETTLED.c.winner, ASSIGNMENTS.c.subject, ASSIGNMENTS.c.payload, ANSWERS.c.choice)
     .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
     .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
-    .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "verdict"]))
+    .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "question", "verdict"]))
     .order_by(SETTLED.c.number)
 )
 
@@ -67,7 +69,7 @@ class Agreement:
 
 def progress(connection: Connection) -> list[str]:
     """Count items by state, and describe how far raters agree and what the screening of opinion scores found."""
-    kinds = (label_states, verdict_states, prompt_states)
+    kinds = (label_states, question_states, verdict_states, prompt_states)
     lines = [line for states in kinds for line in counted(states(connection).values())]
     return [*lines, *(each.line for each in agreement(connection)), *screening_lines(connection)]
 
@@ -136,9 +138,22 @@ def _label(row: Any, _: Any) -> _Values:
         yield "levels", "ordinal", row.subject, int(level[1:])
 
 
+def _question(row: Any, payload: Any) -> _Values:
+    yield f"answers ({payload['question']['task']})", "nominal", row.subject, chosen_of(row.choice)
+    if (level := level_of(row.choice)) is not None:
+        yield "levels", "ordinal", row.subject, int(level[1:])
+
+
 def _verdict(row: Any, _: Any) -> _Values:
     said = json.loads(row.choice)
     yield "verdicts", "nominal", row.subject, "discard" if said["discard"] else said["aligned"]
 
 
-_VALUES: Final = {"battle": _battle, "panel": _form, "check": _form, "label": _label, "verdict": _verdict}
+_VALUES: Final = {
+    "battle": _battle,
+    "panel": _form,
+    "check": _form,
+    "label": _label,
+    "question": _question,
+    "verdict": _verdict,
+}

@@ -35,17 +35,19 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from salon_arena.admin import Action, act, admin_view, is_admin
 from salon_arena.board import Board, LiveBoard
-from salon_arena.errors import RefusedError, StorageError
+from salon_arena.errors import RefusedError
 from salon_arena.limits import Limits, network_of
 from salon_arena.log import Log, Requests
-from salon_arena.people import OCCUPATIONS
+from salon_arena.people import LONGEST_LIFE, OCCUPATIONS
 from salon_arena.quality import LiveChecks
 from salon_arena.service import AnswerBody, WorkService
 from salon_arena.signin import Oidc, Passwords, plain_name
 from salon_arena.tasks import instant
+from salon_taxonomy.errors import StorageError
 from salon_taxonomy.visible_text import visible
 
 T = TypeVar("T")
@@ -65,9 +67,9 @@ HEADERS: Final = {
     "Cache-Control": "private, no-store",
 }
 LOOPBACK: Final = ("127.0.0.1", "localhost")
-_COOKIE_LIFE: Final = 30 * 24 * 3600
 _MOST_BODY: Final = 1 << 14
-_ANSWERS_AT_ONCE: Final = 60
+_ANSWERS_AT_ONCE: Final = 12
+"""The four tasks that a page holds, each answered, undone and answered again: what a page that was offline sends together."""
 _SIGN_INS_AT_ONCE: Final = 20
 _OIDC_LIFE: Final = 600
 _SETTLE_EVERY: Final = 1.0
@@ -87,6 +89,7 @@ def create_app(
     passwords: Passwords | None = None,
     oidc: Oidc | None = None,
     log: Log | None = None,
+    proxies: Sequence[str] = (),
 ) -> Starlette:
     """Make the arena's ASGI application.
 
@@ -95,11 +98,13 @@ def create_app(
         beside: the board of another arena, shown beside this one's: of experts beside the public.
         hosts: names under which the arena may be reached; requests to others are refused with 400.
         secure: pages are reached over HTTPS: the cookie is called ``__Host-salon`` and sent over HTTPS alone.
-        answers_per_second: how many one rater may send for ever; 60 may come at once.
+        answers_per_second: how many one rater may send for ever; 12 may come at once.
         joins_per_hour: how many raters may join from one network (/24, /48).
         passwords: people sign in with a name and a password; joining without is refused.
         oidc: people sign in through OpenID Connect; joining without is refused.
         log: takes the fields of a line per request (:mod:`salon_arena.log`).
+        proxies: addresses or networks of proxies. A request from one of them is from the last address in its
+            ``X-Forwarded-For`` that is none of them; from elsewhere that header is ignored.
     """
     routes = _Routes(service, beside, secure, joins_per_hour, answers_per_second, passwords, oidc)
     board = service.task.board
@@ -140,6 +145,7 @@ def create_app(
             Route("/answers", routes.answer, methods=["POST"]),
         ],
         middleware=[
+            *([Middleware(ProxyHeadersMiddleware, trusted_hosts=list(proxies))] if proxies else []),
             *([] if log is None else [Middleware(Requests, log=log)]),
             Middleware(_Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)),
@@ -325,9 +331,11 @@ class _Routes:
             joined = await _done(people.join(invite=body.invite, occupation=body.occupation))
             token, rater = joined.token, joined.rater_id
             self._counts["joined"] += 1
+        elif (renewal := people.renew(token)) is not None:
+            await _done(renewal)
         known = await run_in_threadpool(self._service.answered, rater)
         return self._with_cookie(
-            JSONResponse({"csrf": csrf_token(token), "answered": known}), self._cookie, token, _COOKIE_LIFE
+            JSONResponse({"csrf": csrf_token(token), "answered": known}), self._cookie, token, LONGEST_LIFE
         )
 
     def _with_cookie(self, response: Response, name: str, value: str, life: int) -> Response:
@@ -361,7 +369,7 @@ class _Routes:
             raise RefusedError(429, "too_many")
         now = self._service.clock()
         session = await run_in_threadpool(self._passwords.sign_in, body.name, body.password, now)
-        return self._with_cookie(JSONResponse({}), self._cookie, session.token, _COOKIE_LIFE)
+        return self._with_cookie(JSONResponse({}), self._cookie, session.token, LONGEST_LIFE)
 
     async def oidc_start(self, _: Request) -> Response:
         if self._oidc is None:
@@ -387,7 +395,7 @@ class _Routes:
             raise RefusedError(403, "state")
         now = self._service.clock()
         session = await run_in_threadpool(self._oidc.finish, body.code, body.state, kept, body.invite, now)
-        response = self._with_cookie(JSONResponse({}), self._cookie, session.token, _COOKIE_LIFE)
+        response = self._with_cookie(JSONResponse({}), self._cookie, session.token, LONGEST_LIFE)
         return self._with_cookie(response, f"{self._cookie}-oidc", "", 0)
 
     async def tasks(self, request: Request) -> Response:
@@ -448,6 +456,8 @@ class _Routes:
             raise RefusedError(401, "no_session")
         if changes and not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode(), csrf_token(token).encode()):
             raise RefusedError(403, "csrf")
+        if changes and (renewal := self._service.people.renew(token)) is not None:
+            await _done(renewal)
         return rater
 
 

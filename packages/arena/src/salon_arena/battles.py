@@ -10,7 +10,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from random import Random
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ from salon_arena.board import LiveBoard
 from salon_arena.errors import RefusedError
 from salon_arena.material import KnownPair, Material
 from salon_arena.planner import Planned, Planner
-from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, seen_among
+from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, seen_among, unseen
 from salon_taxonomy.records import Mode, Side
 
 CHOICES: Final = ("left", "right", "both_good", "both_bad")
@@ -132,8 +131,7 @@ class BattleTask:
         """The pairs of the test that this round has not had, in the order of the file."""
         number = quality.rounds(connection, rater.rater_id) + 1
         subjects = {f"qualification\x1f{number}\x1f{known.pair}": known for known in self.rules.qualification}
-        seen = seen_among(connection, rater.rater_id, list(subjects))
-        left = islice((item for item in subjects.items() if item[0] not in seen), missing)
+        left = unseen(connection, rater.rater_id, list(subjects.items()), lambda item: item[0], missing)
         test = {"pairs_of_test": len(subjects), "suspended_days": self.rules.suspended_days}
         return [self._known("qualification", known, subject, **test) for subject, known in left]
 

@@ -1,8 +1,9 @@
 """``salon arena``: serve an arena, draw a demonstration, export its votes, look after its raters."""
 
+import re
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,13 @@ from salon_taxonomy.visible_text import visible
 if TYPE_CHECKING:
     from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
+    from salon_arena.questions import BenchQuestion
     from salon_arena.service import WorkService
+    from salon_arena.signin import OidcSettings
     from salon_arena.tasks import Task
-    from salon_bench.suites.r3_bench.rows import Item as Row
+    from salon_bench.suites.r3_bench.rows import R3Row as Row
 
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _FILE = InputPath(dir_okay=False)
 _FOLDER = InputPath(file_okay=False)
 
@@ -42,6 +46,14 @@ class _Place(InputPath):
 
 
 _PLACE = _Place(dir_okay=False)
+
+
+_TASKS_OF = {
+    "--reference": ("mos", "realism"),
+    "--hidden-reference": ("mos",),
+    "--anchors": ("battles",),
+    "--qualification": ("battles",),
+}
 
 
 def _serving(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,7 +81,12 @@ def arena() -> None:
 
 @arena.command()
 @click.argument("folder", metavar="FOLDER", type=_FOLDER)
-@click.option("--prompts", required=True, type=_FILE, help="Table (.jsonl, .json, .csv, .parquet) with prompt_id and prompt.")
+@click.option(
+    "--prompts",
+    required=True,
+    type=InputPath(),
+    help="Table (.jsonl, .json, .csv, .parquet) with prompt_id and prompt; with --task verdicts or questions: its rows.",
+)
 @click.option(
     "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
 )
@@ -80,12 +97,18 @@ def arena() -> None:
 )
 @click.option(
     "--task",
-    type=click.Choice(["battles", "mos", "checks", "labels", "verdicts"]),
+    type=click.Choice(["battles", "mos", "checks", "labels", "verdicts", "questions", "realism"]),
     default="battles",
     show_default=True,
-    help="Compare two; rate all models side by side; check test points; label faults; or verify rows of R³-Bench.",
+    help="Compare two; rate all models side by side; check test points; label faults; verify rows of R³-Bench; "
+    "answer questions of Artifact-Bench; or say which of two looks more real.",
 )
-@click.option("--reference", metavar="MODEL", help="With --task mos: show this model's files first, unrated (DCR).")
+@click.option(
+    "--reference",
+    metavar="MODEL",
+    help="With --task mos: show this model's files first, unrated (DCR). With --task realism: the folder of recorded files.",
+)
+@click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
 @click.option("--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel or checked file.")
 @click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5 % of tasks.")
@@ -109,6 +132,14 @@ def arena() -> None:
     metavar="NAME",
     help="Public host name under which a proxy serves this arena over HTTPS; needed to listen beyond this machine.",
 )
+@click.option(
+    "--proxy-address",
+    "proxies",
+    metavar="IP",
+    multiple=True,
+    help="With --trusted-proxy: address or network of the proxy, whose X-Forwarded-For is believed; may be repeated. "
+    "Default: this machine.",
+)
 @_serving
 def serve(
     folder: Path,
@@ -117,6 +148,7 @@ def serve(
     mode: str | None,
     task: str,
     reference: str | None,
+    hidden_reference: str | None,
     taxonomy: str,
     raters: int,
     anchors: Path | None,
@@ -132,6 +164,7 @@ def serve(
     oidc_secret_file: Path | None,
     log_file: Path | None,
     trusted_proxy: str | None,
+    proxies: tuple[str, ...],
     host: str,
     port: int,
     seed: int,
@@ -147,6 +180,7 @@ def serve(
       salon arena serve pictures/ --prompts prompts.csv --database experts.db --mode expert --qualification test.csv
       salon arena serve pictures/ --prompts prompts.jsonl --task mos --mode expert --database mos.db
       salon arena serve pictures/ --prompts rows.jsonl --task verdicts --mode expert --database r3.db
+      salon arena serve videos/ --prompts task2_meta.jsonl --task questions --mode expert --database questions.db
       salon arena serve pictures/ --prompts prompts.jsonl --host 0.0.0.0 --trusted-proxy arena.example.org
     """
     from salon_arena.app import LOOPBACK
@@ -156,8 +190,9 @@ def serve(
     from salon_arena.forms import check_task, panel_task
     from salon_arena.labels import LabelTask
     from salon_arena.log import open_log
-    from salon_arena.material import read_known_pairs, read_material
+    from salon_arena.material import Material, read_known_pairs, read_material
     from salon_arena.people import CONSENT
+    from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
     from salon_arena.service import WorkService, vote_service
     from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
     from salon_taxonomy.taxonomy import Taxonomy
@@ -165,10 +200,24 @@ def serve(
     if host not in LOOPBACK and trusted_proxy is None:
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
         raise InputError("votes would cross the network unprotected", source="--host", value=host, allowed=LOOPBACK, hint=hint)
+    proxies = _proxies(proxies, trusted_proxy)
+    given = {
+        "--reference": reference,
+        "--hidden-reference": hidden_reference,
+        "--anchors": anchors,
+        "--qualification": qualification,
+    }
+    for option, value in given.items():
+        if value is not None and task not in _TASKS_OF[option]:
+            raise InputError("is not for this --task:", source=option, value=task, allowed=_TASKS_OF[option])
     rows: list[Row] = []
+    questions: list[BenchQuestion] = []
     if task == "verdicts":
         rows, remarks = read_verdict_rows(prompts, folder)
         material = material_of(rows)
+    elif task == "questions":
+        questions, remarks = read_questions(prompts, folder)
+        material = Material({}, tuple(file for question in questions for file in question.files))
     else:
         material = read_material(folder, prompts)
         remarks = material.remarks
@@ -180,27 +229,33 @@ def serve(
         certified_days=certified_days,
     )
     text = CONSENT if consent is None else _text(consent)
-    with ExitStack() as stack:
-        opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
+    work: Task | None = None  # battles, which need the database
+    if task == "mos":
+        work = panel_task(material, reference=reference, hidden=hidden_reference, raters=raters, seed=seed)
+    elif task == "checks":
+        work = check_task(material, raters=raters, seed=seed)
+    elif task == "labels":
+        work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
+    elif task == "verdicts":
+        work = VerdictTask(rows, seed=seed)
+    elif task != "battles":
+        questions = questions or realism_questions(material, real=reference)
+        work = BenchQuestionTask(questions, seed=seed)
+    provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
+    with ExitStack() as stack:  # the database last: what is wrong before it leaves none behind
+        listening = stack.enter_context(_listening(host, port))
         other = None if beside is None else LiveBoard(stack.enter_context(_existing(beside)))
+        log = {} if log_file is None else {"log": stack.enter_context(open_log(log_file))}
+        opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
         settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal}
-        if task == "battles":
+        if work is None:
             service = vote_service(opened, material, rules=rules, seed=seed, **settings)
         else:
-            if task == "mos":
-                work: Task = panel_task(material, reference=reference, raters=raters, seed=seed)
-            elif task == "checks":
-                work = check_task(material, raters=raters, seed=seed)
-            elif task == "labels":
-                work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
-            else:
-                work = VerdictTask(rows, seed=seed)
             service = WorkService(opened, work, **settings)
-        what = f"{len(rows):,} rows" if rows else f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
-        settings = _sign_in(service, passwords, oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
-        if log_file is not None:
-            settings["log"] = stack.enter_context(open_log(log_file))
-        _serve(service, what, host=host, port=port, proxy=trusted_proxy, beside=other, **settings)
+        count = f"{len(rows):,} rows" if rows else f"{len(questions):,} questions" if questions else ""
+        what = count or f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
+        settings = {**_sign_in(service, passwords, provider), **log}
+        _serve(service, what, listening, proxy=trusted_proxy, proxies=proxies, beside=other, **settings)
 
 
 @arena.command()
@@ -219,13 +274,21 @@ def demo(folder: Path, votes: int, no_serve: bool, host: str, port: int, seed: i
       salon arena demo --votes 400 --no-serve && salon arena export --database arena-demo/arena.db --store results
     """
     from salon_arena.app import LOOPBACK
+
+    if host not in LOOPBACK:
+        raise InputError("the demonstration is for this machine alone", source="--host", value=host, allowed=LOOPBACK)
+    with ExitStack() as stack:
+        listening = None if no_serve else stack.enter_context(_listening(host, port))
+        _demonstrate(folder, votes, seed, listening)
+
+
+def _demonstrate(folder: Path, votes: int, seed: int, listening: socket.socket | None) -> None:
+    """Draw, vote, and serve where there is a socket."""
     from salon_arena.database import ArenaDatabase
     from salon_arena.demo import STRENGTHS, draw_demo, simulate_votes
     from salon_arena.material import read_material
     from salon_arena.service import vote_service
 
-    if host not in LOOPBACK:
-        raise InputError("the demonstration is for this machine alone", source="--host", value=host, allowed=LOOPBACK)
     material = read_material(*draw_demo(folder, seed=seed))
     planted = ", ".join(f"{model} {strength:,.0f}" for model, strength in STRENGTHS.items())
     click.echo(f"{len(material.files):,} pictures of {len(material.prompts):,} prompts in {folder}; strengths: {planted}.")
@@ -233,8 +296,8 @@ def demo(folder: Path, votes: int, no_serve: bool, host: str, port: int, seed: i
         service = vote_service(opened, material, seed=seed)
         if votes:
             click.echo(f"{simulate_votes(service, votes, seed=seed):,} simulated votes.")
-        if not no_serve:
-            _serve(service, f"{len(material.models)} models", host=host, port=port)
+        if listening is not None:
+            _serve(service, f"{len(material.models)} models", listening)
 
 
 @arena.command()
@@ -396,21 +459,24 @@ def progress(database: Path | str) -> None:
 @click.argument("folder", metavar="FOLDER", type=_FOLDER)
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
+@click.option("--taxonomy", type=_FILE, help="With label-studio: the TOML file that `salon arena serve` was given.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="With artifact-bench: of wrong options.")
-def release(form: str, folder: Path, database: Path | str, real: str | None, seed: int) -> None:
+def release(form: str, folder: Path, database: Path | str, real: str | None, taxonomy: Path | None, seed: int) -> None:
     """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
 
-    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio or datasets (Hugging Face).
+    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio, votes (for `salon rank`) or
+    datasets (Hugging Face).
 
     \b
     Example:
       salon arena release magicmirror release/ --database labels.db
-      salon arena release datasets votes/ && python -c "import datasets; print(datasets.load_dataset('votes'))"
+      salon arena release votes votes/ && salon rank votes/battles.parquet --interval sandwich
+      salon arena release datasets answers/ && python -c "import datasets; print(datasets.load_dataset('answers'))"
     """
     from salon_arena.release import release
 
     with _existing(database) as opened:
-        done = release(opened, form, folder, real=real, seed=seed)
+        done = release(opened, form, folder, real=real, taxonomy=taxonomy, seed=seed)
     for line in done.left_out:
         click.echo(visible(f"left out: {line}"), err=True)
     click.echo(f"{done.rows:,} rows in {done.path}.")
@@ -435,13 +501,14 @@ def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path
       salon arena import-labels export.json pictures/ --prompts prompts.jsonl --database labels.db
     """
     from salon_arena.database import ArenaDatabase
-    from salon_arena.label_studio import import_annotations
+    from salon_arena.label_studio import import_annotations, read_annotations
     from salon_arena.labels import LabelTask
     from salon_arena.material import read_material
     from salon_taxonomy.taxonomy import Taxonomy
 
     material = read_material(folder, prompts)
     task = LabelTask(material, Taxonomy.open(taxonomy))
+    read_annotations(annotations, material, task)  # what is wrong with the file leaves no database behind
     with ArenaDatabase.open(database) as opened:
         done = import_annotations(opened, annotations, material, task, now=time.time_ns() // 1000)
     for line in done.remarks:
@@ -473,8 +540,8 @@ def prompts(count: int, database: Path | str, mode: str | None, host: str, port:
 
     if host not in LOOPBACK:
         raise InputError("prompts are written on this machine alone", source="--host", value=host, allowed=LOOPBACK)
-    with ArenaDatabase.open(database, mode=mode) as opened:
-        _serve(WorkService(opened, PromptTask(count, seed=seed)), f"{count:,} prompts wanted", host=host, port=port)
+    with _listening(host, port) as listening, ArenaDatabase.open(database, mode=mode) as opened:
+        _serve(WorkService(opened, PromptTask(count, seed=seed)), f"{count:,} prompts wanted", listening)
 
 
 @arena.command()
@@ -524,41 +591,81 @@ def _existing(path: Path | str) -> "ArenaDatabase":
 
     if isinstance(path, Path) and not path.exists():
         raise InputError("there is no such file", source=path, hint="`salon arena serve` makes one; name it with --database.")
-    return ArenaDatabase.open(path)
+    return ArenaDatabase.open(path, make=False)
+
+
+def _proxies(given: Sequence[str], host: str | None) -> tuple[str, ...]:
+    """Whose ``X-Forwarded-For`` is believed: the addresses given, else this machine; none without a proxy."""
+    from ipaddress import ip_network
+
+    if host is None:
+        if given:
+            raise InputError("needs --trusted-proxy with the public host name", source="--proxy-address", value=given[0])
+        return ()
+    if not _HOST_NAME.fullmatch(host):
+        hint = "Name the host alone: arena.example.org."
+        raise InputError("is no host name", source="--trusted-proxy", value=host, hint=hint)
+    for value in given:
+        try:
+            network = ip_network(value, strict=False)
+        except ValueError as error:
+            raise InputError("is no address or network", source="--proxy-address", value=value, hint="172.18.0.0/16") from error
+        if network.prefixlen == 0:
+            hint = "Everybody could then choose the address that limits are kept by."
+            raise InputError("trusts every address:", source="--proxy-address", value=value, hint=hint)
+    return tuple(given) or ("127.0.0.1", "::1")
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        found = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read as UTF-8 text ({error})", source=path) from error
+    if not found:
+        raise InputError("has no text", source=path)
+    return found
 
 
-def _sign_in(
-    service: "WorkService", passwords: bool, issuer: str | None, client: str | None, secret: Path | None, place: str
-) -> dict[str, Any]:
-    """How people sign in, as options of ``create_app``."""
-    from salon_arena.signin import Oidc, OidcSettings, Passwords
+def _provider(issuer: str | None, client: str | None, secret: Path | None, place: str) -> "OidcSettings | None":
+    """Where people sign in; None where they do not."""
+    from salon_arena.signin import OidcSettings
 
-    found: dict[str, Any] = {"passwords": Passwords(service.database)} if passwords else {}
     given = {"--oidc-issuer": issuer, "--oidc-client": client, "--oidc-secret-file": secret}
     missing = [name for name, value in given.items() if value is None]
     if len(missing) == len(given):
-        return found
+        return None
     if issuer is None or client is None or secret is None:
         raise InputError("sign-in through a provider needs all three options; missing:", value=missing)
     scheme = "http" if place.startswith(("127.0.0.1", "localhost")) else "https"
-    settings = OidcSettings(issuer, client, _text(secret), f"{scheme}://{place}/oidc/callback")
-    return {**found, "oidc": Oidc(service.database, settings, invited=service.people.invited)}
+    return OidcSettings(issuer, client, _text(secret), f"{scheme}://{place}/oidc/callback")
+
+
+def _sign_in(service: "WorkService", passwords: bool, provider: "OidcSettings | None") -> dict[str, Any]:
+    """How people sign in, as options of ``create_app``."""
+    from salon_arena.signin import Oidc, Passwords
+
+    found: dict[str, Any] = {"passwords": Passwords(service.database)} if passwords else {}
+    if provider is None:
+        return found
+    return {**found, "oidc": Oidc(service.database, provider, invited=service.people.invited)}
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; closed at the end of a ``with`` block."""
+    try:
+        return socket.create_server((host, port))
+    except OSError as error:
+        hint = "Choose another one: --port 0 takes any that is free."
+        raise InputError(f"cannot listen ({error.strerror})", source="--port", value=f"{host}:{port}", hint=hint) from error
 
 
 def _serve(
     service: "WorkService",
     what: str,
+    listening: socket.socket,
     *,
-    host: str,
-    port: int,
     proxy: str | None = None,
+    proxies: Sequence[str] = (),
     beside: "LiveBoard | None" = None,
     **settings: Any,
 ) -> None:
@@ -567,26 +674,19 @@ def _serve(
 
     from salon_arena.app import LOOPBACK, create_app
 
-    try:
-        listening = socket.create_server((host, port))
-    except OSError as error:
-        hint = "Choose another one: --port 0 takes any that is free."
-        raise InputError(f"cannot listen ({error.strerror})", source="--port", value=f"{host}:{port}", hint=hint) from error
-    address = f"https://{proxy}/" if proxy else f"http://{host}:{listening.getsockname()[1]}/"
+    host, port = listening.getsockname()[:2]
+    address = f"https://{proxy}/" if proxy else f"http://{host}:{port}/"
     hosts = [*LOOPBACK, proxy] if proxy else LOOPBACK
-    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, **settings)
+    application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, proxies=proxies, **settings)
     config = uvicorn.Config(
         application,
         access_log=False,
         log_level="warning",
         server_header=False,
         date_header=False,
-        proxy_headers=proxy is not None,
+        proxy_headers=False,
     )
     click.echo(f"{what}. Open {address} (Ctrl-C stops).")
-    try:
-        with suppress(KeyboardInterrupt):  # uvicorn raises it again after it has shut down in order
-            uvicorn.Server(config).run(sockets=[listening])
-    finally:
-        listening.close()
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again after it has shut down in order
+        uvicorn.Server(config).run(sockets=[listening])
     click.echo("Stopped; every vote is in the database.", err=True)

@@ -1,7 +1,7 @@
 """Settled answers as rows of a result store, each exactly once.
 
 Battles become ``battles`` (anchors are marked as such), panels ``ratings``, checks of test points ``scores``, labels
-``assessments``.
+``assessments``; answers to questions whose answer is known become ``scores``, 1 for a right one.
 
 The key of a battle is a digest of the arena and the assignment. Rows whose key is in the store are left out, and the store
 adds each table's rows in one commit, so an export that was killed can be run again, and one that runs beside votes or beside
@@ -20,8 +20,10 @@ from sqlalchemy import Connection, Row, select
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
 from salon_arena.labels import NORMAL, label_states
 from salon_arena.material import SUITE
+from salon_arena.questions import BENCH, chosen_of
 from salon_arena.settling import settle_due
 from salon_arena.tasks import instant
+from salon_bench.suites.artifact_bench.rows import CORRECT, QuestionTask
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES
 from salon_store import ResultStore
 from salon_taxonomy.digest import digest
@@ -83,6 +85,7 @@ def export_answers(database: ArenaDatabase, store: StoreAddress, *, now: int | N
     generations: dict[str, Generation] = {}
     battles = [_battle(key, row, database.mode, prompts, generations) for key, row in new]
     ratings, scores = _answers_to_forms(database, prompts, generations)
+    scores += _answers_to_questions(database)
     labels = _answers_to_labels(database, prompts, generations)
     opened.append("prompts", prompts.values(), run_id=run_id, on_duplicate="skip")
     opened.append("generations", generations.values(), run_id=run_id, on_duplicate="skip")
@@ -97,6 +100,12 @@ def export_answers(database: ArenaDatabase, store: StoreAddress, *, now: int | N
 def battle_id(arena_id: str, assignment_id: str) -> str:
     """Return the key of an assignment's battle, the same in every export."""
     return digest("assignment", {"arena": arena_id, "assignment": assignment_id})
+
+
+def settled_battles(database: ArenaDatabase) -> list[Battle]:
+    """Return every settled battle and anchor, as :func:`export_answers` adds it to a store."""
+    rows = database.read(_settled)
+    return [_battle(battle_id(database.arena_id, row.assignment_id), row, database.mode, {}, {}) for row in rows]
 
 
 def _settled(connection: Connection) -> list[Row[Any]]:
@@ -165,6 +174,22 @@ def _answers_to_labels(
     return list(found.values())
 
 
+def _answers_to_questions(database: ArenaDatabase) -> list[Score]:
+    """Whether each person answered the rows of Artifact-Bench rightly: the people's line beside those of ``salon bench``."""
+    found = []
+    for row in database.read(lambda connection: list(connection.execute(_QUESTIONS))):
+        payload = json.loads(row.payload)
+        question = payload["question"]
+        if question["answer"] is None or question["level"] is None:  # no row of the benchmark
+            continue
+        known = {question["answer"]} if question["task"] != QuestionTask.AID else set(question["answer"])
+        about = {"suite": BENCH, "task": question["task"], "subject_model": BENCH, "prompt_id": payload["prompt_id"]}
+        right = float(chosen_of(row.choice) == known)
+        run_id = f"arena-{database.arena_id}"
+        found.append(Score(run_id=run_id, **about, dimension=CORRECT, value=right, judge=row.rater_id))
+    return found
+
+
 _ANSWERED: Final = (
     select(ASSIGNMENTS, ANSWERS.c.choice, ANSWERS.c.received_at)
     .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
@@ -172,6 +197,7 @@ _ANSWERED: Final = (
     .order_by(SETTLED.c.number)
 )
 _FORMS: Final = _ANSWERED.where(SETTLED.c.kind.in_(["panel", "check"]))
+_QUESTIONS: Final = _ANSWERED.where(SETTLED.c.kind == "question")
 _LABELS: Final = _ANSWERED.where(SETTLED.c.kind == "label")
 
 

@@ -5,8 +5,8 @@
 | ``PanelTask`` | one sample of every model, in a random order | three dimensions, 1 to 5 | MEF, section 5.2, appendix E |
 | ``CheckTask`` | one | each test point of the prompt, yes or no | MEF, appendix D |
 
-With a reference (DCR), the reference's file comes first, is named so, and is not rated; without one, files are rated by
-themselves (ACR).
+With a reference (DCR), the reference's file comes first, is named so, and is not rated; with a hidden one (ACR-HR) it is rated
+among the others, and scores are differences from its marks (ITU-T P.910); without one, files are rated by themselves (ACR).
 """
 
 import json
@@ -22,7 +22,7 @@ from salon_arena.board import LiveBoard
 from salon_arena.database import ASSIGNMENTS
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
-from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, seen_among
+from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, unseen
 from salon_bench.suites.contract.generations import Generated
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
@@ -44,7 +44,6 @@ LEVELS: Final = {
 YES_NO: Final = {1: "yes", 0: "no"}
 RATERS_PER_ITEM: Final = 2
 """MEF, section 5.2.2."""
-_TRIED: Final = 64
 _LEASED: Final = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > bindparam("now"))
 _TAKEN: Final = (
     select(ASSIGNMENTS.c.subject, func.count())
@@ -72,6 +71,7 @@ class FormTask:
         material: where the files are from.
         raters: how many people judge each item.
         rated_from: the place of the first file that is rated: 1 behind a reference.
+        hidden: the model of the hidden reference; None for panels without one.
         seed: of the order of items and files.
     """
 
@@ -86,6 +86,7 @@ class FormTask:
         *,
         raters: int = RATERS_PER_ITEM,
         rated_from: int = 0,
+        hidden: str | None = None,
         seed: int = 0,
     ) -> None:
         self._kind = kind
@@ -95,6 +96,7 @@ class FormTask:
         self._material = material
         self._raters = raters
         self._rated_from = rated_from
+        self._hidden = hidden
 
     @property
     def board(self) -> LiveBoard | None:
@@ -109,20 +111,13 @@ class FormTask:
         """Return items that need a further rater and are new to this one; leases that ran out do not count."""
         taken: dict[str, int] = {row[0]: row[1] for row in connection.execute(_TAKEN, {"now": now})}
         wanted = [item for item in self._items if taken.get(item.subject, 0) < self._raters]
-        drafts: list[Draft] = []
-        for start in range(0, len(wanted), _TRIED):
-            some = wanted[start : start + _TRIED]
-            seen = seen_among(connection, rater.rater_id, [item.subject for item in some])
-            drafts += [self._draft(item) for item in some if item.subject not in seen][: missing - len(drafts)]
-            if len(drafts) == missing:
-                break
-        return drafts
+        return [self._draft(item) for item in unseen(connection, rater.rater_id, wanted, lambda item: item.subject, missing)]
 
     def _draft(self, item: _Item) -> Draft:
         first, rest = item.files[: self._rated_from], item.files[self._rated_from :]
         files = (*first, *self._random.sample(rest, len(rest)))
         prompt = self._material.prompts[files[0].prompt_id]
-        more = {"questions": item.questions, "options": self._options, "rated_from": self._rated_from}
+        more = {"questions": item.questions, "options": self._options, "rated_from": self._rated_from, "hidden": self._hidden}
         return Draft(self._kind, item.subject, {**prompt_payload(prompt, files), **more})
 
     def shown(self, payload: Payload) -> dict[str, Any]:
@@ -145,32 +140,44 @@ class FormTask:
         return json.dumps(choice)
 
 
-def panel_task(material: Material, *, reference: str | None = None, raters: int = RATERS_PER_ITEM, seed: int = 0) -> FormTask:
+def panel_task(
+    material: Material,
+    *,
+    reference: str | None = None,
+    hidden: str | None = None,
+    raters: int = RATERS_PER_ITEM,
+    seed: int = 0,
+) -> FormTask:
     """Make the task of rating all models side by side: one panel for each prompt and sample.
 
     Args:
         material: what is rated.
-        reference: the model whose files are shown first as the reference, and not rated (DCR); None: no reference (ACR).
+        reference: the model whose files are shown first as the reference, and not rated (DCR).
+        hidden: the model whose files are rated among the others, as the hidden reference (ACR-HR); of neither: ACR.
         raters: how many people rate each panel.
         seed: of the order.
 
     Raises:
-        InputError: there is no such model, or no panel with two files.
+        InputError: there is no such model, both references are given, or there is no panel with two files.
     """
-    if reference is not None and reference not in material.models:
-        raise InputError("the reference is no model of the folder:", value=reference, allowed=material.models)
+    if reference is not None and hidden is not None:
+        raise InputError("a panel has a reference that is shown, or a hidden one, not both", value=[reference, hidden])
+    needed = reference or hidden
+    if needed is not None and needed not in material.models:
+        raise InputError("the reference is no model of the folder:", value=needed, allowed=material.models)
     panels: dict[tuple[str, int], list[Generated]] = {}
     for file in material.files:
         panels.setdefault((file.prompt_id, file.sample), []).append(file)
     items = []
     for (prompt_id, sample), files in panels.items():
-        ordered = sorted(files, key=lambda file: file.model != reference)
-        if len(files) < 2 or (reference is not None and ordered[0].model != reference):
+        ordered = sorted(files, key=lambda file: file.model != needed)
+        if len(files) < 2 or (needed is not None and ordered[0].model != needed):
             continue
         items.append(_Item(f"panel\x1f{prompt_id}\x1f{sample}", tuple(ordered), tuple(DIMENSIONS.items())))
     if not items:
         raise InputError("no prompt has files of two models (or of a model and the reference)")
-    return FormTask("panel", items, LEVELS, material, raters=raters, rated_from=int(reference is not None), seed=seed)
+    shown_first = int(reference is not None)
+    return FormTask("panel", items, LEVELS, material, raters=raters, rated_from=shown_first, hidden=hidden, seed=seed)
 
 
 def check_task(material: Material, *, raters: int = RATERS_PER_ITEM, seed: int = 0) -> FormTask:

@@ -9,31 +9,26 @@ The rounds are Artifact-Bench's (section 3.3), its levels too; the guidelines of
 """
 
 import json
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from sqlalchemy import Connection
 
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
-from salon_arena.rounds import ADJUDICATE, Item, RoundsTask, most, states
+from salon_arena.rounds import ADJUDICATE, Level, RoundsTask, VotedItem, accepts, states
 from salon_arena.tasks import Payload, prompt_payload
 from salon_bench.suites.contract.generations import Generated
 from salon_taxonomy.taxonomy import Taxonomy
 
-ROUND: Final = 3
-MORE: Final = 2
-VERIFIERS: Final = 2
 MOST_LABELS: Final = 2
 """MagicMirror: only the two most obvious issues."""
 NORMAL: Final = "normal"
 KINDS: Final = {"rater": "label", "auditor": "verify", "adjudicator": ADJUDICATE}
 LEVELLED: Final = "artifact-bench"
 """The taxonomy whose files get a level."""
-Level = Literal["L1", "L2", "L3"]
 Box = tuple[float, float, float, float]
 
 
@@ -70,58 +65,12 @@ class Labelled(BaseModel):
 
 
 @dataclass
-class LabelItem(Item):
-    """What people have said of one file."""
+class LabelItem(VotedItem):
+    """What people have said of one file: its labels, and with Artifact-Bench's taxonomy its level."""
 
-    @property
-    def labels(self) -> list[frozenset[str]]:
-        """The labels that each rater gave."""
-        return [labels_of(choice) for choice in self.said]
-
-    @property
-    def agreed(self) -> frozenset[str] | None:
-        """The labels that hold; None while people have yet to settle them."""
-        if self.final:
-            return labels_of(self.final[-1])
-        found = [(labels_of(choice), level_of(choice)) for choice in self.said]
-        if len(found) >= ROUND and len(set(found[:ROUND])) == 1:
-            return found[0][0]
-        if len(found) < ROUND + MORE:
-            return None
-        counts = Counter(label for labels, _ in found for label in labels)
-        held = frozenset(label for label, count in counts.items() if count > len(found) / 2)
-        faulty = sum(bool(labels) for labels, _ in found) > len(found) / 2
-        return None if (faulty and not held) or (self.level is None and found[0][1] is not None) else held
-
-    @property
-    def level(self) -> str | None:
-        """The level that most gave, or the adjudicator."""
-        return level_of(self.final[-1]) if self.final else most([level_of(choice) for choice in self.said])
-
-    @property
-    def rejected(self) -> bool:
-        """Whether an auditor rejected what was agreed."""
-        return not all(json.loads(verdict)["accept"] for verdict in self.verdicts[:VERIFIERS])
-
-    def wanted(self, role: str) -> int:
-        """Three raters, or five; two auditors once labels are agreed; an adjudicator where people end in dispute."""
-        if role == "auditor":
-            return VERIFIERS if self.agreed is not None and not self.final else 0
-        if role == "adjudicator":
-            disputed = self.agreed is None and len(self.said) >= ROUND + MORE
-            return int(disputed or bool(self.final) or self.rejected)
-        return ROUND if len(self.said) < ROUND or self.agreed is not None else ROUND + MORE
-
-    @property
-    def state(self) -> str:
-        """``open``, ``disputed``, ``agreed``, ``accepted`` or ``rejected``."""
-        if self.final:
-            return "accepted"
-        if self.agreed is None:
-            return "disputed" if len(self.said) >= ROUND else "open"
-        if self.rejected:
-            return "rejected"
-        return "agreed" if len(self.verdicts) < VERIFIERS else "accepted"
+    def values(self, choice: str) -> frozenset[str]:
+        """The labels of an answer."""
+        return labels_of(choice)
 
 
 class LabelTask(RoundsTask[LabelItem]):
@@ -204,17 +153,6 @@ class LabelTask(RoundsTask[LabelItem]):
         return fits and (found.level is not None) == bool(self._levels)
 
 
-def accepts(choice: JsonValue) -> bool:
-    """Read the answer of an auditor.
-
-    Raises:
-        RefusedError: 422 for anything but ``{"accept": true}`` or false.
-    """
-    if choice not in ({"accept": True}, {"accept": False}) or type(choice["accept"]) is not bool:
-        raise RefusedError(422, "bad_answer")
-    return choice["accept"]
-
-
 def label_subject(file: Generated) -> str:
     """The subject of a file that is labelled."""
     return f"label\x1f{file.prompt_id}\x1f{file.model}\x1f{file.sample}"
@@ -228,12 +166,6 @@ def labels_of(choice: str) -> frozenset[str]:
         frozenset()
     """
     return frozenset(mark["label"] for mark in json.loads(choice)["marks"])
-
-
-def level_of(choice: str) -> str | None:
-    """The level of a stored answer; None where none was asked for."""
-    level: str | None = json.loads(choice).get("level")
-    return level
 
 
 def label_states(connection: Connection) -> dict[str, LabelItem]:

@@ -3,12 +3,13 @@
 | form | from | read by |
 | --- | --- | --- |
 | ``magicmirror`` | accepted labels | ``salon_bench.suites.assessors``: ``images``, ``response``, ``prompt`` |
-| ``artifact-bench`` | accepted labels of videos, with levels | ``salon_bench.suites.artifact_bench``: tasks 1 and 3 |
+| ``artifact-bench`` | accepted labels of videos or answers to questions, with levels | ``salon_bench.suites.artifact_bench`` |
 | ``r3`` | agreed verdicts | ``salon_bench.suites.r3_bench``: ``idx``, ``bad_image``, ``answer``, … |
 | ``mef-checks`` | checks of test points | ``salon bench``, ``salon test-points``: a list of people's answers |
 | ``mef-ratings`` | opinion scores | ``salon mos`` |
 | ``mef-prompts`` | accepted prompts | ``salon_bench.suites.magic_bench_377``: ``prompt``, ``labels``, ``scenario`` |
 | ``label-studio`` | labels of all raters | Label Studio, and ``salon arena import-labels`` |
+| ``votes`` | battles and anchors of all raters | ``salon rank``, which rebuilds the board from it |
 | ``datasets`` | any of them | ``datasets.load_dataset(folder)`` |
 
 A file that is missing, or is no longer the one that people saw (by SHA-256), is left out and named, with its row.
@@ -23,17 +24,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, select
 
+from salon_arena.board import anchors_wanted, raters_left_out
 from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, ArenaDatabase
+from salon_arena.export import settled_battles
 from salon_arena.label_studio import exported_tasks, label_studio_config
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
 from salon_arena.prompt_tasks import written
+from salon_arena.questions import QuestionItem, question_states
+from salon_arena.rounds import VotedItem
 from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
-from salon_bench.suites.artifact_bench.rows import LETTERS
+from salon_arena.verify import verify_answers
+from salon_bench.suites.artifact_bench.rows import LETTERS, TASK_TYPES, QuestionTask
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
 from salon_taxonomy.answers.magicmirror import Artifact, MagicMirrorAnswer, magicmirror_json
@@ -42,11 +48,23 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy
 from salon_taxonomy.whole_files import write_whole
 
+V = TypeVar("V", bound=VotedItem)
+
 MEDIA: Final = "media"
 """The folder of the copied files."""
 OPTIONS: Final = 6
 """Options of a question of Artifact-Bench's third task."""
 LEVEL_WORDS: Final = {"L1": "easy", "L2": "medium", "L3": "hard"}
+VOTES_CARD: Final = """# {rows:,} battles of an arena ({mode} mode)
+
+`battles.parquet` and `battles.csv` hold the same rows: one per settled battle or anchor.
+`salon rank battles.parquet --interval sandwich` rebuilds the arena's board from the {counted:,.0f} that count. The others have
+weight 0, and `left_out` says why: an anchor (its winner was known), or what the checks found about the rater.
+`rater_id` is a random number.
+
+The chain of answers ended at `{head}`
+when this was written; `salon arena verify --head` finds it in the arena's database.
+"""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -82,7 +100,9 @@ class _Answered:
     assignment_id: str
 
 
-def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, seed: int = 0) -> Released:
+def release(
+    database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, taxonomy: Path | None = None, seed: int = 0
+) -> Released:
     """Write the settled answers in one of :data:`FORMS` into a new folder.
 
     Args:
@@ -90,6 +110,7 @@ def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | Non
         form: one of :data:`FORMS`.
         folder: must be missing or empty.
         real: ``artifact-bench``: the folder of videos that were recorded, not generated; gives the rows of task 1.
+        taxonomy: ``label-studio``: the TOML file of the labels, where the arena was served with one.
         seed: ``artifact-bench``: of the options that do not apply, and of the order.
 
     Raises:
@@ -104,7 +125,7 @@ def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | Non
         raise InputError("unknown form", value=form, allowed=FORMS)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", source=folder, hint="Name a new folder.")
-    made = _Release(database, folder, real, seed)
+    made = _Release(database, folder, real, taxonomy, seed)
     rows = FORMS[form](made)
     if not rows:
         hint = "Answers count 10 s after they were given; labels once two auditors accepted them."
@@ -116,10 +137,11 @@ def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | Non
 class _Release:
     """One folder that is being written; each method writes one form and returns the number of rows."""
 
-    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, seed: int) -> None:
+    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, taxonomy: Path | None, seed: int) -> None:
         self._database = database
         self._folder = folder
         self._real = real
+        self._taxonomy = taxonomy
         self._seed = seed
         self.left_out: list[str] = []
         self._copied: dict[tuple[Path, str | None], str | None] = {}
@@ -130,7 +152,7 @@ class _Release:
         """Rows of MagicData: ``images``, ``response``, ``prompt``."""
         taxonomy = Taxonomy.load("magicmirror")
         rows = []
-        for file, answered, item in self._accepted(taxonomy.name):
+        for file, answered, item in self._accepted_labels(taxonomy.name):
             answer = magicmirror_answer(taxonomy, item.agreed or frozenset())
             about = {"prompt_id": file.prompt_id, "model": file.model, "sample": file.sample}
             response = {"response": magicmirror_json(answer), "prompt": answered.payload["prompt"]}
@@ -139,10 +161,10 @@ class _Release:
         return self._write_lines("labels.jsonl", rows)
 
     def artifact_bench(self) -> int:
-        """Rows of tasks 1 (with ``real``) and 3."""
+        """Rows of tasks 1 (with ``real``) and 3 from labels; of each task from answers to its questions."""
         taxonomy = Taxonomy.load(LEVELLED)
-        tasks: dict[int, list[dict[str, Any]]] = {1: [], 3: []}
-        for file, answered, item in self._accepted(taxonomy.name):
+        tasks: dict[int, list[dict[str, Any]]] = {number: [] for number in TASK_TYPES}
+        for file, answered, item in self._accepted_labels(taxonomy.name):
             path = self._copy(file, answered)
             if path is None or item.level is None:
                 continue
@@ -156,7 +178,26 @@ class _Release:
             answer = ",".join(LETTERS[place] for place, label in enumerate(options) if label in (item.agreed or ()))
             texts = [f"{taxonomy.find(label).name}: {taxonomy.find(label).definition}" for label in options]
             tasks[3].append({"task_type": 3, **row, "option": texts, "answer": answer})
+        for answered, judged in self._accepted("question", self._database.read(question_states)):
+            if (question := self._question_row(answered, judged)) is not None:
+                tasks[question["task_type"]].append(question)
         return sum(self._write_lines(f"task{number}_meta.jsonl", rows) for number, rows in tasks.items() if rows)
+
+    def _question_row(self, answered: _Answered, item: QuestionItem) -> dict[str, Any] | None:
+        """Return a question with its accepted answer in the form of its task; a known answer of ``rvac`` stays."""
+        question = answered.payload["question"]
+        paths = [self._copy(file, answered, place) for place, file in enumerate(files_of(answered.payload))]
+        level = question["level"] or item.level
+        if None in paths or level is None:
+            return None
+        [number] = [number for number, task in TASK_TYPES.items() if task == question["task"]]
+        said = ",".join(sorted(item.agreed or ()))
+        answer = {QuestionTask.RVAC: question["answer"] or said, QuestionTask.PVRC: f"<Video {said}>"}.get(
+            QuestionTask(question["task"]), said
+        )
+        row = {"task_type": number, "sample_id": question["sample_id"], "level": LEVEL_WORDS[level], "answer": answer}
+        row["video_path"] = paths[::-1] if question["turned"] else paths
+        return {**row, **({"option": question["options"]} if question["options"] else {})}
 
     def r3(self) -> int:
         """Rows of R³-Bench, discarded ones left out."""
@@ -199,26 +240,28 @@ class _Release:
         return self._write_csv("checks.csv", rows)
 
     def mef_ratings(self) -> int:
-        """Ratings, one per row, in the columns that ``salon mos`` reads."""
-        rows = []
+        """Ratings, one per row, in the columns that ``salon mos`` reads; with a hidden reference, differences from it too."""
+        rows, differences = [], []
         for answered in self._answers("panel"):
             payload = answered.payload
             values = [int(value) for value in payload["options"]]
+            scale = {"scale_min": min(values), "scale_max": max(values)}
             rated = files_of(payload)[payload["rated_from"] :]
+            hidden = payload.get("hidden")
+            against = next((marks for file, marks in zip(rated, answered.choice, strict=True) if file.model == hidden), None)
             for place, (file, marks) in enumerate(zip(rated, answered.choice, strict=True)):
                 path = self._copy(file, answered, payload["rated_from"] + place)
-                about = {
-                    "prompt_id": file.prompt_id,
-                    "generation_id": path,
-                    "model": file.model,
-                    "scenario": payload["scenario"],
-                }
-                for (name, _), value in zip(payload["questions"], marks, strict=True):
+                about = {"prompt_id": file.prompt_id, "generation_id": path, "model": file.model}
+                about["scenario"] = payload["scenario"]
+                for number, ((name, _), value) in enumerate(zip(payload["questions"], marks, strict=True)):
                     key = digest("rating", [self._database.arena_id, answered.assignment_id, place, name])
-                    marked = {"dimension": name, "value": value, "scale_min": min(values), "scale_max": max(values)}
+                    marked = {"dimension": name, "value": value, **scale}
                     who = {"rater_id": answered.rater_id, "answered_at": answered.answered_at.isoformat()}
                     if path is not None:
                         rows.append({"rating_id": key, **about, **marked, **who})
+                    if path is not None and against is not None and file.model != hidden:
+                        differences.append({**rows[-1], **differential(value, against[number], **scale)})
+        self._write_csv("differences.csv", differences)
         return self._write_csv("ratings.csv", rows)
 
     def mef_prompts(self) -> int:
@@ -240,14 +283,37 @@ class _Release:
 
     def label_studio(self) -> int:
         """Tasks with the annotations of every rater, and the labelling configuration."""
-        answers = [(each, path) for each in self._answers("label") if (path := self._copy(files_of(each.payload)[0], each))]
+        answers = self._answers("label")
         if not answers:
             return 0
-        taxonomy = Taxonomy.open(answers[0][0].payload["taxonomy"])
-        tasks = exported_tasks(answers, taxonomy)
+        taxonomy = self._opened(answers[0].payload["taxonomy"])
+        copied = [(each, path) for each in answers if (path := self._copy(files_of(each.payload)[0], each))]
+        if not copied:
+            return 0
+        tasks = exported_tasks(copied, taxonomy)
         self._write_text("tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
         self._write_text("labels.xml", label_studio_config(taxonomy))
         return len(tasks)
+
+    def votes(self) -> int:
+        """Battles as Parquet and CSV; those that no board counts have weight 0, and say why."""
+        battles = settled_battles(self._database)
+        if not battles:
+            return 0
+        mode = self._database.mode
+        left_out = self._database.read(lambda connection: raters_left_out(connection, anchors_wanted(connection, mode)))
+        groups = self._database.read(lambda connection: dict(connection.execute(_OCCUPATIONS).all()))
+        rows = []
+        for battle in battles:
+            reason = "anchor" if battle.is_anchor else left_out.get(battle.rater_id)
+            counts = {"weight": float(reason is None), "left_out": reason, "occupation": groups.get(battle.rater_id)}
+            rows.append({**battle.model_dump(mode="json"), **counts})
+        self._write_csv("battles.csv", [{**row, "labels": ";".join(row["labels"])} for row in rows])
+        _write_votes(self._folder / "battles.parquet", rows)
+        head = verify_answers(self._database).head
+        counted = sum(row["weight"] for row in rows)
+        self._write_text("README.md", VOTES_CARD.format(rows=len(rows), counted=counted, mode=mode, head=head))
+        return len(rows)
 
     def datasets(self) -> int:
         """One row per answer, as Parquet with the files inside, and a card that names the features."""
@@ -261,17 +327,34 @@ class _Release:
 
     # What they share
 
+    def _opened(self, name: str) -> Taxonomy:
+        """The taxonomy of the labels, which must be the one that they were given with."""
+        hint = "Name the file that the arena was served with: --taxonomy labels.toml."
+        try:
+            found = Taxonomy.open(self._taxonomy or name)
+        except InputError as error:
+            if self._taxonomy is not None:
+                raise
+            raise InputError("labels are of a taxonomy that Salon does not have:", value=name, hint=hint) from error
+        if found.name != name:
+            raise InputError("labels are of another taxonomy:", source=self._taxonomy, value=found.name, allowed=[name])
+        return found
+
     def _answers(self, *kinds: str) -> list[_Answered]:
         found = self._database.read(_settled_answers)
         return [each for each in found if not kinds or each.kind in kinds]
 
-    def _accepted(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
-        """Yield each accepted file with its first answer and its state, in order of first answers."""
-        first = {each.subject: each for each in reversed(self._answers("label"))}
-        items = self._database.read(label_states)
+    def _accepted(self, kind: str, items: Mapping[str, V]) -> Iterator[tuple[_Answered, V]]:
+        """Yield the first answer of each accepted item with its state, in order of first answers."""
+        first = {each.subject: each for each in reversed(self._answers(kind))}
         for subject, answered in reversed(first.items()):
-            if answered.payload["taxonomy"] == taxonomy and items[subject].state == "accepted":
-                yield files_of(answered.payload)[0], answered, items[subject]
+            if items[subject].state == "accepted":
+                yield answered, items[subject]
+
+    def _accepted_labels(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
+        for answered, item in self._accepted("label", self._database.read(label_states)):
+            if answered.payload["taxonomy"] == taxonomy:
+                yield files_of(answered.payload)[0], answered, item
 
     def _copy(self, file: Generated, answered: _Answered, place: int = 0) -> str | None:
         """Copy a file below the folder and return its path there; None, noted, for a changed file."""
@@ -340,9 +423,23 @@ FORMS: Final[Mapping[str, Callable[[_Release], int]]] = {
     "mef-ratings": _Release.mef_ratings,
     "mef-prompts": _Release.mef_prompts,
     "label-studio": _Release.label_studio,
+    "votes": _Release.votes,
     "datasets": _Release.datasets,
 }
 """What can be written, by the name of the form."""
+
+
+def differential(mark: int, reference: int, *, scale_min: int, scale_max: int) -> dict[str, int]:
+    """Return a mark less its rater's mark of the hidden reference, plus the scale's top, and the new scale.
+
+    This is the differential score of ITU-T P.910 for ACR-HR: mark - reference + 5 on a scale from 1 to 5. A file that is
+    better than its reference scores above the top.
+
+    Example:
+        >>> differential(3, 5, scale_min=1, scale_max=5)
+        {'value': 3, 'scale_min': 1, 'scale_max': 9}
+    """
+    return {"value": mark - reference + scale_max, "scale_min": scale_min, "scale_max": 2 * scale_max - scale_min}
 
 
 def magicmirror_answer(taxonomy: Taxonomy, labels: frozenset[str]) -> MagicMirrorAnswer:
@@ -396,7 +493,7 @@ def _settled_answers(connection: Connection) -> list[_Answered]:
         .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
         .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
         .join(RATERS, RATERS.c.rater_id == ASSIGNMENTS.c.rater_id)
-        .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "verdict"]))
+        .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "question", "verdict"]))
         .order_by(SETTLED.c.number)
     )
     return [
@@ -415,6 +512,18 @@ def _settled_answers(connection: Connection) -> list[_Answered]:
         )
         for row in connection.execute(query)
     ]
+
+
+_OCCUPATIONS: Final = select(RATERS.c.rater_id, RATERS.c.occupation)
+
+
+def _write_votes(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    import polars as pl
+
+    others = {"labels": pl.List(pl.String()), "is_anchor": pl.Boolean(), "weight": pl.Float64(), "plan_stream": pl.Int64()}
+    frame = pl.DataFrame(rows, schema={name: others.get(name, pl.String()) for name in rows[0]})
+    times = pl.col("started_at", "answered_at").str.to_datetime(time_unit="us", time_zone="UTC")
+    frame.with_columns(times).write_parquet(path)
 
 
 def _write_dataset(folder: Path, rows: Sequence[Mapping[str, Any]], pictures: bool) -> int:

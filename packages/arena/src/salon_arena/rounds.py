@@ -3,23 +3,33 @@
 | task | rater | auditor | adjudicator |
 | --- | --- | --- | --- |
 | labels | ``label`` | ``verify`` | ``adjudicate`` |
+| questions | ``question`` | ``verify`` | ``adjudicate`` |
 | verdicts | ``verdict`` | | ``adjudicate`` |
 | prompts | ``write`` | ``inspect`` | |
 """
 
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
+from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, event, func, select
 
 from salon_arena.board import LiveBoard
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
-from salon_arena.tasks import Draft, Payload, Rater, seen_among
+from salon_arena.errors import RefusedError
+from salon_arena.tasks import Draft, Payload, Rater, unseen
 
 ADJUDICATE: Final = "adjudicate"
-_TRIED: Final = 64
+ROUND: Final = 3
+MORE: Final = 2
+VERIFIERS: Final = 2
+Level = Literal["L1", "L2", "L3"]
+"""How hard a file or a question is (Artifact-Bench, section 3.3)."""
 _SEPARATOR: Final = "\x1f"
 _LEASED: Final = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > bindparam("now"))
 _PENDING: Final = (
@@ -38,7 +48,7 @@ _SETTLED: Final = (
 
 
 @dataclass
-class Item:
+class RatedItem(ABC):
     """What people have said of one item: stored answers, oldest first.
 
     Attributes:
@@ -57,20 +67,78 @@ class Item:
         """The answers of a role."""
         return {"auditor": self.verdicts, "adjudicator": self.final}.get(role, self.said)
 
+    @abstractmethod
     def wanted(self, role: str) -> int:
         """How many answers of a role the item needs, as far as is known."""
-        raise NotImplementedError
+
+    @property
+    @abstractmethod
+    def state(self) -> str:
+        """How far the item is, in one word."""
+
+
+@dataclass
+class VotedItem(RatedItem):
+    """An item whose raters choose some of several values, and where it is wanted a level (Artifact-Bench, section 3.3).
+
+    Three raters; two more where they differ, and most of the five decide; two auditors; an adjudicator where people end
+    in dispute.
+    """
+
+    @abstractmethod
+    def values(self, choice: str) -> frozenset[str]:
+        """The values of a stored answer."""
+
+    @property
+    def agreed(self) -> frozenset[str] | None:
+        """The values that hold; None while people have yet to settle them."""
+        if self.final:
+            return self.values(self.final[-1])
+        found = [(self.values(choice), level_of(choice)) for choice in self.said]
+        if len(found) >= ROUND and len(set(found[:ROUND])) == 1:
+            return found[0][0]
+        if len(found) < ROUND + MORE:
+            return None
+        counts = Counter(value for values, _ in found for value in values)
+        held = frozenset(value for value, count in counts.items() if count > len(found) / 2)
+        chosen = sum(bool(values) for values, _ in found) > len(found) / 2
+        return None if (chosen and not held) or (self.level is None and found[0][1] is not None) else held
+
+    @property
+    def level(self) -> str | None:
+        """The level that most gave, or the adjudicator."""
+        return level_of(self.final[-1]) if self.final else most([level_of(choice) for choice in self.said])
+
+    @property
+    def rejected(self) -> bool:
+        """Whether an auditor rejected what was agreed."""
+        return not all(json.loads(verdict)["accept"] for verdict in self.verdicts[:VERIFIERS])
+
+    def wanted(self, role: str) -> int:
+        """Three raters, or five; two auditors once values are agreed; an adjudicator where people end in dispute."""
+        if role == "auditor":
+            return VERIFIERS if self.agreed is not None and not self.final else 0
+        if role == "adjudicator":
+            disputed = self.agreed is None and len(self.said) >= ROUND + MORE
+            return int(disputed or bool(self.final) or self.rejected)
+        return ROUND if len(self.said) < ROUND or self.agreed is not None else ROUND + MORE
 
     @property
     def state(self) -> str:
-        """How far the item is, in one word."""
-        raise NotImplementedError
+        """``open``, ``disputed``, ``agreed``, ``accepted`` or ``rejected``."""
+        if self.final:
+            return "accepted"
+        if self.agreed is None:
+            return "disputed" if len(self.said) >= ROUND else "open"
+        if self.rejected:
+            return "rejected"
+        return "agreed" if len(self.verdicts) < VERIFIERS else "accepted"
 
 
-I = TypeVar("I", bound=Item)  # noqa: E741 - of one letter, as all type variables
+I = TypeVar("I", bound=RatedItem)  # noqa: E741 - of one letter, as all type variables
 
 
-class RoundsTask(Generic[I]):
+class RoundsTask(ABC, Generic[I]):
     """Deals items by role. Its methods run on the writer thread; sub-classes say what an item is and how it is shown.
 
     Args:
@@ -114,15 +182,8 @@ class RoundsTask(Generic[I]):
             and rater.rater_id not in item.raters
         ]
         wanted.sort(key=lambda each: each[2].state != "disputed")
-        drafts: list[Draft] = []
-        for start in range(0, len(wanted), _TRIED):
-            some = wanted[start : start + _TRIED]
-            seen = seen_among(connection, rater.rater_id, [key for key, _, _ in some])
-            new = [Draft(kind, key, self.payload(subject, item, kind)) for key, subject, item in some if key not in seen]
-            drafts += new[: missing - len(drafts)]
-            if len(drafts) == missing:
-                break
-        return drafts
+        new = unseen(connection, rater.rater_id, wanted, lambda each: each[0], missing)
+        return [Draft(kind, key, self.payload(subject, item, kind)) for key, subject, item in new]
 
     def _forget(self, _: Connection) -> None:
         """Read all answers again: some of those that were read are not in the database, as their transaction was undone."""
@@ -136,9 +197,9 @@ class RoundsTask(Generic[I]):
     def refresh(self) -> None:
         """Called after answers were read: items may be added."""
 
+    @abstractmethod
     def payload(self, subject: str, item: I, kind: str) -> Payload:
         """What is pinned when the task is leased."""
-        raise NotImplementedError
 
 
 def subject_of(kind: str, subject: str, role: str) -> str:
@@ -182,14 +243,36 @@ class Growing(dict[str, I]):
         return self.setdefault(subject, self._new())
 
 
+def accepts(choice: JsonValue) -> bool:
+    """Read the answer of an auditor.
+
+    Raises:
+        RefusedError: 422 for anything but ``{"accept": true}`` or false.
+    """
+    if choice not in ({"accept": True}, {"accept": False}) or type(choice["accept"]) is not bool:
+        raise RefusedError(422, "bad_answer")
+    return choice["accept"]
+
+
+def level_of(choice: str) -> str | None:
+    """The level of a stored answer; None where none was asked for.
+
+    Example:
+        >>> level_of('{"marks": [], "level": "L2"}')
+        'L2'
+    """
+    level: str | None = json.loads(choice).get("level")
+    return level
+
+
 def states(connection: Connection, new: Callable[[], I], kinds: Mapping[str, str]) -> dict[str, I]:
-    """What people have said of each item that has a settled answer, by subject."""
+    """What people have said of each item that has a settled answer of a rater, by subject."""
     found = Growing(new)
     fold(connection, found, kinds)
-    return dict(found)
+    return {subject: item for subject, item in found.items() if item.said}  # auditors' kinds are those of other work, too
 
 
-def counted(items: Iterable[Item]) -> list[str]:
+def counted(items: Iterable[RatedItem]) -> list[str]:
     """How many items are in each state, a line each."""
     found: dict[str, int] = {}
     for item in items:

@@ -1,8 +1,10 @@
 """Screen raters of opinion scores: outliers as in ITU-R BT.500, and each rater's bias and inconsistency.
 
-BT.500 counts, for each rater, how many marks lie far above (P) and far below (Q) the mean of a file's marks: two standard
-deviations away where the kurtosis of its marks lies within [2, 4], √20 elsewhere. A rater is rejected when more than 5 % of the
-marks are far, and on both sides: |P − Q| / (P + Q) < 0.3. It takes six raters per file for any mark to be that far.
+BT.500-14 (10/2019), Annex 1, section 2.3.1, which was Annex 2, section 2.3.1 up to BT.500-13, counts for each rater how many
+marks lie far above (P) and far below (Q) the mean of a file's marks: at least two sample standard deviations away where the
+kurtosis of its marks, m4 / m2², lies within [2, 4], at least √20 elsewhere. A rater is rejected when (P + Q) / marks > 0.05 and
+|P − Q| / (P + Q) < 0.3. It takes six raters per file for any mark to be that far. The numbers are those of the screening in
+Netflix's sureal (its model BT500) and in NTIA/ITS's MATLAB code for BT.500-12.
 
 Bias and inconsistency come from the additive model of ITU-T P.910 (mark = file + rater's bias + noise), fitted by least
 squares: two raters per file are enough where raters share files with each other.

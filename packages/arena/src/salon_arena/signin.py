@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, insert, select
 
-from salon_arena.database import ACCOUNTS, RATERS, SESSIONS, ArenaDatabase
+from salon_arena.database import ACCOUNTS, RATERS, ArenaDatabase
 from salon_arena.errors import RefusedError
-from salon_arena.people import ROLES, Session, add_rater, token_hash
+from salon_arena.people import ROLES, Session, add_rater, add_session
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
@@ -255,6 +255,5 @@ _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 def _new_session(connection: Connection, rater_id: str, now: int) -> Session:
     """A session with a new secret."""
     session = Session(rater_id, secrets.token_urlsafe(32))
-    row = {"token_hash": token_hash(session.token), "rater_id": rater_id, "created_at": now}
-    connection.execute(insert(SESSIONS), row)
+    add_session(connection, session, now)
     return session

@@ -1,10 +1,10 @@
 """Define what every kind of task has in common: its choice for a rater, its page, its answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, select
@@ -16,6 +16,8 @@ from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
     from salon_arena.board import LiveBoard
+
+T = TypeVar("T")
 
 Payload = Mapping[str, Any]
 """What was shown, as JSON: prompt, files, and whatever the kind of task needs to read its answer later."""
@@ -111,6 +113,7 @@ def prompt_shown(payload: Payload) -> dict[str, str]:
     return {"prompt": visible(payload["prompt"], prose=True), "language": payload["language"] or ""}
 
 
+_TRIED: Final = 64
 _SEEN: Final = select(ASSIGNMENTS.c.subject).where(
     (ASSIGNMENTS.c.rater_id == bindparam("rater")) & ASSIGNMENTS.c.subject.in_(bindparam("subjects", expanding=True))
 )
@@ -119,6 +122,26 @@ _SEEN: Final = select(ASSIGNMENTS.c.subject).where(
 def seen_among(connection: Connection, rater_id: str, subjects: Sequence[str]) -> set[str]:
     """Those of ``subjects`` that the rater had before."""
     return set(connection.execute(_SEEN, {"rater": rater_id, "subjects": list(subjects)}).scalars())
+
+
+def unseen(connection: Connection, rater_id: str, wanted: Sequence[T], subject: Callable[[T], str], missing: int) -> list[T]:
+    """Return the first ``missing`` of ``wanted`` whose subjects the rater did not have before.
+
+    Args:
+        connection: of the arena's database.
+        rater_id: the rater.
+        wanted: items in the order in which they are dealt.
+        subject: returns the subject of an item.
+        missing: the most items to return; 0 or more.
+    """
+    found: list[T] = []
+    for start in range(0, len(wanted), _TRIED):
+        if len(found) >= missing:
+            break
+        some = wanted[start : start + _TRIED]
+        seen = seen_among(connection, rater_id, [subject(item) for item in some])
+        found += [item for item in some if subject(item) not in seen]
+    return found[:missing]
 
 
 def instant(microseconds: int) -> datetime:

@@ -163,7 +163,7 @@ class DeltaLog:
         return Snapshot(table.version(), tuple(sorted(files, key=_age)), missing, table)
 
     def _compare(self, commit: Mapping[str, Any], version: int, files: Sequence[DataFile]) -> None:
-        """Compare the files of a version with the numbers in its commit; delta-rs accepts an empty or cut commit.
+        """Compare the files of a version with the numbers in its commit; delta-rs reads a cut commit without an error.
 
         Raises:
             DamagedTableError: when the commit is another's, or earlier ones are not as they were written.
@@ -173,8 +173,9 @@ class DeltaLog:
             raise self._damaged(f"version {version} is a copy of version {stated}")
         found, wanted = _totals(files), (commit.get("salonFiles"), commit.get("salonTotal"))
         if stated == version and found != wanted:
-            counts = "version {} has {} files with {} rows, and should have {} with {}"
-            raise self._damaged(counts.format(version, *found, *wanted))
+            raise self._damaged(
+                "version {} has {} files with {} rows, and should have {} with {}".format(version, *found, *wanted)
+            )
 
     def add_columns(self) -> None:
         """Add the columns that the record has and the table lacks; older rows have null there."""
@@ -354,8 +355,8 @@ class DeltaLog:
             self._log,
             f"the log of table {self._schema.name} cannot be read ({problem})",
             self._log.parent.parent,
-            "Restore the directory from a backup. Its checkpoints (*.checkpoint.parquet and _last_checkpoint) only repeat the "
-            "commits and may be removed.",
+            "Restore the directory from a backup. Its checkpoints (*.checkpoint.parquet and _last_checkpoint) are copies of "
+            "what the commits say and may be removed.",
         )
 
 

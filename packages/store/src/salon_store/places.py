@@ -64,7 +64,7 @@ class Layout:
         return self.locks / name
 
 
-class Place(Protocol):
+class StorePlace(Protocol):
     """What a store asks of the place it is in."""
 
     layout: Layout
@@ -123,7 +123,7 @@ class Place(Protocol):
         """
 
 
-def place_of(where: str | Path, options: Mapping[str, str] | None = None, work: str | Path | None = None) -> Place:
+def place_of(where: str | Path, options: Mapping[str, str] | None = None, work: str | Path | None = None) -> StorePlace:
     """Return the place that a path or URL names.
 
     Raises:

@@ -14,7 +14,7 @@ from salon_store.delta import LOG, At, DataFile, DeltaLog, Snapshot, statistics
 from salon_store.errors import DamagedFileError, StoreError, UnconfirmedError
 from salon_store.keys import KeyIndex
 from salon_store.locks import locked
-from salon_store.places import ALTERED, MISSING, Place
+from salon_store.places import ALTERED, MISSING, StorePlace
 from salon_store.run_names import content_of, data_file_name, number_of, run_of
 from salon_store.schemas import TableSchema
 from salon_taxonomy.digest import file_sha256
@@ -61,10 +61,10 @@ class TableInfo:
     bytes: int
 
 
-class Table:
+class StoreTable:
     """One table of a store."""
 
-    def __init__(self, schema: TableSchema, place: Place) -> None:
+    def __init__(self, schema: TableSchema, place: StorePlace) -> None:
         self.schema = schema
         self.name = schema.name
         self._place = place

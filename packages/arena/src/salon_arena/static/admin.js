@@ -1,5 +1,5 @@
 // The admin's page: every action is confirmed where it cannot be taken back, sent as JSON, and the page loaded again.
-const find = (id) => document.getElementById(id);
+import { find } from "./elements.js";
 const say = (text) => { find("message").textContent = text; };
 const WORDS = { 401: "Join again: the session has ended.", 403: "Only admins may do this.", 404: "There is no such rater." };
 

@@ -1,9 +1,9 @@
 // The page on which two pictures or videos are compared.
+import { find } from "./elements.js";
 import { Player } from "./player.js";
 import { Viewer } from "./viewer.js";
 import { Work } from "./work.js";
 
-const find = (id) => document.getElementById(id);
 const stage = find("stage"), frames = [...stage.querySelectorAll(".frame")];
 const buttons = [...document.querySelectorAll("[data-choice]")];
 const KEYS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "both_good", ArrowDown: "both_bad", 1: "left", 2: "right", 3: "both_good", 4: "both_bad" };

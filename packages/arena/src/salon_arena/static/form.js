@@ -1,13 +1,8 @@
 // The page on which questions about one or several files are answered: opinion scores of a panel, or yes/no checks.
+import { find, make } from "./elements.js";
 import { Work } from "./work.js";
 
-const find = (id) => document.getElementById(id);
 const stage = find("stage"), large = find("large");
-const make = (name, settings, ...children) => {
-  const made = Object.assign(document.createElement(name), settings);
-  made.append(...children);
-  return made;
-};
 let task = null;
 
 // One question: a group of radio buttons with the words of each value.

@@ -1,11 +1,12 @@
 // The page on which a person agrees and joins. An invite may come behind the # of the address, which browsers do not send.
-const form = document.getElementById("join"), message = document.getElementById("message");
+import { find } from "./elements.js";
+const form = find("join"), message = find("message");
 const WORDS = {
   invite: "This invite is not valid, or was used already.",
   too_many: "Too many people joined from your network. Try again in an hour.",
   consent: "The text has changed. Load the page again.",
 };
-const invite = document.getElementById("invite");
+const invite = find("invite");
 let code = null;
 if (location.hash.length > 1) {
   code = decodeURIComponent(location.hash.slice(1));

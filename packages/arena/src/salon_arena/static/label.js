@@ -1,13 +1,8 @@
 // The page on which one picture or video is labelled, or agreed labels are verified.
+import { find, make } from "./elements.js";
 import { Player } from "./player.js";
 import { Work } from "./work.js";
 
-const find = (id) => document.getElementById(id);
-const make = (name, settings, ...children) => {
-  const made = Object.assign(document.createElement(name), settings);
-  made.append(...children);
-  return made;
-};
 const LOOK = 3000;
 const player = new Player({ play: find("play"), back: find("back"), on: find("on"), slider: find("slider"), time: find("time") });
 let task = null, chosen = [], drawing = null, can = false, timer = 0, level = null;

@@ -1,5 +1,6 @@
 // Sign-in with a password, or the way back from a provider. The code of an invite is kept in this tab until then.
-const main = document.querySelector("main"), message = document.getElementById("message");
+import { find } from "./elements.js";
+const main = document.querySelector("main"), message = find("message");
 const WORDS = {
   wrong: "Name or password is wrong.", too_many: "Too many attempts. Try again later.", state: "This sign-in was not begun here. Try again.",
   invite: "A first sign-in needs the link of an invite that was not used.", provider: "The provider's answer does not hold. Try again.",
@@ -20,9 +21,9 @@ async function post(path, body) {
   }
 }
 
-document.getElementById("login")?.addEventListener("submit", (event) => {
+find("login")?.addEventListener("submit", (event) => {
   event.preventDefault();
-  post("/login", { name: document.getElementById("name").value, password: document.getElementById("password").value });
+  post("/login", { name: find("name").value, password: find("password").value });
 });
 const { code, state } = main.dataset;
 if (code && state) {

@@ -1,5 +1,6 @@
 // Answers wait here, in IndexedDB, until the server has acknowledged them. They survive a reload, a crash and hours offline.
 const FIRST_WAIT = 500, LONGEST_WAIT = 15000;
+const LATER = [0, 401, 403, 429];  // no reply, the session has ended, too many at once: the answer is kept and sent again
 
 function request(asked) {
   return new Promise((resolve, reject) => {
@@ -65,7 +66,7 @@ export class Outbox {
       if (key === null) return;
       let status = 0;
       try { status = await this.send(body); } catch { status = 0; }
-      if (status === 0 || status >= 500 || status === 429) {
+      if (LATER.includes(status) || status >= 500) {
         this.changed({ offline: true });
         await new Promise((resolve) => {
           const timer = setTimeout(resolve, wait);

@@ -1,12 +1,7 @@
 // The page on which an expert verifies one row of R³-Bench, or an adjudicator decides about it.
+import { find, make } from "./elements.js";
 import { Work } from "./work.js";
 
-const find = (id) => document.getElementById(id);
-const make = (name, settings, ...children) => {
-  const made = Object.assign(document.createElement(name), settings);
-  made.append(...children);
-  return made;
-};
 const form = find("form");
 let task = null;
 

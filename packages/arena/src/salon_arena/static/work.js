@@ -40,7 +40,10 @@ export class Work {
 
   async join() {
     const first = this.csrf === null, reply = await this.post("/session", {});
-    if (reply.status === 403) return location.reload();
+    if (reply.status === 401 || reply.status === 403) {
+      location.reload();  // to the page on which one joins or signs in
+      throw new Error("the session has ended");
+    }
     if (!reply.ok) throw new Error(`session ${reply.status}`);
     const { csrf, answered } = await reply.json();
     this.csrf = csrf;

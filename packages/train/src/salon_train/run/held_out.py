@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import EvaluationSection
-from salon_train.run.greedy import Answer, answers
+from salon_train.run.greedy import GreedyAnswer, answers
 from salon_train.run.processes import Processes
 from salon_train.run.stage import Measure
 
@@ -87,7 +87,7 @@ def ask_about(
         compute: makes the context in which the model runs (autocast).
         progressed: called with the number of rows of each batch.
     """
-    given: list[Answer] = []
+    given: list[GreedyAnswer] = []
     for start in range(0, len(rows), settings.batch):
         some = [asked(row) for row in rows[start : start + settings.batch]]
         given += answers(model, processor, some, batch=settings.batch, longest=settings.longest, compute=compute)

@@ -3,6 +3,7 @@
     pictures/0001.png, pictures/0002.1.webp     a folder: <prompt_id>[.<sample>].<extension>
     pictures/0001/0.png, pictures/0001/1.png    a folder for each prompt: <prompt_id>/<sample>.<extension>
     generations.csv|jsonl|parquet               a table: prompt_id, path, and if wanted model, sample
+    pictures/generations.jsonl                  a folder with such a table, as `salon bench generate` makes it
 
 No picture is opened here: a damaged file is found when its case is prepared (``salon_bench.media``).
 """
@@ -21,6 +22,9 @@ PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".
 """Extensions of the files that count in a folder; others are left out and counted."""
 VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".webm", ".avi")
 """The same for videos."""
+
+MANIFEST = "generations.jsonl"
+"""The table in a folder of `salon bench generate`; it decides, instead of the names of the files."""
 
 _LONGEST_SAMPLE = 9
 _SHOWN = 10
@@ -103,7 +107,8 @@ def read_generations(
 
     In a folder the name decides. The name without its extension is a prompt's id, or an id, a dot and the number of a sample;
     an id that itself ends in a dot and a number wins. A folder in it that bears a prompt's id holds samples by number. Links
-    to folders are not followed. Everything else is left out and counted.
+    to folders are not followed. Everything else is left out and counted. A folder with a ``generations.jsonl`` is read as that
+    table.
 
     In a table (``.csv`` with a header, ``.jsonl``, ``.parquet``) the columns ``prompt_id`` and ``path`` must be there;
     ``sample`` (0 when absent) and ``model`` may. Where there is a column ``model``, only the rows of the model asked for are
@@ -132,6 +137,8 @@ def read_generations(
     if not model:
         raise InputError("the model needs a name", column="model", value=model)
     known = frozenset(prompt_ids)
+    if (source / MANIFEST).is_file():
+        return _read_table(source / MANIFEST, model, known, absolute_paths=False)
     if source.is_dir():
         return _read_folder(source, model, known, frozenset(suffixes))
     if not source.exists():
@@ -143,13 +150,13 @@ def read_generations(
 def _read_folder(source: Path, model: str, known: frozenset[str], suffixes: frozenset[str]) -> Generations:
     files: list[Generated] = []
     left_out: list[Path] = []
-    for prompt_id, name, path in _named(source, known):
+    for prompt_id, name, folder in _named(source, known):
         stem, dot, suffix = name.rpartition(".")
         claimed = _claimed(stem, known) if prompt_id is None else _sample_of(prompt_id, stem)
         if claimed is None or dot + suffix.lower() not in suffixes:
-            left_out.append(Path(path))
+            left_out.append(folder / name)
         else:
-            files.append(Generated(claimed[0], model, claimed[1], Path(path), source))
+            files.append(Generated(claimed[0], model, claimed[1], folder / name, source))
     if not files:
         raise InputError(
             f"none of the {len(left_out):,} files here is named after a prompt",
@@ -161,16 +168,16 @@ def _read_folder(source: Path, model: str, known: frozenset[str], suffixes: froz
     return Generations(files, left_out=left_out)
 
 
-def _named(source: Path, known: frozenset[str]) -> Iterator[tuple[str | None, str, str]]:
-    """Prompt (where a folder says it), name and path of every file, in the order of their names."""
+def _named(source: Path, known: frozenset[str]) -> Iterator[tuple[str | None, str, Path]]:
+    """Prompt (where a folder says it), name and folder of every file, in the order of their names; "" for an unknown folder."""
     for entry in _entries(source):
         if not entry.is_dir(follow_symlinks=False):
-            yield None, entry.name, entry.path
+            yield None, entry.name, source
         elif entry.name in known:
             for inner in _entries(entry.path):
-                yield entry.name, inner.name, inner.path
+                yield entry.name, inner.name, source / entry.name
         else:
-            yield None, "", entry.path
+            yield None, "", source / entry.name
 
 
 def _entries(folder: Path | str) -> "list[os.DirEntry[str]]":
