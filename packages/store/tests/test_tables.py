@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -261,6 +263,19 @@ def test_a_key_written_by_another_store_object_is_found_with_or_without_the_cach
             with pytest.raises(DuplicateKeyError):
                 opened.append("battles", battles(1, prefix), run_id="r")
     assert store.append("battles", battles(3, "d"), run_id="r").rows_written == 3
+
+
+@pytest.mark.parametrize("kept", [0, 1, 5, 8, 16])
+def test_a_cache_that_lacks_hashes_lets_no_key_in_twice(store: ResultStore, battles: Battles, kept: int) -> None:
+    for prefix in ("b", "c"):
+        store.append("battles", battles(3, prefix), run_id="r")
+    ResultStore.open(store.path).append("battles", battles(3, "d"), run_id="r")
+    (path,) = (store.path / ".cache").glob("*.sqlite")
+    with closing(sqlite3.connect(path)) as database, database:
+        assert database.execute("UPDATE keys SET hashes = substr(hashes, 1, ?)", [kept]).rowcount > 0
+    for prefix in ("b", "c"):
+        with pytest.raises(DuplicateKeyError):
+            ResultStore.open(store.path).append("battles", battles(3, prefix), run_id="r")
 
 
 class Overtaken:

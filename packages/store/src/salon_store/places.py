@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from salon_store.errors import DamagedFileError, StoreError
+from salon_store.errors import DamagedFileError, StoreError, first_line
 from salon_store.run_names import content_of
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
@@ -461,4 +461,4 @@ class Bucket:
         except FileNotFoundError:
             raise
         except BaseError as error:
-            raise StoreError(f"{self.url}: {str(error).strip().splitlines()[0]}") from error
+            raise StoreError(f"{self.url}: {first_line(error)}") from error
