@@ -83,6 +83,14 @@ class Provider:
         self.thread.join()
 
 
+@pytest.fixture(autouse=True)
+def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes of passwords that cost a thousandth of what they cost outside of tests."""
+    from argon2 import PasswordHasher
+
+    monkeypatch.setattr("salon_arena.signin._hasher", lambda: PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
+
+
 @pytest.fixture
 def provider() -> Iterator[Provider]:
     made = Provider()

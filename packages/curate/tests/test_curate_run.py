@@ -73,6 +73,7 @@ def test_every_engine_and_number_of_workers_gives_the_same_bytes(tmp_path):
     assert len(found[0]) == 12
 
 
+@pytest.mark.slow  # Ray starts eight processes
 @pytest.mark.parametrize("name", ["ray", "daft"])
 def test_an_adapter_of_another_engine_gives_the_bytes_of_the_embedded_one(tmp_path, name):
     if find_spec(name) is None:  # not imported here: what the adapter sets before its import must be seen to work

@@ -194,8 +194,10 @@ def read_questions(rows: Path, folder: Path) -> tuple[list[BenchQuestion], tuple
         The questions, with their known answers and levels, and sentences on rows left out.
 
     Raises:
-        InputError: the file cannot be read, or none of its rows can be used.
+        InputError: there is no such folder, the file cannot be read, or none of its rows can be used.
     """
+    if not folder.is_dir():
+        raise InputError("there is no such folder", source=folder, hint="Give the folder below which the videos are.")
     found = read_rows(rows)
     return [_of_row(row, folder) for row in found], tuple(found.remarks())
 
@@ -206,7 +208,7 @@ def _of_row(row: BenchRow, folder: Path) -> BenchQuestion:
 
 
 def realism_questions(material: Material, *, real: str | None = None) -> list[BenchQuestion]:
-    """Make a ``pvrc`` question of every two models' files of a prompt, and with ``real`` an ``rvac`` question of every file.
+    """Make questions of own files: ``pvrc`` of every two models' files of a prompt, ``rvac`` of every file with ``real``.
 
     Args:
         material: the files; those of one sample are compared.

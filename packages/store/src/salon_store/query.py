@@ -6,7 +6,7 @@ tree is looked at first: one statement, made of nothing but selections, calling 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from datetime import date
@@ -115,7 +115,8 @@ def _answered(
     try:
         marker = uuid4().hex
         query, tree = _checked(_marked_pivots(query, marker, connection), connection)
-        names = sorted(_table_names(tree) & tables.keys())
+        read = _table_names(tree)
+        names = sorted(read & tables.keys())
         if isinstance(at, int) and len(names) != 1:
             raise QueryError(
                 "a version is of one table; the query reads",
@@ -132,7 +133,8 @@ def _answered(
                 if name not in given:
                     raise
                 damaged[name] = error  # ``WITH name AS …``: perhaps the table is not read at all
-        _create_views(connection, used, damaged)
+        hidden = bool(read) and read <= tables.keys() | given  # nothing in the query can show another table
+        _create_views(connection, used, damaged, () if hidden else SCHEMAS)
         if marker in query:
             query, _ = _checked(_with_pivot_values(query, tree, marker, connection), connection)
         return _collected(connection.sql(query))
@@ -156,15 +158,16 @@ def _create_views(
     connection: "duckdb.DuckDBPyConnection",
     used: Mapping[str, tuple[Snapshot, list[Path]]],
     damaged: Mapping[str, DamagedTableError],
+    shown: Collection[str],
 ) -> None:
-    """Make a view of each table, and let the connection open the files of these views and nothing else."""
+    """Make a view of each table that is used, damaged or shown; let the connection open their files and nothing else."""
     files: set[str] = set()
     for schema in SCHEMAS.values():
         if schema.name in used:
             snapshot, paths = used[schema.name]
             create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
             files |= {name for path in paths for name in (str(path), file_pattern(path))}
-        else:  # has columns, for DESCRIBE, and must never answer with rows
+        elif schema.name in damaged or schema.name in shown:  # has columns, for DESCRIBE, and must never answer with rows
             create_error_view(connection, schema, str(damaged.get(schema.name, "the query does not name it")))
     connection.execute(f"SET allowed_paths = [{', '.join(map(literal, sorted(files)))}]")
     connection.execute("SET enable_external_access = false")

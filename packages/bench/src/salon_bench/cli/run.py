@@ -47,6 +47,10 @@ _COMMANDS = {
     "export": LazyCommand(
         "salon_bench.cli.report:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
     ),
+    "generate": LazyCommand(
+        "salon_bench.cli.generate:generate",
+        "Make a picture for every prompt of PROMPTS with a diffusers pipeline, an images server or any command; resumable.",
+    ),
     "leaderboard": LazyCommand(
         "salon_bench.cli.report:leaderboard",
         "Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.",

@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from email import policy
 from email.parser import BytesParser
+from functools import cache
+from io import BytesIO
 from types import TracebackType
 from typing import Self
 
 from aiohttp import web
+from PIL import Image
 
 from salon_bench.testing.mock_server.faults import ServerFault
 from salon_bench.testing.mock_server.rules import Asked
@@ -58,9 +61,10 @@ class _Answer:
 
 
 class MockServer:
-    """Serves ``POST /v1/chat/completions``, ``POST /v1/images/edits``, ``GET /v1/models`` and ``GET /stats``.
+    """Serves ``POST /v1/chat/completions``, ``POST /v1/images/edits``, ``POST /v1/images/generations``, ``GET /v1/models``
+    and ``GET /stats``.
 
-    The path may have any prefix. Edits meet the script's faults and latencies as completions do.
+    The path may have any prefix. Edits and generations meet the script's faults and latencies as completions do.
 
     Args:
         script: what it does; by default it answers ``ok`` at once.
@@ -69,6 +73,7 @@ class MockServer:
         model: the name that ``/v1/models`` gives.
         remember: how many of the last requests to keep in :attr:`seen`.
         edits: makes the new picture of an edit from the picture's file and the instruction; by default nothing changes.
+        pictures: makes the picture of a generation from the prompt and the seed; by default a grey square.
 
     Example:
         >>> import aiohttp
@@ -89,6 +94,7 @@ class MockServer:
         model: str = "mock",
         remember: int = 64,
         edits: Callable[[bytes, str], bytes] | None = None,
+        pictures: Callable[[str, int], bytes] | None = None,
     ) -> None:
         self.stats = Stats()
         self.seen: deque[ReceivedRequest] = deque(maxlen=remember)
@@ -97,6 +103,7 @@ class MockServer:
         self._port = port
         self._model = model
         self._edits = edits
+        self._pictures = pictures
         self._runner: web.AppRunner | None = None
 
     @property
@@ -136,19 +143,21 @@ class MockServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         route = (request.method, request.path.rstrip("/").rsplit("/v1", 1)[-1])
-        if route in {("POST", "/chat/completions"), ("POST", "/images/edits")}:
+        if route in {("POST", "/chat/completions"), ("POST", "/images/edits"), ("POST", "/images/generations")}:
             if (request.content_length or 0) > _MOST_BODY_BYTES:
                 return _error(413, "the body is too large").response()
             seen = ReceivedRequest(request.path, request.headers, await request.read())
             self.seen.append(seen)
-            return await self._complete(request, seen, edit=route[1] == "/images/edits")
+            return await self._complete(request, seen, route[1].removeprefix("/images/"))
         if route == ("GET", "/models"):
             return web.json_response({"object": "list", "data": [{"id": self._model, "object": "model", "owned_by": "mock"}]})
         if route == ("GET", "/stats"):
             return web.json_response(self.stats.document())
-        return _error(404, "the mock server knows /v1/chat/completions, /v1/images/edits, /v1/models and /stats").response()
+        return _error(
+            404, "the mock server knows /v1/chat/completions, /v1/images/edits, /v1/images/generations, /v1/models and /stats"
+        ).response()
 
-    async def _complete(self, request: web.Request, seen: ReceivedRequest, *, edit: bool) -> web.StreamResponse:
+    async def _complete(self, request: web.Request, seen: ReceivedRequest, what: str) -> web.StreamResponse:
         asked = Asked(seen.body)
         self.stats.arrived()
         line = self._state.line(asked, self.stats.in_flight)
@@ -164,8 +173,9 @@ class MockServer:
             self.stats.gave_up()
             raise
         self.stats.sent(asked, line)
-        if edit and line.fault is None and line.body is None:
-            return self._edited(seen).response()
+        if line.fault is None and line.body is None and what in ("edits", "generations"):
+            answer = self._edited(seen) if what == "edits" else self._generated(asked)
+            return answer.response()
         answer = _answer_of(line, self._state.script.prompt_tokens)
         if line.fault in {ServerFault.CUT, ServerFault.CUT_REPLY, ServerFault.SLOW_LORIS}:
             return await _broken_off(request, answer, line.fault)
@@ -179,6 +189,20 @@ class MockServer:
         if self._edits is not None:
             picture = self._edits(picture, fields["prompt"].decode("utf-8", "replace"))
         return _json({"created": 0, "data": [{"b64_json": base64.b64encode(picture).decode()}]})
+
+    def _generated(self, asked: Asked) -> _Answer:
+        prompt, seed = asked.document.get("prompt"), asked.document.get("seed", 0)
+        if not isinstance(prompt, str) or not isinstance(seed, int):
+            return _error(400, "a generation needs a prompt, and a seed that is a whole number")
+        picture = _grey() if self._pictures is None else self._pictures(prompt, seed)
+        return _json({"created": 0, "data": [{"b64_json": base64.b64encode(picture).decode()}]})
+
+
+@cache
+def _grey() -> bytes:
+    stream = BytesIO()
+    Image.new("RGB", (64, 64), "grey").save(stream, "PNG")
+    return stream.getvalue()
 
 
 def read_form(content_type: str, body: bytes) -> dict[str, bytes]:
@@ -270,7 +294,7 @@ def _completion(line: ScriptLine, prompt_tokens: int) -> _Answer:
 
 
 @contextmanager
-def serving(script: Script | None = None) -> Iterator[MockServer]:
+def serving(script: Script | None = None, *, pictures: Callable[[str, int], bytes] | None = None) -> Iterator[MockServer]:
     """A mock server in a thread of its own, for tests and programs that are not asynchronous themselves.
 
     Example:
@@ -278,7 +302,7 @@ def serving(script: Script | None = None) -> Iterator[MockServer]:
         ...     server.url.startswith("http://127.0.0.1:")
         True
     """
-    server = MockServer(script)
+    server = MockServer(script, pictures=pictures)
     ready = threading.Event()
     stop: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
     failed: list[BaseException] = []
