@@ -287,7 +287,8 @@ def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked,
     assert of_arena.rated == len(material.files) - 1 == sheet.rated
     assert of_arena.careless == (people["ben"],)
     other = sample_audit(looked, STAGES, "v1", "four", per_stratum=6)
-    assert score_audit(looked, other.folder.name, tmp_path / "store").careless == ()
+    with pytest.raises(InputError, match="no answer about a picture of the audit 'four'"):
+        score_audit(looked, other.folder.name, tmp_path / "store")
 
 
 def test_pictures_of_audits_of_one_name_have_one_name_only_where_they_are_the_same(looked, tmp_path):
